@@ -1,0 +1,68 @@
+"""pertinent finds, learns and tests the features a model's decision rests on."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pertinent.catalogue import methods, metrics, removals
+    from pertinent.errors import PertinentError
+    from pertinent.evaluate import compare, evaluate
+    from pertinent.evaluation import Evaluation
+    from pertinent.explain import explain
+    from pertinent.explanation import Explanation, Explanations
+    from pertinent.files import read
+    from pertinent.inputs.text import Text
+    from pertinent.models.embedded import load
+    from pertinent.models.wrap import wrap
+    from pertinent.report.page import report
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Evaluation": "pertinent.evaluation",
+    "Explanation": "pertinent.explanation",
+    "Explanations": "pertinent.explanation",
+    "PertinentError": "pertinent.errors",
+    "Text": "pertinent.inputs.text",
+    "compare": "pertinent.evaluate",
+    "evaluate": "pertinent.evaluate",
+    "explain": "pertinent.explain",
+    "load": "pertinent.models.embedded",
+    "methods": "pertinent.catalogue",
+    "metrics": "pertinent.catalogue",
+    "read": "pertinent.files",
+    "removals": "pertinent.catalogue",
+    "report": "pertinent.report.page",
+    "wrap": "pertinent.models.wrap",
+}
+
+__all__ = [
+    "Evaluation",
+    "Explanation",
+    "Explanations",
+    "PertinentError",
+    "Text",
+    "compare",
+    "evaluate",
+    "explain",
+    "load",
+    "methods",
+    "metrics",
+    "read",
+    "removals",
+    "report",
+    "wrap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that `import pertinent` is cheap."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'pertinent' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

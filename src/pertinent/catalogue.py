@@ -1,0 +1,60 @@
+"""What there is: methods, metrics and removals, with paper and equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any
+
+from pertinent.explainers.base import explainers
+from pertinent.metrics.base import metrics as registered_metrics
+from pertinent.registry import Registry
+from pertinent.removal.base import removals as registered_removals
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a catalogue."""
+
+    name: str
+    summary: str
+    paper: str
+    settings: Mapping[str, Any]
+
+
+class Catalogue(list[Entry]):
+    """A list of entries that shows itself as a table."""
+
+    def __repr__(self) -> str:
+        width = max(len(entry.name) for entry in self)
+        return "\n".join(f"{entry.name:{width}}  {entry.summary}  ({entry.paper})" for entry in self)
+
+
+def methods() -> Catalogue:
+    """The methods that `explain` knows."""
+    return _catalogue(explainers)
+
+
+def metrics() -> Catalogue:
+    """The metrics that `evaluate` knows."""
+    return _catalogue(registered_metrics)
+
+
+def removals() -> Catalogue:
+    """The removals that `explain` knows."""
+    return _catalogue(registered_removals)
+
+
+def _catalogue(registry: Registry[Any]) -> Catalogue:
+    return Catalogue(
+        Entry(name, cls.summary, _source(cls), {f.name: _default(f) for f in fields(cls) if f.name != "background"})
+        for name, cls in registry.all().items()
+    )
+
+
+def _source(cls: Any) -> str:
+    return str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds)
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default_factory() if field.default_factory is not MISSING else field.default

@@ -1,0 +1,314 @@
+"""The engine: many conversations between algorithms and one model, in full batches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Algorithm, Fork, Values
+from pertinent.engine.batch_size import BatchSize
+from pertinent.engine.cache import Cache
+from pertinent.engine.pending import Chunk, Pending
+from pertinent.engine.progress import Callback, Progress
+from pertinent.errors import ModelError, PertinentError
+from pertinent.inputs.base import Input, mask_bytes
+from pertinent.models.base import Answer, Model, convert, unusable
+from pertinent.removal.base import Removal
+from pertinent.types import Array, Floats
+
+logger = logging.getLogger(__name__)
+
+READY_BATCHES = 4
+"""Questions worth this many full batches are collected before another input is started."""
+
+
+@dataclass
+class Job:
+    """One algorithm on one input; `key` says which when it is done."""
+
+    key: Any
+    given: Input
+    removal: Removal
+    algorithm: Algorithm
+
+    def __post_init__(self) -> None:
+        """Name what the cache keeps the answers under."""
+        self.name = self.given.fingerprint + repr(self.removal).encode()
+
+
+@dataclass(frozen=True)
+class Done:
+    """A job that ended: with a result, or with the error that stopped it.
+
+    `seconds` is the time the model spent on it: its share of the batches it was part of.
+    """
+
+    key: Any
+    result: Any
+    error: Exception | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an engine has had the model do."""
+
+    masks: int = 0
+    rows: int = 0
+    cost: int = 0
+    batches: int = 0
+    model_seconds: float = 0.0
+    seconds: float = 0.0
+
+
+class Conversation:
+    """An algorithm that runs, the question it waits on, and who waits for it."""
+
+    def __init__(self, job: Job, algorithm: Algorithm, parent: tuple[Conversation, int] | None) -> None:
+        self.job = job
+        self.algorithm = algorithm
+        self.parent = parent
+        self.ask: Values | None = None
+        self.keys: list[bytes] = []
+        self.known: dict[bytes, Array] = {}
+        self.returned: list[Any] = []
+        self.outstanding = 0
+        self.over = False
+        self.seconds = 0.0
+
+    @property
+    def root(self) -> Conversation:
+        """The conversation of the job itself."""
+        return self if self.parent is None else self.parent[0].root
+
+
+@dataclass
+class _Flight:
+    """A batch on the device."""
+
+    chunks: list[Chunk]
+    cost: int
+    answer: Answer
+
+
+class Engine:
+    """Runs jobs over one model.
+
+    Algorithms are generators that yield asks and are sent answers. The engine advances all of
+    them that can, collects their questions, and evaluates those of equal cost together, whichever
+    input, explainer or sparsity they come from. One that fails is reported and the rest go on.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        seed: int = 0,
+        batch_size: int | None = None,
+        cache: Cache | None = None,
+        progress: Callback | None = None,
+    ) -> None:
+        self.model = model
+        self.seed = seed
+        self.batch_size = BatchSize(model.first_batch, model.largest_batch, batch_size)
+        self.cache = cache or Cache()
+        self.progress = progress or (lambda _: None)
+        self.work = Work()
+        self._pending = Pending()
+        self._flights: deque[_Flight] = deque()
+        self._done: deque[Done] = deque()
+
+    def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
+        """Run the jobs, taken one by one as there is room; yield each as it ends.
+
+        One that could not even be prepared is given as `Done`, and passed on.
+        """
+        waiting = iter(jobs)
+        more = True
+        done = failed = 0
+        start = time.perf_counter()
+        try:
+            while True:
+                while more and self._pending.cost < READY_BATCHES * self.batch_size.cost:
+                    job = next(waiting, None)
+                    more = job is not None
+                    if isinstance(job, Done):
+                        self._done.append(job)
+                    elif job is not None:
+                        self._advance(Conversation(job, job.algorithm, None), None)
+                if self._pending.cost and len(self._flights) < self.model.in_flight:
+                    self._launch()
+                elif self._flights:
+                    self._land()
+                elif not more and not self._done:
+                    break
+                while self._done:
+                    ended = self._done.popleft()
+                    done += 1
+                    failed += ended.error is not None
+                    yield ended
+                self.progress(Progress(done, failed, total, self.work.masks))
+        finally:
+            self._flights.clear()
+            self._count(seconds=time.perf_counter() - start)
+
+    # -- conversations -------------------------------------------------------------------------
+
+    def _advance(self, talk: Conversation, answer: Any) -> None:
+        """Send an answer, take in the next question, and go on for as long as answers are known."""
+        while not talk.root.over:
+            try:
+                ask = talk.algorithm.send(answer)
+                if isinstance(ask, Fork):
+                    return self._fork(talk, ask)
+                answer = self._take(talk, ask)
+            except StopIteration as stop:
+                return self._finish(talk, stop.value)
+            except Exception as error:  # noqa: BLE001  one failing input must not take the others down
+                return self._fail(talk, error)
+            if answer is None:
+                return None
+        talk.algorithm.close()
+        return None
+
+    def _fork(self, talk: Conversation, ask: Fork) -> None:
+        talk.returned = [None] * len(ask.branches)
+        talk.outstanding = len(ask.branches)
+        for place, branch in enumerate(ask.branches):
+            self._advance(Conversation(talk.job, branch, (talk, place)), None)
+
+    def _take(self, talk: Conversation, ask: Values) -> Floats | None:
+        """Answer a question from the cache, or line up what is missing for the model."""
+        job, masks = talk.job, ask.masks
+        if masks.ndim != 2 or masks.shape[1] != job.given.n_features or masks.dtype != np.bool_:
+            wanted = f"bool (n, {job.given.n_features})"
+            raise TypeError(f"Masks must be {wanted}, not {masks.dtype} {masks.shape}.")
+        talk.ask, talk.keys = ask, mask_bytes(masks)
+        cached = self.cache.of(job.name)
+        talk.known = {key: cached[key] for key in talk.keys if key in cached}
+        missing = {key: row for row, key in enumerate(talk.keys) if key not in talk.known}
+        if not missing:
+            return self._answer(talk)
+        talk.outstanding = len(missing)
+        needed = masks[list(missing.values())]
+        cost = self.model.cost(job.removal, job.given, needed)
+        self._pending.add(Chunk(talk, needed, list(missing), cost))
+        return None
+
+    def _answer(self, talk: Conversation) -> Floats:
+        """All rows of a question, in the form it was asked in."""
+        assert talk.ask is not None
+        outputs = np.array([talk.known[key] for key in talk.keys])
+        return convert(outputs, self.model.output, talk.ask.output)
+
+    def _finish(self, talk: Conversation, result: Any) -> None:
+        if talk.parent is None:
+            talk.over = True
+            self._done.append(Done(talk.job.key, result, None, talk.seconds))
+            return
+        parent, place = talk.parent
+        parent.returned[place] = result
+        parent.outstanding -= 1
+        if parent.outstanding == 0:
+            self._advance(parent, parent.returned)
+
+    def _fail(self, talk: Conversation, error: Exception) -> None:
+        root = talk.root
+        if not root.over:
+            root.over = True
+            self._pending.drop(lambda chunk: chunk.talk.root is root)
+            self._done.append(Done(root.job.key, None, error, root.seconds))
+
+    # -- batches -------------------------------------------------------------------------------
+
+    def _launch(self) -> None:
+        """Put one batch on the device."""
+        chunks = self._pending.take(self.batch_size.cost)
+        try:
+            self._flights.append(self._submit(chunks))
+        except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
+            self._recover(chunks, error)
+
+    def _submit(self, chunks: list[Chunk]) -> _Flight:
+        rows = [
+            chunk.talk.job.removal(chunk.talk.job.given, chunk.masks, self.seed) for chunk in chunks
+        ]
+        cost = sum(int(chunk.cost.sum()) for chunk in chunks)
+        return _Flight(chunks, cost, self.model.submit(rows))
+
+    def _land(self) -> None:
+        """Wait for the oldest batch and hand out its answers."""
+        flight = self._flights.popleft()
+        try:
+            self._hand_out(flight)
+        except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
+            self._recover(flight.chunks, error)
+
+    def _hand_out(self, flight: _Flight) -> None:
+        outputs = flight.answer.outputs()
+        sizes = [len(c.keys) * c.talk.job.removal.draws for c in flight.chunks]
+        checked = self.model.checked(outputs, sum(sizes))
+        seconds = flight.answer.seconds()
+        self.batch_size.observe(flight.cost, seconds)
+        self._count(sum(len(c.keys) for c in flight.chunks), len(checked), flight.cost, 1, seconds)
+        bad = unusable(checked, self.model.output)
+        parts = np.split(checked, np.cumsum(sizes)[:-1])
+        first = 0
+        for chunk, part in zip(flight.chunks, parts, strict=True):
+            reasons = [bad[row] for row in range(first, first + len(part)) if row in bad] if bad else []
+            first += len(part)
+            chunk.talk.root.seconds += seconds * int(chunk.cost.sum()) / flight.cost
+            if reasons:
+                self._fail(chunk.talk, ModelError(f"{reasons[0][0].upper()}{reasons[0][1:]}."))
+            else:
+                self._deliver(chunk, part)
+
+    def _deliver(self, chunk: Chunk, outputs: Floats) -> None:
+        talk = chunk.talk
+        draws = talk.job.removal.draws
+        if draws > 1:
+            probabilities = convert(outputs, self.model.output, "probability")
+            mean = probabilities.reshape(-1, draws, outputs.shape[1]).mean(axis=1)
+            outputs = convert(mean, "probability", self.model.output)
+        self.cache.add(talk.job.name, chunk.keys, outputs)
+        talk.known.update(zip(chunk.keys, outputs, strict=True))
+        talk.outstanding -= len(chunk.keys)
+        if talk.outstanding == 0 and not talk.root.over:
+            self._advance(talk, self._answer(talk))
+
+    def _recover(self, chunks: list[Chunk], error: Exception) -> None:
+        """A batch failed: make it smaller if memory ran out, else find the input that did it."""
+        rows = sum(len(chunk.keys) for chunk in chunks)
+        if self.model.is_out_of_memory(error) and rows > 1:
+            self.batch_size.halve(sum(int(chunk.cost.sum()) for chunk in chunks))
+            logger.warning("Out of memory: going on with batches of %d.", self.batch_size.cost)
+            for chunk in chunks:
+                self._pending.add(chunk)
+        elif len(chunks) == 1:
+            self._fail(chunks[0].talk, _named(error))
+        else:
+            for chunk in chunks:
+                try:
+                    self._hand_out(self._submit([chunk]))
+                except Exception as alone:  # noqa: BLE001  the input that did it
+                    self._recover([chunk], alone)
+
+    def _count(self, *counts: float, seconds: float = 0.0) -> None:
+        names = ("masks", "rows", "cost", "batches", "model_seconds")
+        added = dict(zip(names, counts, strict=False)) | {"seconds": seconds}
+        self.work = replace(self.work, **{k: getattr(self.work, k) + v for k, v in added.items()})
+
+
+def _named(error: Exception) -> Exception:
+    """An error of the user's own model, introduced as such."""
+    if isinstance(error, PertinentError):
+        return error
+    named = ModelError(f"The model raised {type(error).__name__}: {error}")
+    named.__cause__ = error
+    return named

@@ -1,0 +1,151 @@
+"""From explanations to numbers that say how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pertinent.engine.engine import Done, Engine, Job
+from pertinent.engine.progress import Callback, shown
+from pertinent.errors import InputError, PertinentError, require
+from pertinent.evaluation import Evaluation, Measured
+from pertinent.explain import explain_with, make_explainer
+from pertinent.explainers.base import Explainer
+from pertinent.explanation import Explanation, Explanations, Failure
+from pertinent.metrics.base import Metric, metrics as registered
+from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
+from pertinent.removal.base import Removal, removals
+
+DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
+
+
+def evaluate(
+    explanations: Explanation | Iterable[Explanation],
+    model: Any,
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    removal: str | Removal | None = None,
+    seed: int = 0,
+    batch_size: int | None = None,
+    progress: Callback | bool | None = None,
+) -> Evaluation:
+    """Measure explanations with the model they explain.
+
+    Parameters
+    ----------
+    explanations
+        One or many, of one method or several.
+    model
+        The model, wrapped or anything that `wrap` accepts.
+    metrics
+        Names from `metrics()` or instances.
+    removal
+        By default the removal that each explanation was made with.
+
+    Returns
+    -------
+    Evaluation
+        A table of means with bootstrap confidence intervals over inputs; its `explanations`
+        carry their own measures, which they show.
+    """
+    model = wrap(model)
+    given = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+    require(len(given) > 0, "explanations", "at least one", given)
+    with shown(progress, "evaluate") as callback:
+        engine = Engine(model, seed=seed, batch_size=batch_size, progress=callback)
+        return evaluate_with(engine, given, make_metrics(metrics), removal=removal)
+
+
+def evaluate_with(
+    engine: Engine,
+    explanations: Sequence[Explanation],
+    metrics: Sequence[Metric],
+    *,
+    removal: str | Removal | None = None,
+) -> Evaluation:
+    """Measure in one run of an engine."""
+
+    def jobs() -> Iterator[Job | Done]:
+        for number, explanation in enumerate(explanations):
+            for metric in metrics:
+                key = (number, metric.name)
+                try:
+                    given = again(engine.model, explanation)
+                    how = removal if removal is not None else explanation.removal
+                    how = (removals.make(how) if isinstance(how, str) else how).bind(engine.model)
+                    how.check(given)
+                except PertinentError as error:
+                    yield Done(key, None, error, 0.0)
+                else:
+                    yield Job(key, given, how, metric.measure(explanation))
+
+    measures: list[dict[str, Any]] = [dict(e.measures) for e in explanations]
+    failures: list[Failure] = []
+    for done in engine.run(jobs(), len(explanations) * len(metrics)):
+        number, name = done.key
+        if done.error is None:
+            measures[number][name] = done.result
+        else:
+            failures.append(Failure(number, f"{name}: {done.error}", done.error))
+    measured = [replace(e, measures=m) for e, m in zip(explanations, measures, strict=True)]
+    rows = [
+        Measured(number, e.method, metric.name, sparsity, value)
+        for number, e in enumerate(measured)
+        for metric in metrics
+        for sparsity, value in e.measures.get(metric.name, {}).items()
+    ]
+    return Evaluation(rows, Explanations(measured), {m.name: m.better for m in metrics}, failures)
+
+
+def compare(
+    model: Any,
+    inputs: Any,
+    methods: Sequence[str | Explainer],
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    seed: int = 0,
+    batch_size: int | None = None,
+    progress: Callback | bool | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Explain the same inputs by several methods and measure them all, in one run.
+
+    `options` are those of `explain`: ``sparsity``, ``budget``, ``removal``, ``features``, ``target``.
+    """
+    model = wrap(model)
+    explainers = [make_explainer(method) for method in methods]
+    require(len(explainers) > 0, "methods", "at least one", methods)
+    many = model.split(inputs)
+    with shown(progress, "compare") as callback:
+        engine = Engine(model, seed=seed, batch_size=batch_size, progress=callback)
+        found = explain_with(engine, [inputs] if many is None else list(many), explainers, **options)
+        every = [e for explanations in found for e in explanations]
+        if not every:
+            raise InputError(f"Nothing could be explained; the first reason: {found[0].failures[0].reason}")
+        evaluation = evaluate_with(engine, every, make_metrics(metrics))
+    missing = [
+        Failure(f.index, f"{explainer.name}: {f.reason}", f.error)
+        for explainer, explanations in zip(explainers, found, strict=True)
+        for f in explanations.failures
+    ]
+    evaluation.failures = [*missing, *evaluation.failures]
+    return evaluation
+
+
+def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
+    """Metrics by name, or the instances themselves."""
+    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    return [registered.make(m) if isinstance(m, str) else m for m in several]
+
+
+def again(model: Model, explanation: Explanation) -> Any:
+    """The explanation's input, prepared for this model, and seen to have the same features."""
+    given = model.prepare(explanation.given.raw, explanation.given.granularity)
+    if given.features != explanation.features:
+        raise InputError(
+            f"The explanation has {len(explanation.features)} features, but this model sees "
+            f"{given.n_features} in the same input; evaluate with the model that was explained."
+        )
+    return given

@@ -1,0 +1,107 @@
+"""What an explainer is told, what it does, and what it finds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.errors import BudgetError
+from pertinent.registry import Registry
+from pertinent.types import Floats, Masks
+
+DEFAULT_BUDGET = 1000
+DEFAULT_SPARSITIES = (0.05, 0.10, 0.20, 0.50)
+
+
+def n_kept(sparsity: float, n_features: int) -> int:
+    """How many features a sparsity keeps: k = ceil(s·d), safe from rounding (0.1 · 30 is 3)."""
+    return max(1, ceil(round(sparsity * n_features, 9)))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One input to explain, as far as an algorithm needs to know it.
+
+    `prediction` holds the class probabilities of the whole input; `target` is the class explained.
+    """
+
+    n_features: int
+    target: int
+    prediction: Floats
+    budget: int
+    sparsities: tuple[float, ...]
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an algorithm returns.
+
+    `scores` are (features,) for the target or (classes, features); `errors` are their standard
+    errors, in the same shape; `chosen` holds a mask of the important features for each sparsity.
+    """
+
+    scores: Floats | None = None
+    errors: Floats | None = None
+    chosen: Mapping[float, Masks] = field(default_factory=dict)
+
+
+Steps: TypeAlias = Generator[Ask, Any, Finding]
+
+
+@dataclass(frozen=True)
+class Explainer(ABC):
+    """Settings and one algorithm: a generator that yields asks and returns a `Finding`."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+
+    def evaluations(self, n_features: int) -> int | None:
+        """How many masks the settings call for, or ``None`` if the method plans by its budget."""
+        del n_features
+        return None
+
+    def least(self, n_features: int) -> int:
+        """The smallest budget with which the method can answer."""
+        return self.evaluations(n_features) or 1
+
+    @abstractmethod
+    def explain(self, task: Task) -> Steps:
+        """The algorithm."""
+
+
+class Explainers(Registry[Explainer]):
+    """The registered methods."""
+
+
+explainers = Explainers("method", "pertinent.explainers")
+
+
+def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:
+    """The budget in force: what was given, what the settings call for, or 1000."""
+    least = explainer.least(n_features)
+    if budget is None:
+        return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, least)
+    if budget < least:
+        raise BudgetError(
+            f"`budget` must be at least {least} for {explainer.name} with {n_features} features, "
+            f"but got {budget}."
+        )
+    return budget
+
+
+def whole(n_features: int) -> Masks:
+    """The mask that keeps everything."""
+    return np.ones((1, n_features), dtype=np.bool_)
+
+
+def nothing(n_features: int) -> Masks:
+    """The mask that keeps nothing."""
+    return np.zeros((1, n_features), dtype=np.bool_)

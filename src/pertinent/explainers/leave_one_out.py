@@ -1,0 +1,29 @@
+"""Leave-one-out: what happens when one feature is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.engine.asks import Values
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers, whole
+
+
+@explainers.register("leave-one-out")
+@dataclass(frozen=True)
+class LeaveOneOut(Explainer):
+    r"""Score of a feature: :math:`v(N) - v(N \setminus \{i\})` (occlusion)."""
+
+    paper = "Li, Monroe & Jurafsky 2016, Eqn. 1; Zeiler & Fergus 2014"
+    summary = "the drop when one feature is removed"
+
+    def evaluations(self, n_features: int) -> int:
+        """The whole input, and once without each feature."""
+        return n_features + 1
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the whole input and for each without one feature."""
+        d = task.n_features
+        values = yield Values(np.concatenate([whole(d), ~np.eye(d, dtype=np.bool_)]))
+        return Finding(scores=(values[0] - values[1:]).T)

@@ -1,0 +1,1 @@
+"""Searches for the best set of features at each sparsity."""

@@ -1,0 +1,69 @@
+"""Exhaustive search: every set."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.errors import BudgetError
+from pertinent.explainers.base import Steps, Task, explainers, n_kept
+from pertinent.explainers.search.base import Search, as_masks
+from pertinent.types import Masks
+
+CHUNK = 4096
+
+
+@explainers.register("exhaustive-search")
+@dataclass(frozen=True)
+class ExhaustiveSearch(Search):
+    """The best of all C(d, k) sets: the optimum itself, for short inputs.
+
+    Parameters
+    ----------
+    most
+        The largest number of sets that is searched; more is an error rather than a run that
+        would not end.
+    """
+
+    paper = "Hase et al. 2021, Sec. 6.1 (3)"
+    summary = "the best of all sets, for each sparsity (short inputs)"
+    most: int = 200_000
+
+    def evaluations(self, n_features: int) -> int:
+        """Every set of the largest of the sizes; the sizes in use are checked when they are known."""
+        return self.most
+
+    def least(self, n_features: int) -> int:
+        """One set, where all features are kept."""
+        del n_features
+        return 1
+
+    def explain(self, task: Task) -> Steps:
+        """Refuse what would not end or not fit the budget, then search."""
+        d = task.n_features
+        largest = max(comb(d, n_kept(s, d)) for s in task.sparsities)
+        if largest > min(self.most, task.budget):
+            raise BudgetError(
+                f"exhaustive-search would ask for {largest:,} sets of {d} features, but at most "
+                f"{min(self.most, task.budget):,} are allowed. Use parallel-local-search, coarser "
+                "features, or raise `most` and `budget`."
+            )
+        return (yield from super().explain(task))
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Judge all sets, some thousands at a time."""
+        del rng
+        every = combinations(range(task.n_features), k)
+        best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
+        while chunk := list(islice(every, CHUNK)):
+            sets = as_masks(chunk, task.n_features)
+            objective = yield from self.judge(task, sets)
+            if objective.max() > best:
+                best, best_set = objective.max(), sets[objective.argmax()]
+        return best_set

@@ -1,0 +1,29 @@
+"""Random search: uniform sets, the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.search.base import Search, uniform_sets
+from pertinent.types import Masks
+
+
+@explainers.register("random-search")
+@dataclass(frozen=True)
+class RandomSearch(Search):
+    """The best of as many distinct k-sparse sets as the budget allows, uniform over all of them."""
+
+    paper = "Hase et al. 2021, Sec. 6.1 (2)"
+    summary = "the best of random sets, for each sparsity"
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Draw, judge, keep the best."""
+        sets = uniform_sets(rng, task.budget, task.n_features, k)
+        objective = yield from self.judge(task, sets)
+        return sets[objective.argmax()]

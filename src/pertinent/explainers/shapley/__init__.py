@@ -1,0 +1,1 @@
+"""Shapley and Banzhaf values, exact and sampled."""

@@ -1,0 +1,60 @@
+"""Banzhaf values: the mean effect of a feature over all subsets of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.engine.asks import Values
+from pertinent.errors import require
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.shapley.exact import MOST_FEATURES, all_coalitions
+from pertinent.types import Masks
+
+
+@explainers.register("banzhaf")
+@dataclass(frozen=True)
+class Banzhaf(Explainer):
+    r"""The Banzhaf value, exact where the budget allows all masks, else from uniform samples.
+
+    .. math:: \beta_i = \mathbb{E}[v(S) \mid i \in S] - \mathbb{E}[v(S) \mid i \notin S]
+
+    Every mask serves every feature (maximum sample reuse), and each is asked with its complement.
+    """
+
+    paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
+    summary = "mean effect over all subsets, every mask used for every feature"
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
+
+    def evaluations(self, n_features: int) -> int | None:
+        """The number of samples, if given."""
+        return None if self.samples is None else min(self.samples, 2**n_features)
+
+    def least(self, n_features: int) -> int:
+        """One mask and its complement."""
+        return self.evaluations(n_features) or 2
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for pairs of a mask and its complement, and contrast them."""
+        samples = self.samples or task.budget
+        exact = task.n_features <= MOST_FEATURES and samples >= 2**task.n_features
+        masks = self._half(task, exact=exact, n=samples // 2)
+        values = yield Values(np.concatenate([masks, ~masks]))
+        difference = values[: len(masks)] - values[len(masks) :]
+        sign = np.where(masks, 1.0, -1.0)
+        scores = sign.T @ difference / len(masks)
+        spread = (sign.T**2 @ difference**2) / len(masks) - scores**2
+        errors = np.sqrt(np.maximum(spread, 0) / max(1, len(masks) - 1)) * (not exact)
+        return Finding(scores=scores.T, errors=errors.T)
+
+    @staticmethod
+    def _half(task: Task, *, exact: bool, n: int) -> Masks:
+        """All masks without the last feature, or uniform random ones; their complements are implied."""
+        if exact:
+            return all_coalitions(task.n_features)[: 2 ** (task.n_features - 1)]
+        return task.rng.random((n, task.n_features)) < 0.5

@@ -1,0 +1,1 @@
+"""Simple models fitted around one input."""

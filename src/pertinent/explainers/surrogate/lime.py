@@ -1,0 +1,94 @@
+"""LIME: a weighted ridge regression on random masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.engine.asks import Values
+from pertinent.errors import require
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.types import Floats, Masks
+
+
+@explainers.register("lime")
+@dataclass(frozen=True)
+class Lime(Explainer):
+    r"""The linear model that fits the game best near the whole input.
+
+    .. math:: \min_{w, b} \sum_z \pi(z)\,(v(z) - w^\top z - b)^2 + \alpha \lVert w \rVert^2,
+        \qquad \pi(z) = \sqrt{\exp(-D(z)^2 / \sigma^2)}
+
+    with D the cosine distance to the whole input times 100, as in the lime package. Each mask
+    removes a uniform random number of features; the first keeps all.
+
+    Parameters
+    ----------
+    samples
+        Masks; by default the budget.
+    kernel_width
+        σ.
+    alpha
+        The ridge penalty α.
+
+    Note
+    ----
+    All features enter one regression. The lime package selects `num_features` first, and changes
+    table rows by adding noise instead of removing columns.
+    """
+
+    paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
+    summary = "weighted ridge regression on random masks"
+    samples: int | None = None
+    kernel_width: float = 25.0
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
+        require(self.kernel_width > 0, "kernel_width", "above 0", self.kernel_width)
+        require(self.alpha >= 0, "alpha", "at least 0", self.alpha)
+
+    def evaluations(self, n_features: int) -> int | None:
+        """The samples."""
+        del n_features
+        return self.samples
+
+    def least(self, n_features: int) -> int:
+        """Two points make a line."""
+        return self.evaluations(n_features) or 2
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the masks and fit."""
+        masks = draw_masks(task.rng, self.samples or task.budget, task.n_features)
+        values = yield Values(masks)
+        scores, errors = ridge(masks, values, proximity(masks, self.kernel_width), self.alpha)
+        return Finding(scores=scores.T, errors=errors.T)
+
+
+def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
+    """The whole input, then masks without a uniform number of uniform features."""
+    removed = rng.integers(1, d + 1, size=(n - 1, 1))
+    masks = rng.random((n - 1, d)).argsort(axis=1).argsort(axis=1) >= removed
+    return np.concatenate([np.ones((1, d), dtype=np.bool_), masks])
+
+
+def proximity(masks: Masks, kernel_width: float) -> Floats:
+    """π of each mask; the cosine of a mask with the whole input is sqrt(share kept)."""
+    distance = 100 * (1 - np.sqrt(masks.mean(axis=1)))
+    return np.asarray(np.sqrt(np.exp(-((distance / kernel_width) ** 2))))
+
+
+def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """Coefficients (features, classes) with a free intercept, and their standard errors."""
+    weight = weight[:, None]
+    total = weight.sum()
+    design = masks - (weight * masks).sum(axis=0) / total
+    response = values - (weight * values).sum(axis=0) / total
+    normal = design.T @ (weight * design) + alpha * np.eye(masks.shape[1])
+    inverse = np.linalg.pinv(normal) if alpha == 0 else np.linalg.inv(normal)
+    lever = (design @ inverse) * weight
+    scores = lever.T @ response
+    residual = response - design @ scores
+    return scores, np.sqrt((lever**2).T @ residual**2)

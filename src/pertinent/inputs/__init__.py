@@ -1,0 +1,1 @@
+"""What a person can point at: the features of texts, images and table rows."""

@@ -1,0 +1,142 @@
+"""Texts, text pairs, and a query with its document, cut into tokens, words or sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from pertinent.errors import InputError, unknown
+from pertinent.inputs.base import Input, digest
+from pertinent.types import Ints
+
+GRANULARITIES = ("words", "tokens", "sentences")
+
+# One CJK character is a word; scripts with combining marks are kept whole; punctuation runs are words.
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+    r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
+    r"|[^\w\s]+"
+)
+_SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, or two that are read together; a fixed one is never removed.
+
+    >>> Text.of({"query": "Who won?", "document": "Ada won."}).fixed
+    'first'
+    """
+
+    first: str
+    second: str | None = None
+    fixed: Literal["none", "first", "second"] = "none"
+
+    @classmethod
+    def of(cls, raw: Any) -> Text:
+        """Read what a user may give: a text, a pair, or a mapping with a query and a document."""
+        if isinstance(raw, Text):
+            text = raw
+        elif isinstance(raw, str):
+            text = cls(raw)
+        elif isinstance(raw, Mapping):
+            text = cls._of_mapping(raw)
+        elif (
+            isinstance(raw, Sequence) and len(raw) == 2 and all(isinstance(part, str) for part in raw)
+        ):
+            text = cls(*raw)
+        else:
+            raise InputError(
+                "A text must be a string, a pair of strings, {'query': …, 'document': …} or "
+                f"{{'text': …, 'text_pair': …}}, but got {type(raw).__name__}."
+            )
+        for i, segment in enumerate(text.segments):
+            if not segment.strip() and text.removable(i):
+                raise InputError("The text is empty or blank: there is nothing to explain.")
+        return text
+
+    @classmethod
+    def _of_mapping(cls, raw: Mapping[str, Any]) -> Text:
+        match {key: value for key, value in raw.items() if value is not None}:
+            case {"query": str(query), "document": str(document), **rest} if not rest:
+                return cls(query, document, fixed="first")
+            case {"text": str(text), **rest} if not rest:
+                return cls(text)
+            case {"text": str(first), "text_pair": str(second), **rest} if not rest:
+                return cls(first, second)
+            case {"premise": str(first), "hypothesis": str(second), **rest} if not rest:
+                return cls(first, second)
+        raise InputError(
+            "A text given as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
+            f"and 'hypothesis'; or 'query' and 'document' (query fixed), but has {sorted(raw)}."
+        )
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The one or two strings."""
+        return (self.first,) if self.second is None else (self.first, self.second)
+
+    def removable(self, segment: int) -> bool:
+        """Whether features of this segment may be removed."""
+        return self.fixed != ("first", "second")[segment]
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What a transformer reads: one entry per token, special tokens included.
+
+    `feature` is the mask column that each token belongs to, −1 where the token is fixed.
+    """
+
+    ids: Ints
+    types: Ints
+    feature: Ints
+    mask_id: int | None
+    pad_id: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class TextInput(Input):
+    """A text and the character spans of its features, rows of (segment, start, end)."""
+
+    text: Text
+    spans: Ints
+    tokens: Tokens | None = None
+    kind: ClassVar[str] = "text"
+
+    @property
+    def token_counts(self) -> Ints:
+        """How many tokens each feature has; the last entry counts the fixed ones."""
+        assert self.tokens is not None
+        return np.bincount(self.tokens.feature % (self.n_features + 1), minlength=self.n_features + 1)
+
+
+def cut(text: Text, granularity: str) -> Ints:
+    """The (segment, start, end) spans of every word or sentence of the removable segments."""
+    if granularity not in GRANULARITIES:
+        raise unknown("text feature", granularity, GRANULARITIES)
+    pattern = _SENTENCE if granularity == "sentences" else _WORD
+    spans = [
+        (i, found.start(), found.end())
+        for i, segment in enumerate(text.segments)
+        if text.removable(i)
+        for found in pattern.finditer(segment)
+    ]
+    return np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+
+def text_input(
+    text: Text,
+    granularity: str,
+    spans: Ints,
+    tokens: Tokens | None = None,
+    notes: tuple[str, ...] = (),
+) -> TextInput:
+    """Put a cut text together; the features are named by what the spans cover."""
+    names = tuple(text.segments[i][a:b] for i, a, b in spans.tolist())
+    content = (text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids)
+    return TextInput(text, names, granularity, notes, digest(*content), text, spans, tokens)

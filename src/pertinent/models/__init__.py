@@ -1,0 +1,1 @@
+"""What is explained: transformers, torch modules, estimators and functions."""

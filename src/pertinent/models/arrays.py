@@ -1,0 +1,82 @@
+"""Telling texts, images and table rows apart, for models that may be given any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pertinent.errors import InputError, unknown
+from pertinent.inputs import text as texts
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import image_input
+from pertinent.inputs.table import Columns, table_input
+
+KINDS = ("text", "image", "table")
+_TEXT_KEYS = {"text", "text_pair", "premise", "hypothesis", "query", "document"}
+
+
+def kind_of(raw: Any) -> str:
+    """Guess what one input is from its type and shape."""
+    if isinstance(raw, str | texts.Text) or (isinstance(raw, Mapping) and set(raw) <= _TEXT_KEYS):
+        return "text"
+    if isinstance(raw, Path) or hasattr(raw, "getbands"):
+        return "image"
+    if isinstance(raw, tuple | list) and len(raw) == 2 and all(isinstance(v, str) for v in raw):
+        return "text"
+    if hasattr(raw, "shape") and len(raw.shape) > 1:
+        return "image"
+    if isinstance(raw, Mapping | tuple | list) or hasattr(raw, "shape"):
+        return "table"
+    raise InputError(
+        "An input must be a text, a pair of texts, an image (array, file path, PIL image) or a table "
+        f"row (array, mapping, pandas row), but got {type(raw).__name__}."
+    )
+
+
+def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:
+    """The inputs in a collection, or ``None`` if `raw` is itself one input."""
+    if isinstance(raw, str | Path | texts.Text | Mapping):
+        return None
+    if hasattr(raw, "iterrows"):
+        return (row for _, row in raw.iterrows())
+    if hasattr(raw, "shape"):
+        dimensions = len(raw.shape)
+        if kind is None and dimensions == 2:
+            raise InputError(
+                "A two-dimensional array may be one image or many table rows: "
+                "wrap the model with kind='image' or kind='table'."
+            )
+        one = {"image": (2, 3), "table": (1,), None: (1, 3)}[kind]  # type: ignore[index]
+        return None if dimensions in one else raw
+    if isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw):
+        return None
+    if isinstance(raw, list | tuple) and raw and kind in (None, "table"):
+        if all(isinstance(v, int | float | np.number) for v in raw):
+            return None
+    return raw if isinstance(raw, Iterable) else None
+
+
+def prepare_any(
+    raw: Any, kind: str | None, features: str | None, columns: Columns | None = None
+) -> Input:
+    """Cut an input of any kind for a model that reads strings or arrays."""
+    kind = kind or kind_of(raw)
+    if kind == "text":
+        granularity = features or "words"
+        if granularity == "tokens":
+            raise InputError(
+                "The features 'tokens' need a transformer; this model reads strings: use 'words'."
+            )
+        text = texts.Text.of(raw)
+        return texts.text_input(text, granularity, texts.cut(text, granularity))
+    if kind == "image":
+        return image_input(raw, features or "patches")
+    if features not in (None, "columns"):
+        raise unknown("table feature", features, ["columns"])
+    return table_input(raw, columns)
+
+
+DEFAULT_REMOVAL = {"text": "slice-out", "image": "mean", "table": "background"}

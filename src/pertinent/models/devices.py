@@ -1,0 +1,62 @@
+"""Running torch on CPU and CUDA: sending, timing, and not waiting before one must."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from pertinent.models.base import Answer, immediately
+from pertinent.types import Array
+
+
+def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
+    """Where a module lies, and in which precision."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.is_floating_point():
+            return tensor.device, tensor.dtype
+    return torch.device("cpu"), torch.float32
+
+
+def send(array: Array, device: torch.device) -> torch.Tensor:
+    """An array on the device; through pinned memory, so that CUDA need not stop for it."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def run(device: torch.device, forward: Callable[[], torch.Tensor]) -> Answer:
+    """Run `forward` without gradients; on CUDA, return before it has finished."""
+    with torch.inference_mode():
+        if device.type != "cuda":
+            return immediately(lambda: np.asarray(forward().float().cpu()))
+        start = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        start.record(torch.cuda.current_stream(device))
+        outputs = forward().float()
+        here = torch.empty(outputs.shape, dtype=outputs.dtype, pin_memory=True)
+        here.copy_(outputs, non_blocking=True)
+        end.record(torch.cuda.current_stream(device))
+
+    def wait() -> Array:
+        end.synchronize()
+        return here.numpy()
+
+    return Answer(wait, lambda: start.elapsed_time(end) / 1000)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the batch was too large for the device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
+def stopwatch(device: torch.device) -> float:
+    """The time once all that was started on the device has finished."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()

@@ -1,0 +1,77 @@
+"""Any function from inputs to class probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pertinent.errors import unknown
+from pertinent.inputs.base import Input
+from pertinent.inputs.table import Background, Columns
+from pertinent.inputs.text import Text
+from pertinent.models.arrays import DEFAULT_REMOVAL, KINDS, prepare_any, split_inputs
+from pertinent.models.base import Answer, Model, Output, immediately
+from pertinent.removal.base import Rows
+from pertinent.types import Array
+
+
+class FunctionModel(Model):
+    """Calls `function` with a list of strings (or pairs), or an array whose first axis is rows."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        kind: str | None = None,
+        classes: Sequence[str] = (),
+        output: Output = "probability",
+        background: Any = None,
+        columns: Sequence[str] | None = None,
+        groups: dict[str, Sequence[str]] | None = None,
+    ) -> None:
+        if kind is not None and kind not in KINDS:
+            raise unknown("kind", kind, KINDS)
+        if output not in ("probability", "logit"):
+            raise unknown("output", output, ("probability", "logit"))
+        self.function = function
+        self.kind = kind
+        self.classes = tuple(map(str, classes))
+        self.output = output
+        if columns is None and hasattr(background, "columns"):
+            columns = [str(name) for name in background.columns]
+        self.background = Background(background) if background is not None else None
+        self.columns = Columns(tuple(columns), groups) if columns is not None else None
+
+    def prepare(self, raw: Any, features: str | None = None) -> Input:
+        """Cut a text into words, an image into patches, a row into columns."""
+        return prepare_any(raw, self.kind, features, self.columns)
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The inputs in `raw`, if it holds several."""
+        return split_inputs(raw, self.kind)
+
+    def default_removal(self, given: Input) -> str:
+        """`constant` for a table without background, else what fits the kind."""
+        if given.kind == "table" and self.background is None:
+            return "constant"
+        return DEFAULT_REMOVAL[given.kind]
+
+    def submit(self, rows: Sequence[Rows]) -> Answer:
+        """Call the function once for the whole batch."""
+        batch = self._batch(rows)
+        return immediately(lambda: self._evaluate(batch))
+
+    def _evaluate(self, batch: Any) -> Array:
+        answer = self.function(batch)
+        return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+
+    def _batch(self, rows: Sequence[Rows]) -> Any:
+        if isinstance(rows[0], list):
+            return [_string(text) for part in rows for text in part]  # type: ignore[union-attr]
+        return np.concatenate(rows)  # type: ignore[arg-type]
+
+
+def _string(text: Text) -> str | tuple[str, str]:
+    return text.first if text.second is None else (text.first, text.second)

@@ -1,0 +1,58 @@
+"""Any `torch.nn.Module` over images or table rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pertinent.models import devices
+from pertinent.models.base import Answer, Output, unusable
+from pertinent.models.function import FunctionModel
+from pertinent.removal.base import Rows
+from pertinent.types import Array, Floats
+
+logger = logging.getLogger(__name__)
+
+
+class ModuleModel(FunctionModel):
+    """A module whose forward takes a batch of arrays and returns (rows, classes) scores.
+
+    Whether the scores are logits or probabilities is seen in the first answer unless `output`
+    says so: rows of non-negative numbers that sum to one are probabilities.
+    """
+
+    def __init__(self, module: torch.nn.Module, *, output: Output | None = None, **options: Any) -> None:
+        self.module = module.eval()
+        self.device, self.dtype = devices.placed(module)
+        super().__init__(module, output=output or "logit", **options)
+        self._settled = output is not None
+        if self.device.type == "cuda":
+            self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
+
+    def submit(self, rows: Sequence[Rows]) -> Answer:
+        """Run the module on the whole batch."""
+        batch = np.asarray(self._batch(rows), dtype=np.float32)
+        return devices.run(self.device, lambda: self._forward(devices.send(batch, self.device)))
+
+    def _forward(self, batch: torch.Tensor) -> torch.Tensor:
+        answer = self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch)
+        scores = answer.logits if hasattr(answer, "logits") else answer
+        assert isinstance(scores, torch.Tensor)
+        return scores
+
+    def checked(self, outputs: Array, n: int) -> Floats:
+        """Settle what the outputs are on the first answer."""
+        if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
+            if outputs.shape[1] > 1 and not unusable(outputs.astype(np.float64), "probability"):
+                self.output = "probability"
+            logger.info("The module's outputs are taken as %ss; say output= to decide.", self.output)
+            self._settled = True
+        return super().checked(outputs, n)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Whether the batch was too large for the device."""
+        return devices.is_out_of_memory(error)

@@ -1,0 +1,222 @@
+"""A transformers sequence classifier with its tokenizer."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from pertinent.errors import InputError, ModelError
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import Text, TextInput, Tokens, cut, text_input
+from pertinent.models import devices
+from pertinent.models.arrays import split_inputs
+from pertinent.models.base import Answer, Model
+from pertinent.models.compaction import TOLERANCE, Compaction, States, stretch
+from pertinent.models.tokens import TokenBatch, collate
+from pertinent.removal.base import Removal, Rows, TokenRows
+from pertinent.types import Ints, Masks
+
+logger = logging.getLogger(__name__)
+
+
+class TransformerModel(Model):
+    """Wraps ``AutoModelForSequenceClassification`` and a fast tokenizer.
+
+    Removed tokens are not computed where that was verified to be exact (see `compaction`).
+    """
+
+    unit: ClassVar[str] = "tokens"
+    output = "logit"
+    first_batch = 2048
+    largest_batch = 16384
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        classes: Sequence[str] = (),
+        max_length: int | None = None,
+        compaction: bool = True,
+    ) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            raise ModelError("The tokenizer must be a fast one: it has to say which characters a token covers.")
+        if getattr(model.config, "num_labels", 0) < 2 or (
+            model.config.problem_type == "multi_label_classification"
+        ):
+            raise ModelError("The model must be a single-label classifier with at least two classes.")
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+        self.device, self.dtype = devices.placed(model)
+        if self.device.type == "cuda":
+            self.first_batch, self.largest_batch, self.in_flight = 65536, 1 << 18, 2
+        labels = model.config.id2label
+        self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
+        self._arguments = set(inspect.signature(model.forward).parameters)
+        self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        self._example = tokenizer("a", return_special_tokens_mask=True)
+        self._position_base = self._find_position_base()
+        self.max_length = self._find_max_length(max_length)
+        self.compaction = Compaction(
+            self._states,
+            self._text_of,
+            self.max_length,
+            self._pad_id,
+            allowed=compaction and self._position_base is not None,
+        )
+        if compaction and self._position_base is None:
+            logger.warning("Removed tokens are computed too, because the model takes no position ids.")
+        self.compaction.holds(min(64, self.max_length))
+
+    def prepare(self, raw: Any, features: str | None = None) -> TextInput:
+        """Tokenise a text and find the tokens of each feature."""
+        text = Text.of(raw)
+        granularity = features or "words"
+        spans = cut(text, granularity)
+        encoded = self.tokenizer(
+            *text.segments,
+            truncation={"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
+            if text.second is not None
+            else True,
+            max_length=self.max_length,
+            return_offsets_mapping=True,
+        )
+        sequence = [-1 if s is None else s for s in encoded.sequence_ids(0)]
+        offsets = np.array(encoded["offset_mapping"], dtype=np.int64)
+        place = np.column_stack([np.array(sequence, dtype=np.int64), offsets])
+        removable = np.array([s >= 0 and text.removable(s) for s in sequence])
+        ids = np.array(encoded["input_ids"], dtype=np.int64)
+        if not removable.any():
+            raise InputError("No token of the text can be removed: it is empty to the tokenizer.")
+        if (ids[removable] == self.tokenizer.unk_token_id).all():
+            raise InputError("Every token of the text is unknown to the tokenizer.")
+        if granularity == "tokens":
+            spans, feature = place[removable], np.cumsum(removable) - 1
+            n_all = len(spans) + sum(len(e.ids) for e in encoded.encodings[0].overflowing)
+        else:
+            n_all = len(spans)
+            spans, feature = _owners(spans, place)
+        notes = ()
+        if encoded.encodings[0].overflowing:
+            notes = (
+                f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
+            )
+            logger.warning("A text was %s.", notes[0])
+        tokens = Tokens(
+            ids,
+            np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64),
+            np.where(removable, feature, -1),
+            self.tokenizer.mask_token_id,
+            self.tokenizer.pad_token_id,
+        )
+        return text_input(text, granularity, spans, tokens, notes)
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The texts in `raw`, if it holds several."""
+        return split_inputs(raw, "text")
+
+    def default_removal(self, given: Input) -> str:
+        """Attention-mask removal."""
+        del given
+        return "attention-mask"
+
+    def cost(self, removal: Removal, given: Input, masks: Masks) -> Ints:
+        """Tokens that will be computed for each mask."""
+        assert isinstance(given, TextInput) and given.tokens is not None
+        if not self._drops(removal.hides, len(given.tokens.ids)):
+            return np.full(len(masks), len(given.tokens.ids) * removal.draws)
+        counts = given.token_counts
+        return masks.astype(np.float32).dot(counts[:-1]).astype(np.int64) + counts[-1]
+
+    def submit(self, rows: Sequence[Rows]) -> Answer:
+        """Run the model on the rows of many texts at once."""
+        parts = [part for part in rows if isinstance(part, TokenRows)]
+        compact = [self.compaction.holds(part.attend.shape[1]) for part in parts]
+        batch = collate(parts, compact, self._pad_id)
+        return devices.run(self.device, lambda: self._forward(self.model, batch).logits)
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Whether the batch was too large for the device."""
+        return devices.is_out_of_memory(error)
+
+    def _drops(self, hides: str, length: int) -> bool:
+        return hides == "tokens and positions" or (hides == "tokens" and self.compaction.holds(length))
+
+    def _forward(self, model: Any, batch: TokenBatch, **options: Any) -> Any:
+        """Run `model`, giving it only the arguments it knows."""
+        ids = devices.send(batch.ids, self.device)
+        if batch.zeroed is None:
+            options["input_ids"] = ids
+        else:
+            keep = devices.send(~batch.zeroed, self.device)
+            options["inputs_embeds"] = model.get_input_embeddings()(ids) * keep[..., None]
+        if batch.attend is not None:
+            options["attention_mask"] = devices.send(batch.attend.astype(np.int64), self.device)
+        if self._position_base is not None:
+            options["position_ids"] = devices.send(batch.positions + self._position_base, self.device)
+        if "token_type_ids" in self._arguments and "token_type_ids" in self._example:
+            options["token_type_ids"] = devices.send(batch.types, self.device)
+        return model(**options)
+
+    def _states(self, batch: TokenBatch) -> States:
+        """Hidden states and logits in float32, so that rounding hides no difference."""
+        exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
+        with torch.inference_mode():
+            answer = self._forward(exact, batch, output_hidden_states=True)
+        return [*answer.hidden_states, answer.logits]
+
+    def _find_position_base(self) -> int | None:
+        """The position id of the first token (RoBERTa counts from pad_id + 1), if the model takes any."""
+        if "position_ids" not in self._arguments:
+            return None
+        text = self._text_of(12)
+        plain = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
+        self._position_base = None
+        default = self._states(plain)
+        for base in (0, self._pad_id + 1):
+            self._position_base = base
+            try:
+                found = self._states(plain)
+            except (RuntimeError, IndexError):
+                continue
+            if all(torch.allclose(a, b, atol=TOLERANCE) for a, b in zip(default, found, strict=True)):
+                return base
+        return None
+
+    def _find_max_length(self, wanted: int | None) -> int:
+        limits = [self.tokenizer.model_max_length]
+        positions = getattr(self.model.config, "max_position_embeddings", None)
+        if positions is not None and positions > 0:
+            limits.append(positions - (self._position_base or 0))
+        longest = int(min(limits)) if min(limits) < 10**9 else 512
+        if wanted is not None and not 4 <= wanted <= longest:
+            raise ModelError(f"`max_length` must be between 4 and {longest}, but got {wanted}.")
+        return wanted or longest
+
+    def _text_of(self, length: int) -> Tokens:
+        special = np.array(self._example["special_tokens_mask"], dtype=np.bool_)
+        known = min(len(self.tokenizer), self.model.config.vocab_size)
+        words = np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
+        return stretch(np.array(self._example["input_ids"]), special, words, length)
+
+
+def _owners(spans: Ints, place: Ints) -> tuple[Ints, Ints]:
+    """The span that each token belongs to, and the spans that have a token at all.
+
+    A token belongs to the span it starts in, or to the next where it starts in a gap.
+    """
+    owner = np.full(len(place), -1)
+    for segment in (0, 1):
+        tokens = np.flatnonzero(place[:, 0] == segment)
+        mine = np.flatnonzero(spans[:, 0] == segment)
+        if len(mine):
+            found = np.searchsorted(spans[mine, 2], place[tokens, 1], side="right")
+            owner[tokens] = mine[np.minimum(found, len(mine) - 1)]
+    seen = np.unique(owner[owner >= 0])
+    return spans[seen], np.where(owner >= 0, np.searchsorted(seen, owner), -1)

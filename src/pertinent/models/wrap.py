@@ -1,0 +1,104 @@
+"""One door for everything that can be explained."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from pertinent.errors import ModelError, unknown
+from pertinent.models.base import Model
+
+_ACCEPTED = (
+    "a transformers text-classification pipeline; a (model, tokenizer) pair; a torch.nn.Module over "
+    "images or table rows; a fitted scikit-learn estimator with predict_proba; or a function from "
+    "inputs to class probabilities"
+)
+_OPTIONS = {
+    "transformer": ("classes", "max_length", "compaction"),
+    "module": ("kind", "classes", "output", "background", "columns", "groups"),
+    "estimator": ("kind", "classes", "background", "columns", "groups"),
+    "function": ("kind", "classes", "output", "background", "columns", "groups"),
+}
+
+
+def wrap(thing: Any, **options: Any) -> Model:
+    """Make a model out of `thing`, so that it can be explained.
+
+    Parameters
+    ----------
+    thing
+        A transformers text-classification pipeline; a ``(model, tokenizer)`` pair; a
+        ``torch.nn.Module`` over images or table rows; a fitted scikit-learn estimator with
+        ``predict_proba``; or a function from inputs to class probabilities.
+    **options
+        ``classes`` — names of the classes. For functions, estimators and modules: ``kind`` —
+        ``"text"``, ``"image"`` or ``"table"`` where it cannot be seen from the input;
+        ``background`` — table rows to fill removed columns from; ``columns`` — their names;
+        ``groups`` — columns that are one feature, such as one-hot columns; ``output`` —
+        ``"probability"`` or ``"logit"``. For transformers: ``max_length`` — tokens after which
+        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens.
+
+    Examples
+    --------
+    >>> model = wrap(lambda texts: [[0.2, 0.8] for _ in texts], classes=["no", "yes"])
+    >>> model.classes
+    ('no', 'yes')
+    """
+    if isinstance(thing, Model):
+        return thing
+    kind = _kind(thing)
+    for option in options:
+        if option not in _OPTIONS[kind]:
+            raise unknown(f"option for a {kind}", option, _OPTIONS[kind])
+    if kind == "transformer":
+        from pertinent.models.transformer import TransformerModel
+
+        model, tokenizer = thing if isinstance(thing, tuple) else (thing.model, thing.tokenizer)
+        return TransformerModel(model, tokenizer, **options)
+    if kind == "module":
+        from pertinent.models.module import ModuleModel
+
+        return ModuleModel(thing, **options)
+    if kind == "estimator":
+        from pertinent.models.estimator import EstimatorModel
+
+        return EstimatorModel(thing, **options)
+    from pertinent.models.function import FunctionModel
+
+    return FunctionModel(thing, **options)
+
+
+def _kind(thing: Any) -> str:
+    if isinstance(thing, type):
+        raise ModelError(f"{thing.__name__} is a class; give an instance of it: {_ACCEPTED}.")
+    if isinstance(thing, tuple):
+        if len(thing) == 2 and _is_module(thing[0]) and callable(thing[1]):
+            return "transformer"
+        raise ModelError(f"A pair must be (transformers model, its tokenizer). Accepted: {_ACCEPTED}.")
+    if hasattr(thing, "task") and hasattr(thing, "model") and hasattr(thing, "tokenizer"):
+        if thing.task not in ("text-classification", "sentiment-analysis"):
+            raise ModelError(
+                f"The pipeline's task is {thing.task!r}; only 'text-classification' can be explained."
+            )
+        return "transformer"
+    if _is_module(thing):
+        if hasattr(thing, "config") and hasattr(thing, "get_input_embeddings"):
+            raise ModelError("A transformers model needs its tokenizer: wrap((model, tokenizer)).")
+        return "module"
+    if hasattr(thing, "predict_proba"):
+        if not hasattr(thing, "classes_"):
+            raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
+        return "estimator"
+    if hasattr(thing, "fit") and hasattr(thing, "predict"):
+        raise ModelError(
+            f"{type(thing).__name__} has no predict_proba, so it gives no class probabilities; "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
+        )
+    if callable(thing):
+        return "function"
+    raise ModelError(f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}.")
+
+
+def _is_module(thing: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(thing, torch.nn.Module)

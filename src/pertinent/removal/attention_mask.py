@@ -1,0 +1,29 @@
+"""Removed tokens are hidden from attention in every layer; the others keep their positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, same_ids
+from pertinent.types import Masks
+
+
+@removals.register("attention-mask")
+@dataclass(frozen=True)
+class AttentionMask(TokenRemoval):
+    """Hase et al. 2021, Sec. 5: the attention distribution times the mask, renormalised.
+
+    Equal to the kept tokens alone at their original positions, which is how it is computed
+    wherever the architecture allows.
+    """
+
+    summary = "hidden from attention, positions kept (Hase et al. 2021)"
+    hides = "tokens"
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+        """Rows with the same ids, looking at the kept tokens only."""
+        del seed
+        assert isinstance(given, TextInput) and given.tokens is not None
+        return TokenRows(given.tokens, same_ids(given, len(masks)), kept_tokens(given, masks))

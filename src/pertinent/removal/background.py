@@ -1,0 +1,81 @@
+"""Removed columns take the values of rows drawn from a background set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pertinent.errors import InputError, SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.inputs.table import Background, TableInput
+from pertinent.removal.base import Removal, removals, row_generators
+from pertinent.removal.fill import fill_row
+from pertinent.types import Array, Masks
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from pertinent.models.base import Model
+
+
+@dataclass(frozen=True)
+class NeedsBackground:
+    """A removal that fills table columns from background rows given when the model was wrapped."""
+
+    background: Background | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+    def bind(self, model: Model) -> Self:
+        """The same removal with the model's background rows, unless it has its own."""
+        return self if self.background is not None else replace(self, background=model.background)
+
+    def rows_of(self, given: TableInput) -> Background:
+        """The background, checked against the row it is to fill."""
+        if self.background is None:
+            raise SettingError(
+                "This removal fills columns from a background set: wrap the model with "
+                "`background=` some rows, such as a sample of the training data."
+            )
+        if self.background.values.shape[1] != len(given.values):
+            raise InputError(
+                f"The background has {self.background.values.shape[1]} columns, "
+                f"but the row has {len(given.values)}."
+            )
+        return self.background
+
+
+@removals.register("background")
+@dataclass(frozen=True)
+class FromBackground(NeedsBackground, Removal):
+    """Interventional removal: all removed columns of a row come from one background row.
+
+    Averaged over `rows` background rows, drawn anew for each mask; where the background has no
+    more than that, all of them are used and nothing is random.
+    """
+
+    kinds = ("table",)
+    summary = "filled from background rows and averaged (interventional)"
+    rows: int = 20
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.rows >= 1, "rows", "at least 1", self.rows)
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return min(self.rows, len(self.background.values)) if self.background else self.rows
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """`draws` rows per mask."""
+        assert isinstance(given, TableInput)
+        background = self.rows_of(given).values
+        if len(background) <= self.rows:
+            chosen = np.tile(np.arange(len(background)), len(masks))
+        else:
+            generators = row_generators(given, masks, seed, self.name)
+            chosen = np.concatenate(
+                [g.choice(len(background), self.rows, replace=False) for g in generators]
+            )
+        return fill_row(given, np.repeat(masks, self.draws, axis=0), background[chosen])

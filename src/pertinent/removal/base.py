@@ -1,0 +1,150 @@
+"""A removal says what an input looks like without some of its features."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import compress
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.errors import SettingError
+from pertinent.inputs.base import generator, mask_bytes
+from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.registry import Registry
+from pertinent.types import Array, Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Model
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows:
+    """Rows of one tokenised text for a transformer.
+
+    Attributes
+    ----------
+    tokens
+        The text's tokens, of which every row is a variant.
+    ids
+        Token ids (rows, length).
+    attend
+        Which tokens each row may look at (rows, length).
+    zeroed
+        Which word embeddings are set to zero, if any (rows, length).
+    renumber
+        Whether tokens out of sight are cut out and the rest numbered anew.
+    """
+
+    tokens: Tokens
+    ids: Ints
+    attend: Masks
+    zeroed: Masks | None = None
+    renumber: bool = False
+
+
+Rows: TypeAlias = TokenRows | list[Text] | Array
+
+
+@dataclass(frozen=True)
+class Removal(ABC):
+    """Pure and row-paired: one row (or `draws` rows) for each mask, ``True`` keeps.
+
+    Random draws depend only on (seed, input, mask), so the same question always gets the same
+    answer. A removal with several draws returns them mask by mask; the engine averages.
+    """
+
+    name: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
+    summary: ClassVar[str]
+    hides: ClassVar[Literal["nothing", "tokens", "tokens and positions"]] = "nothing"
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return 1
+
+    def bind(self, model: Model) -> Removal:
+        """This removal, with what it needs to know of the model's data."""
+        del model
+        return self
+
+    def check(self, given: Input) -> None:
+        """Raise a `SettingError` if this removal cannot be applied to the input."""
+        if given.kind not in self.kinds:
+            raise SettingError(
+                f"The removal {self.name!r} is for {' and '.join(self.kinds)}, but the input is "
+                f"{given.kind}; choose from {', '.join(removals.for_kind(given.kind))}."
+            )
+
+    @abstractmethod
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+        """The rows that the model will see."""
+
+
+class Removals(Registry[Removal]):
+    """The registered removals."""
+
+    def for_kind(self, kind: str) -> list[str]:
+        """The names of those that fit a kind of input."""
+        return [name for name, cls in self.all().items() if kind in cls.kinds]
+
+
+removals = Removals("removal", "pertinent.removal")
+
+
+class TokenRemoval(Removal):
+    """A removal that needs to see tokens, so the model must be a transformer."""
+
+    kinds = ("text",)
+
+    def check(self, given: Input) -> None:
+        super().check(given)
+        if not isinstance(given, TextInput) or given.tokens is None:
+            raise SettingError(
+                f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
+                "strings; choose 'slice-out' or 'mask-token'."
+            )
+
+
+def kept_tokens(given: TextInput, masks: Masks) -> Masks:
+    """Masks over features as masks over tokens; fixed tokens are always kept."""
+    assert given.tokens is not None
+    fixed = np.ones((len(masks), 1), dtype=np.bool_)
+    return np.concatenate([masks, fixed], axis=1)[:, given.tokens.feature]
+
+
+def same_ids(given: TextInput, n: int) -> Ints:
+    """The text's token ids for each of `n` rows, without a copy."""
+    assert given.tokens is not None
+    return np.broadcast_to(given.tokens.ids, (n, len(given.tokens.ids)))
+
+
+def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
+    """The text as a string, each removed feature replaced; a feature owns the gap behind it."""
+    segments = given.text.segments
+    heads, pieces, without, owner = list(segments), [], [], []
+    for i, segment in enumerate(segments):
+        spans = given.spans[given.spans[:, 0] == i]
+        if len(spans):
+            starts = [*spans[:, 1].tolist(), len(segment)]
+            heads[i] = segment[: starts[0]]
+            for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
+                pieces.append(segment[start:after])
+                without.append(placeholder + segment[end:after] if placeholder else "")
+                owner.append(i)
+    rows = []
+    for mask in masks.tolist():
+        chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
+        parts = [
+            head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)
+        ]
+        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, given.text.fixed))
+    return rows
+
+
+def row_generators(given: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:
+    """One generator per mask, the same wherever and whenever the mask is asked."""
+    return [generator(seed, name, given.fingerprint, key) for key in mask_bytes(masks)]

@@ -1,0 +1,49 @@
+"""Removed pixels are seen through a blur."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.errors import require
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.removal.base import Removal, removals
+from pertinent.removal.fill import fill_image
+from pertinent.types import Array, Masks
+
+
+@removals.register("blur")
+@dataclass(frozen=True)
+class Blur(Removal):
+    """Removed pixels come from a Gaussian blur of the image.
+
+    `sigma` is in pixels; by default an eighth of the longer side.
+    """
+
+    kinds = ("image",)
+    summary = "seen through a Gaussian blur"
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.sigma is None or self.sigma > 0, "sigma", "above 0", self.sigma)
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """Rows with blurred pixels where features are gone."""
+        del seed
+        assert isinstance(given, ImageInput)
+        sigma = self.sigma or max(given.pixels.shape[1:]) / 8
+        return fill_image(given, masks, _gaussian(_gaussian(given.pixels, sigma, 1), sigma, 2))
+
+
+def _gaussian(pixels: Array, sigma: float, axis: int) -> Array:
+    """A Gaussian average along one axis, with the border repeated."""
+    reach = int(np.ceil(3 * sigma))
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
+    border = [(reach, reach) if a == axis else (0, 0) for a in range(pixels.ndim)]
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.pad(pixels, border, mode="edge"), 2 * reach + 1, axis=axis
+    )
+    return windows @ (weights / weights.sum()).astype(pixels.dtype)

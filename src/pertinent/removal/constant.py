@@ -1,0 +1,33 @@
+"""Removed pixels or columns take one constant value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.removal.base import Removal, removals
+from pertinent.removal.fill import fill_image, fill_row
+from pertinent.types import Array, Masks
+
+
+@removals.register("constant")
+@dataclass(frozen=True)
+class Constant(Removal):
+    """Every removed pixel or column becomes `value`."""
+
+    kinds = ("image", "table")
+    summary = "set to one value, 0 by default"
+    value: float = 0.0
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """Rows with the constant where features are gone."""
+        del seed
+        filler = np.array(self.value)
+        if isinstance(given, ImageInput):
+            return fill_image(given, masks, filler)
+        assert isinstance(given, TableInput)
+        return fill_row(given, masks, filler)

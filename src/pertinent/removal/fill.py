@@ -1,0 +1,22 @@
+"""Filling the removed parts of images and table rows: shared by the removals that replace values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.types import Array, Masks
+
+
+def fill_image(given: ImageInput, masks: Masks, filler: Array) -> Array:
+    """Images (rows, channels, height, width); `filler` broadcasts against them."""
+    return np.where(masks[:, given.labels][:, None], given.pixels, filler.astype(given.pixels.dtype))
+
+
+def fill_row(given: TableInput, masks: Masks, filler: Array) -> Array:
+    """Table rows (rows, columns); `filler` broadcasts against them."""
+    feature = np.empty(len(given.values), dtype=np.int64)
+    for i, columns in enumerate(given.columns):
+        feature[list(columns)] = i
+    return np.where(masks[:, feature], given.values, filler)

@@ -1,0 +1,43 @@
+"""Removed tokens become the tokenizer's mask token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.errors import SettingError
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals, same_ids
+from pertinent.types import Masks
+
+
+@removals.register("mask-token")
+@dataclass(frozen=True)
+class MaskToken(Removal):
+    """Hase et al. 2021, Sec. 5: each removed token is replaced by the mask token.
+
+    `text` stands for a removed feature where the model reads strings.
+    """
+
+    kinds = ("text",)
+    summary = "replaced by the mask token (Hase et al. 2021)"
+    text: str = "[MASK]"
+
+    def check(self, given: Input) -> None:
+        """A transformer's tokenizer must have a mask token."""
+        super().check(given)
+        assert isinstance(given, TextInput)
+        if given.tokens is not None and given.tokens.mask_id is None:
+            raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+        """Rows as long as the text."""
+        del seed
+        assert isinstance(given, TextInput)
+        if given.tokens is None:
+            return rebuild(given, masks, self.text)
+        kept = kept_tokens(given, masks)
+        ids = np.where(kept, same_ids(given, len(masks)), given.tokens.mask_id)
+        return TokenRows(given.tokens, ids, np.ones_like(kept))

@@ -1,0 +1,30 @@
+"""Removed pixels take the image's mean colour, removed columns the background's mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.removal.base import Removal, removals
+from pertinent.removal.background import NeedsBackground
+from pertinent.removal.fill import fill_image, fill_row
+from pertinent.types import Array, Masks
+
+
+@removals.register("mean")
+@dataclass(frozen=True)
+class Mean(NeedsBackground, Removal):
+    """The mean over the image per channel, or over the background per column (mode for categories)."""
+
+    kinds = ("image", "table")
+    summary = "set to the mean: of the image's colour, or of the column in the background"
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """Rows with means where features are gone."""
+        del seed
+        if isinstance(given, ImageInput):
+            return fill_image(given, masks, given.pixels.mean(axis=(1, 2), keepdims=True))
+        assert isinstance(given, TableInput)
+        return fill_row(given, masks, self.rows_of(given).centre("mean"))

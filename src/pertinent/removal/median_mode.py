@@ -1,0 +1,27 @@
+"""Removed columns take the background's median, or its mode where the column is a category."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pertinent.inputs.base import Input
+from pertinent.inputs.table import TableInput
+from pertinent.removal.background import NeedsBackground
+from pertinent.removal.base import Removal, removals
+from pertinent.removal.fill import fill_row
+from pertinent.types import Array, Masks
+
+
+@removals.register("median-mode")
+@dataclass(frozen=True)
+class MedianMode(NeedsBackground, Removal):
+    """The middle of each column: a value that really occurs, so one-hot and integer columns stay valid."""
+
+    kinds = ("table",)
+    summary = "set to the column's median, or mode for a category"
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """Rows with middles where features are gone."""
+        del seed
+        assert isinstance(given, TableInput)
+        return fill_row(given, masks, self.rows_of(given).centre("median"))

@@ -1,0 +1,29 @@
+"""Removed features are cut out of the text and the rest moves together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals, same_ids
+from pertinent.types import Masks
+
+
+@removals.register("slice-out")
+@dataclass(frozen=True)
+class SliceOut(Removal):
+    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, numbered anew."""
+
+    kinds = ("text",)
+    summary = "cut out, the rest moves together (Hase et al. 2021)"
+    hides = "tokens and positions"
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+        """Shorter rows of tokens, or shorter strings where the model reads strings."""
+        del seed
+        assert isinstance(given, TextInput)
+        if given.tokens is None:
+            return rebuild(given, masks, "")
+        kept = kept_tokens(given, masks)
+        return TokenRows(given.tokens, same_ids(given, len(masks)), kept, renumber=True)

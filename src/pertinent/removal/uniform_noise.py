@@ -1,0 +1,70 @@
+"""Removed pixels or columns take uniform random values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.errors import SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.removal.background import NeedsBackground
+from pertinent.removal.base import Removal, removals, row_generators
+from pertinent.removal.fill import fill_image, fill_row
+from pertinent.types import Array, Masks
+
+
+@removals.register("uniform-noise")
+@dataclass(frozen=True)
+class UniformNoise(NeedsBackground, Removal):
+    """Uniform noise between `low` and `high`; one draw for each mask, or several and averaged.
+
+    The range defaults to the image's own, or to the column's in the background.
+    """
+
+    kinds = ("image", "table")
+    summary = "replaced by uniform random values"
+    low: float | None = None
+    high: float | None = None
+    samples: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples >= 1, "samples", "at least 1", self.samples)
+        given = None not in (self.low, self.high)
+        require(not given or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return self.samples
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+        """Rows with noise where features are gone."""
+        low, high = self._range(given)
+        shape = given.pixels.shape if isinstance(given, ImageInput) else given.values.shape  # type: ignore[attr-defined]
+        generators = row_generators(given, masks, seed, self.name)
+        noise = np.concatenate([g.uniform(low, high, (self.samples, *shape)) for g in generators])
+        masks = np.repeat(masks, self.samples, axis=0)
+        if isinstance(given, ImageInput):
+            return fill_image(given, masks, noise)
+        assert isinstance(given, TableInput)
+        return fill_row(given, masks, noise)
+
+    def _range(self, given: Input) -> tuple[Array, Array]:
+        if isinstance(given, ImageInput):
+            low, high = np.array(given.pixels.min()), np.array(given.pixels.max())
+        else:
+            assert isinstance(given, TableInput)
+            if given.values.dtype == object:
+                raise SettingError("Uniform noise needs numeric columns; use 'background' instead.")
+            if None not in (self.low, self.high):
+                low = high = np.zeros(len(given.values))
+            else:
+                low, high = self.rows_of(given).range()
+        return (
+            low if self.low is None else np.full_like(low, self.low),
+            high if self.high is None else np.full_like(high, self.high),
+        )
