@@ -121,7 +121,7 @@ def optimise(
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
-        if progress >= told + 0.2:
+        if progress >= min(1.0, told + 0.2):
             told = progress
             say(f"{stage}: step {step}, {progress:.0%} done, loss {loss.item():.4f}")
     module.eval()

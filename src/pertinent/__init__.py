@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pertinent.catalogue import methods, metrics, removals
     from pertinent.errors import PertinentError
-    from pertinent.evaluate import compare, evaluate
+    from pertinent.evaluating import compare, evaluate
     from pertinent.evaluation import Evaluation
-    from pertinent.explain import explain
+    from pertinent.explaining import explain
     from pertinent.explanation import Explanation, Explanations
     from pertinent.files import read
     from pertinent.inputs.text import Text
     from pertinent.models.embedded import load
     from pertinent.models.wrap import wrap
-    from pertinent.report.page import report
+    from pertinent.report.page import save_report
 
 __version__ = "0.1.0"
 
@@ -26,15 +26,15 @@ _HOME = {
     "Explanations": "pertinent.explanation",
     "PertinentError": "pertinent.errors",
     "Text": "pertinent.inputs.text",
-    "compare": "pertinent.evaluate",
-    "evaluate": "pertinent.evaluate",
-    "explain": "pertinent.explain",
+    "compare": "pertinent.evaluating",
+    "evaluate": "pertinent.evaluating",
+    "explain": "pertinent.explaining",
     "load": "pertinent.models.embedded",
     "methods": "pertinent.catalogue",
     "metrics": "pertinent.catalogue",
     "read": "pertinent.files",
     "removals": "pertinent.catalogue",
-    "report": "pertinent.report.page",
+    "save_report": "pertinent.report.page",
     "wrap": "pertinent.models.wrap",
 }
 
@@ -52,7 +52,7 @@ __all__ = [
     "metrics",
     "read",
     "removals",
-    "report",
+    "save_report",
     "wrap",
 ]
 

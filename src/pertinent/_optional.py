@@ -22,7 +22,7 @@ _EXTRA = {
 
 def optional(module: str) -> Any:
     """Import `module`, or say which extra brings it."""
-    package = module.split(".")[0]
+    package = module.split(".", maxsplit=1)[0]
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

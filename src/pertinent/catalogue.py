@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
 from pertinent.explainers.base import explainers
-from pertinent.metrics.base import metrics as registered_metrics
+from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import Registry
 from pertinent.removal.base import removals as registered_removals
 
@@ -47,7 +47,12 @@ def removals() -> Catalogue:
 
 def _catalogue(registry: Registry[Any]) -> Catalogue:
     return Catalogue(
-        Entry(name, cls.summary, _source(cls), {f.name: _default(f) for f in fields(cls) if f.name != "background"})
+        Entry(
+            name,
+            cls.summary,
+            _source(cls),
+            {f.name: _default(f) for f in fields(cls) if f.name != "background"},
+        )
         for name, cls in registry.all().items()
     )
 

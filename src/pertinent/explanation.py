@@ -139,7 +139,7 @@ class Explanation:
         for name in ("prediction", "scores", "class_scores", "errors"):
             rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
         rest["classes"] = tuple(rest["classes"])
-        rest["measures"] = {k: {s: v for s, v in m} for k, m in rest["measures"].items()}
+        rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
         return cls(**{**rest, "given": given, "chosen": chosen})
 
     def to_json(self) -> str:

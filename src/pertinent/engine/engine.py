@@ -236,9 +236,7 @@ class Engine:
             self._recover(chunks, error)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
-        rows = [
-            chunk.talk.job.removal(chunk.talk.job.given, chunk.masks, self.seed) for chunk in chunks
-        ]
+        rows = [chunk.talk.job.removal(chunk.talk.job.given, chunk.masks, self.seed) for chunk in chunks]
         cost = sum(int(chunk.cost.sum()) for chunk in chunks)
         return _Flight(chunks, cost, self.model.submit(rows))
 

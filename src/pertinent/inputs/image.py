@@ -112,7 +112,12 @@ def image_input(raw: Any, features: str = "patches") -> ImageInput:
 
 
 def _size(given: str) -> int:
-    require(given.isdigit() and int(given) > 0, "features", "like 'patches:4', a whole number after the colon", given)
+    require(
+        given.isdigit() and int(given) > 0,
+        "features",
+        "like 'patches:4', a whole number after the colon",
+        given,
+    )
     return int(given)
 
 

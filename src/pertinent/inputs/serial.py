@@ -38,7 +38,12 @@ def input_to_dict(given: Input) -> dict[str, Any]:
 
 def input_from_dict(plain: Mapping[str, Any], features: Sequence[str]) -> Input:
     """The inverse of `input_to_dict`."""
-    shared = (tuple(features), plain["granularity"], tuple(plain["notes"]), bytes.fromhex(plain["fingerprint"]))
+    shared = (
+        tuple(features),
+        plain["granularity"],
+        tuple(plain["notes"]),
+        bytes.fromhex(plain["fingerprint"]),
+    )
     if plain["kind"] == "text":
         text = Text(plain["first"], plain["second"], plain["fixed"])
         return TextInput(text, *shared, text, np.array(plain["spans"], dtype=np.int64).reshape(-1, 3))

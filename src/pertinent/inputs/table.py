@@ -103,6 +103,10 @@ def _show(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 
 
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+
+
 def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
     """Read what a user may give: a sequence of values, a mapping, or a pandas row."""
     if hasattr(raw, "to_dict") and hasattr(raw, "index"):
@@ -124,7 +128,7 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
     names = tuple(names) if names is not None else tuple(f"column {i}" for i in range(len(values)))
     if len(names) != len(values):
         raise InputError(f"The row has {len(values)} values, but the table has {len(names)} columns.")
-    missing = [name for name, value in zip(names, values, strict=True) if value is None or value != value]
+    missing = [name for name, value in zip(names, values, strict=True) if _is_missing(value)]
     if missing:
         raise InputError(f"The row has no value (NaN) in: {', '.join(map(str, missing))}.")
     return values, tuple(map(str, names))

@@ -45,9 +45,7 @@ class Text:
             text = cls(raw)
         elif isinstance(raw, Mapping):
             text = cls._of_mapping(raw)
-        elif (
-            isinstance(raw, Sequence) and len(raw) == 2 and all(isinstance(part, str) for part in raw)
-        ):
+        elif isinstance(raw, Sequence) and len(raw) == 2 and all(isinstance(part, str) for part in raw):
             text = cls(*raw)
         else:
             raise InputError(

@@ -49,19 +49,17 @@ def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:
                 "A two-dimensional array may be one image or many table rows: "
                 "wrap the model with kind='image' or kind='table'."
             )
-        one = {"image": (2, 3), "table": (1,), None: (1, 3)}[kind]  # type: ignore[index]
+        one = {"image": (2, 3), "table": (1,), None: (1, 3)}[kind]
         return None if dimensions in one else raw
     if isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw):
         return None
-    if isinstance(raw, list | tuple) and raw and kind in (None, "table"):
-        if all(isinstance(v, int | float | np.number) for v in raw):
-            return None
+    numbers = isinstance(raw, list | tuple) and all(isinstance(v, int | float | np.number) for v in raw)
+    if numbers and raw and kind in (None, "table"):
+        return None
     return raw if isinstance(raw, Iterable) else None
 
 
-def prepare_any(
-    raw: Any, kind: str | None, features: str | None, columns: Columns | None = None
-) -> Input:
+def prepare_any(raw: Any, kind: str | None, features: str | None, columns: Columns | None = None) -> Input:
     """Cut an input of any kind for a model that reads strings or arrays."""
     kind = kind or kind_of(raw)
     if kind == "text":

@@ -68,9 +68,7 @@ class Compaction:
                 f"at {length} tokens its hidden states differ from the padded form by {difference:.1e}"
             )
         self._fails_from = min(self._fails_from, length)
-        logger.warning(
-            "Removed tokens are computed too from %d tokens on, because %s.", length, self.reason
-        )
+        logger.warning("Removed tokens are computed too from %d tokens on, because %s.", length, self.reason)
         return False
 
     def _difference(self, text: Tokens, keep: Masks) -> float:

@@ -33,8 +33,8 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor]) -> Answer:
     with torch.inference_mode():
         if device.type != "cuda":
             return immediately(lambda: np.asarray(forward().float().cpu()))
-        start = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
+        start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         start.record(torch.cuda.current_stream(device))
         outputs = forward().float()
         here = torch.empty(outputs.shape, dtype=outputs.dtype, pin_memory=True)

@@ -6,38 +6,69 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pertinent.errors import unknown
+from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 
 NAMES = ("sentiment", "topics", "digits", "table")
+DTYPES = ("float32", "bfloat16", "float16")
 
 
-def load(name: str) -> Model:
+def load(name: str, *, device: str = "cpu", dtype: str = "float32") -> Model:
     """An embedded model, wrapped.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
-    classifier) and ``"table"`` are made on first use in seconds and kept in the cache folder.
+    classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` is
+    fitted in milliseconds.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
+    if name == "table":
+        from pertinent.models.tabular import table_model
+
+        if (device, dtype) != ("cpu", "float32"):
+            raise SettingError(
+                "The embedded model 'table' runs on the cpu in its own precision: leave out device and dtype."
+            )
+        return table_model()
     if name == "digits":
         from pertinent.models.digits import digits_model
 
-        return digits_model()
-    if name == "table":
-        from pertinent.models.wine import table_model
-
-        return table_model()
-    return load_transformer(Path(str(resources.files("pertinent"))) / "assets" / name)
+        return digits_model(*_place(device, dtype))
+    return load_transformer(
+        Path(str(resources.files("pertinent"))) / "assets" / name, device=device, dtype=dtype
+    )
 
 
-def load_transformer(folder: str | Path, **options: Any) -> Model:
-    """A sequence classifier and its tokenizer from a folder in transformers' format."""
-    import torch
+def load_transformer(
+    folder: str | Path, *, device: str = "cpu", dtype: str = "float32", **options: Any
+) -> Model:
+    """A sequence classifier and its tokenizer from a folder in transformers' format, safetensors only."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     from pertinent.models.wrap import wrap
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32)
-    return wrap((model, tokenizer), **options)
+    place, precision = _place(device, dtype)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder, dtype=precision, local_files_only=True, use_safetensors=True
+        )
+    except Exception as error:
+        raise ModelError(f"The transformers model in {str(folder)!r} cannot be loaded: {error}") from error
+    return wrap((model.to(place), tokenizer), **options)
+
+
+def _place(device: str, dtype: str) -> tuple[str, Any]:
+    """The device, seen to be there, and torch's name for the precision."""
+    import torch
+
+    if dtype not in DTYPES:
+        raise unknown("dtype", dtype, DTYPES)
+    if device not in ("cpu", "cuda"):
+        raise unknown("device", device, ("cpu", "cuda"))
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingError("`device` is 'cuda', but torch finds no CUDA device here: use 'cpu'.")
+    return device, getattr(torch, dtype)

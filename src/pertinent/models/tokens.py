@@ -65,10 +65,9 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
 
 
 def _flatten(rows: TokenRows, compact: bool) -> _Flat:
-    n, length = rows.attend.shape
     kept = rows.attend if compact or rows.renumber else np.ones_like(rows.attend)
     row, column = np.nonzero(kept)
-    lengths = np.bincount(row, minlength=n)
+    lengths = np.bincount(row, minlength=len(rows.attend))
     zeroed = np.zeros(len(row), dtype=np.bool_) if rows.zeroed is None else rows.zeroed[row, column]
     return _Flat(
         lengths,

@@ -46,7 +46,9 @@ class TransformerModel(Model):
         compaction: bool = True,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
-            raise ModelError("The tokenizer must be a fast one: it has to say which characters a token covers.")
+            raise ModelError(
+                "The tokenizer must be a fast one: it has to say which characters a token covers."
+            )
         if getattr(model.config, "num_labels", 0) < 2 or (
             model.config.problem_type == "multi_label_classification"
         ):
@@ -55,7 +57,7 @@ class TransformerModel(Model):
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
-            self.first_batch, self.largest_batch, self.in_flight = 65536, 1 << 18, 2
+            self.first_batch, self.largest_batch, self.in_flight = 65536, 1 << 18, 4
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
@@ -102,7 +104,7 @@ class TransformerModel(Model):
         else:
             n_all = len(spans)
             spans, feature = _owners(spans, place)
-        notes = ()
+        notes: tuple[str, ...] = ()
         if encoded.encodings[0].overflowing:
             notes = (
                 f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
@@ -132,7 +134,8 @@ class TransformerModel(Model):
         if not self._drops(removal.hides, len(given.tokens.ids)):
             return np.full(len(masks), len(given.tokens.ids) * removal.draws)
         counts = given.token_counts
-        return masks.astype(np.float32).dot(counts[:-1]).astype(np.int64) + counts[-1]
+        kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
+        return np.asarray(kept.astype(np.int64) + counts[-1])
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""

@@ -71,32 +71,39 @@ def wrap(thing: Any, **options: Any) -> Model:
 def _kind(thing: Any) -> str:
     if isinstance(thing, type):
         raise ModelError(f"{thing.__name__} is a class; give an instance of it: {_ACCEPTED}.")
-    if isinstance(thing, tuple):
-        if len(thing) == 2 and _is_module(thing[0]) and callable(thing[1]):
-            return "transformer"
-        raise ModelError(f"A pair must be (transformers model, its tokenizer). Accepted: {_ACCEPTED}.")
-    if hasattr(thing, "task") and hasattr(thing, "model") and hasattr(thing, "tokenizer"):
-        if thing.task not in ("text-classification", "sentiment-analysis"):
-            raise ModelError(
-                f"The pipeline's task is {thing.task!r}; only 'text-classification' can be explained."
-            )
-        return "transformer"
+    if isinstance(thing, tuple) or hasattr(thing, "task"):
+        return _transformer_kind(thing)
     if _is_module(thing):
         if hasattr(thing, "config") and hasattr(thing, "get_input_embeddings"):
             raise ModelError("A transformers model needs its tokenizer: wrap((model, tokenizer)).")
         return "module"
-    if hasattr(thing, "predict_proba"):
-        if not hasattr(thing, "classes_"):
-            raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
-        return "estimator"
-    if hasattr(thing, "fit") and hasattr(thing, "predict"):
+    if hasattr(thing, "predict_proba") or (hasattr(thing, "fit") and hasattr(thing, "predict")):
+        return _estimator_kind(thing)
+    if callable(thing):
+        return "function"
+    raise ModelError(f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}.")
+
+
+def _transformer_kind(thing: Any) -> str:
+    if not isinstance(thing, tuple):
+        if thing.task not in ("text-classification", "sentiment-analysis"):
+            raise ModelError(
+                f"The pipeline's task is {thing.task!r}; only 'text-classification' can be explained."
+            )
+    elif len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
+        raise ModelError(f"A pair must be (transformers model, its tokenizer). Accepted: {_ACCEPTED}.")
+    return "transformer"
+
+
+def _estimator_kind(thing: Any) -> str:
+    if not hasattr(thing, "predict_proba"):
         raise ModelError(
             f"{type(thing).__name__} has no predict_proba, so it gives no class probabilities; "
             "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
         )
-    if callable(thing):
-        return "function"
-    raise ModelError(f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}.")
+    if not hasattr(thing, "classes_"):
+        raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
+    return "estimator"
 
 
 def _is_module(thing: Any) -> bool:

@@ -75,7 +75,5 @@ class FromBackground(NeedsBackground, Removal):
             chosen = np.tile(np.arange(len(background)), len(masks))
         else:
             generators = row_generators(given, masks, seed, self.name)
-            chosen = np.concatenate(
-                [g.choice(len(background), self.rows, replace=False) for g in generators]
-            )
+            chosen = np.concatenate([g.choice(len(background), self.rows, replace=False) for g in generators])
         return fill_row(given, np.repeat(masks, self.draws, axis=0), background[chosen])

@@ -101,6 +101,7 @@ class TokenRemoval(Removal):
     kinds = ("text",)
 
     def check(self, given: Input) -> None:
+        """The model must read tokens."""
         super().check(given)
         if not isinstance(given, TextInput) or given.tokens is None:
             raise SettingError(
@@ -138,9 +139,7 @@ def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     rows = []
     for mask in masks.tolist():
         chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
-        parts = [
-            head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)
-        ]
+        parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
         rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, given.text.fixed))
     return rows
 

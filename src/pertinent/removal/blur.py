@@ -46,4 +46,4 @@ def _gaussian(pixels: Array, sigma: float, axis: int) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(
         np.pad(pixels, border, mode="edge"), 2 * reach + 1, axis=axis
     )
-    return windows @ (weights / weights.sum()).astype(pixels.dtype)
+    return np.asarray(windows @ (weights / weights.sum()).astype(pixels.dtype))

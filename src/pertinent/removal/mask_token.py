@@ -38,6 +38,8 @@ class MaskToken(Removal):
         assert isinstance(given, TextInput)
         if given.tokens is None:
             return rebuild(given, masks, self.text)
+        mask_id = given.tokens.mask_id
+        assert mask_id is not None
         kept = kept_tokens(given, masks)
-        ids = np.where(kept, same_ids(given, len(masks)), given.tokens.mask_id)
+        ids = np.where(kept, same_ids(given, len(masks)), mask_id)
         return TokenRows(given.tokens, ids, np.ones_like(kept))

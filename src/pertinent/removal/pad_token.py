@@ -31,6 +31,8 @@ class PadToken(TokenRemoval):
         """Rows as long as the text."""
         del seed
         assert isinstance(given, TextInput) and given.tokens is not None
+        pad_id = given.tokens.pad_id
+        assert pad_id is not None
         kept = kept_tokens(given, masks)
-        ids = np.where(kept, same_ids(given, len(masks)), given.tokens.pad_id)
+        ids = np.where(kept, same_ids(given, len(masks)), pad_id)
         return TokenRows(given.tokens, ids, np.ones_like(kept))

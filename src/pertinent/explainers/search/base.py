@@ -41,9 +41,7 @@ class Search(Explainer):
         """Run one search for each number of features kept."""
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
         generators = task.rng.spawn(len(kept))
-        found = yield Fork(
-            [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
-        )
+        found = yield Fork([self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)])
         best = dict(zip(kept, found, strict=True))
         return Finding(chosen={s: best[n_kept(s, task.n_features)] for s in task.sparsities})
 

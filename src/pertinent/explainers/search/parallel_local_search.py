@@ -50,7 +50,7 @@ class ParallelLocalSearch(Search):
         if comb(d, k) <= budget:
             sets = as_masks(combinations(range(d), k), d)
             objective = yield from self.judge(task, sets)
-            return sets[objective.argmax()]
+            return np.asarray(sets[objective.argmax()])
         state = _Sets(uniform_sets(rng, min(self.runs, budget), d, k), rng)
         proposal = _Sets(state.masks, rng, state.words)
         seen = set(state.hashes)
@@ -66,7 +66,7 @@ class ParallelLocalSearch(Search):
             best[movers[better]] = objective[better]
             state.copy(movers[better], proposal)
             proposal.copy(movers[~better], state)
-        return state.masks[best.argmax()]
+        return np.asarray(state.masks[best.argmax()])
 
 
 class _Sets:
@@ -80,7 +80,7 @@ class _Sets:
         self.masks = masks.copy()
         self.inside = np.nonzero(masks)[1].reshape(n, -1)
         self.outside = np.nonzero(~masks)[1].reshape(n, -1)
-        self.words = words or rng.integers(1 << 62, size=d).tolist()
+        self.words: list[int] = words or rng.integers(1 << 62, size=(1, d)).tolist()[0]
         self.hashes = [reduce(xor, map(self.words.__getitem__, row)) for row in self.inside.tolist()]
 
     def swap(self, walk: int, i: int, j: int) -> int:

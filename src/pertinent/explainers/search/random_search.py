@@ -26,4 +26,4 @@ class RandomSearch(Search):
         """Draw, judge, keep the best."""
         sets = uniform_sets(rng, task.budget, task.n_features, k)
         objective = yield from self.judge(task, sets)
-        return sets[objective.argmax()]
+        return np.asarray(sets[objective.argmax()])

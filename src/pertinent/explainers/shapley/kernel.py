@@ -12,7 +12,7 @@ from pertinent.engine.asks import Values
 from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers, nothing, whole
 from pertinent.inputs.base import mask_bytes
-from pertinent.types import Floats, Masks
+from pertinent.types import Floats, Ints, Masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def _all_pairs(d: int, size: int, count: int) -> Masks:
 
 
 def _sample_pairs(
-    d: int, sizes: Floats, weight: Floats, n: int, rng: np.random.Generator
+    d: int, sizes: Ints, weight: Floats, n: int, rng: np.random.Generator
 ) -> tuple[Masks, Floats]:
     """Up to `n` distinct pairs, and how often each was drawn."""
     seen: dict[bytes, int] = {}

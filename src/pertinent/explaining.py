@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from typing import Any
 
@@ -141,10 +141,19 @@ def explain_with(
                     yield Done((place, number), None, error, 0.0)
                 continue
             for place, explainer in enumerate(methods):
-                steps = _steps(explainer, given, how, model, target, sparsities, budget, engine.seed)
+                steps = _steps(
+                    explainer,
+                    given,
+                    how,
+                    model,
+                    target=target,
+                    sparsities=sparsities,
+                    budget=budget,
+                    seed=engine.seed,
+                )
                 yield Job((place, number), given, how, steps)
 
-    total = len(inputs) * len(methods) if hasattr(inputs, "__len__") else None
+    total = len(inputs) * len(methods) if isinstance(inputs, Sized) else None
     explained: list[dict[int, Explanation]] = [{} for _ in methods]
     failed: list[dict[int, Failure]] = [{} for _ in methods]
     for done in engine.run(jobs(), total):
@@ -181,6 +190,7 @@ def _steps(
     given: Input,
     removal: Removal,
     model: Model,
+    *,
     target: int | str | None,
     sparsities: tuple[float, ...],
     budget: int | None,
@@ -225,4 +235,4 @@ def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
 def _membership(finding: Finding, d: int) -> Floats:
     """The share of sparsities at which each feature was chosen; equal sizes count once."""
     sets = {n_kept(s, d): mask for s, mask in finding.chosen.items()}
-    return np.mean(list(sets.values()), axis=0)
+    return np.asarray(np.mean(list(sets.values()), axis=0))

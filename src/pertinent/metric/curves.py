@@ -9,7 +9,7 @@ import numpy as np
 from pertinent.engine.asks import Values
 from pertinent.errors import require
 from pertinent.explanation import Explanation
-from pertinent.metrics.base import Measures, Metric, metrics
+from pertinent.metric.base import Measures, Metric, metrics
 from pertinent.types import Masks
 
 

@@ -10,10 +10,11 @@ from pertinent.engine.engine import Done, Engine, Job
 from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, PertinentError, require
 from pertinent.evaluation import Evaluation, Measured
-from pertinent.explain import explain_with, make_explainer
 from pertinent.explainers.base import Explainer
+from pertinent.explaining import explain_with, make_explainer
 from pertinent.explanation import Explanation, Explanations, Failure
-from pertinent.metrics.base import Metric, metrics as registered
+from pertinent.metric.base import Metric
+from pertinent.metric.base import metrics as registered
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.removal.base import Removal, removals

@@ -40,7 +40,7 @@ class Metrics(Registry[Metric]):
     """The registered metrics."""
 
 
-metrics = Metrics("metric", "pertinent.metrics")
+metrics = Metrics("metric", "pertinent.metric")
 
 
 def on_scale(probability: Floats, scale: Scale) -> Floats:

@@ -10,7 +10,7 @@ from pertinent.engine.asks import Values
 from pertinent.errors import unknown
 from pertinent.explainers.base import DEFAULT_SPARSITIES, whole
 from pertinent.explanation import Explanation
-from pertinent.metrics.base import Measures, Metric, Scale, metrics, on_scale
+from pertinent.metric.base import Measures, Metric, Scale, metrics, on_scale
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""What the benchmarks share: models, texts, counting of floating point operations, tables."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+WORDS = [f"w{i}" for i in range(30_000)]
+
+
+def word_tokenizer(max_length: int = 512) -> Any:
+    """A tokenizer with one token per word, so that texts have exact lengths."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: i for i, word in enumerate([*special, "a", *WORDS])}
+    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    raw.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=raw, model_max_length=max_length, **dict(zip(names, special, strict=True))
+    )
+
+
+def bert_base(dtype: torch.dtype, device: str) -> Any:
+    """A classifier of BERT-base size with random weights."""
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=30_522, num_labels=2)
+    return BertForSequenceClassification(config).eval().to(device=device, dtype=dtype)
+
+
+def random_texts(n: int, tokens: int, seed: int = 0) -> list[str]:
+    """Texts of exactly so many tokens, the two special ones included."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=tokens - 2)) for _ in range(n)]
+
+
+def flops(config: Any, lengths: Sequence[int]) -> float:
+    """Floating point operations of a BERT encoder's matrix products on rows of these lengths."""
+    width, inner, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    per_token = 2 * (4 * width * width + 2 * width * inner)
+    return float(sum(layers * (per_token * n + 4 * n * n * width) for n in lengths))
+
+
+def matmul_peak(device: str, dtype: torch.dtype, size: int = 8192) -> float:
+    """Floating point operations per second of a large matrix product on this device."""
+    a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    for _ in range(3):
+        a @ b
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(10):
+        a @ b
+    torch.cuda.synchronize()
+    return 10 * 2 * size**3 / (time.perf_counter() - start)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as a Markdown table."""
+    names = list(rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(str(row[name]) for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def save(rows: Sequence[dict[str, Any]], path: str | None) -> None:
+    """Print a table, and keep its rows as JSON if a path is given."""
+    print(table(rows), flush=True)
+    if path:
+        Path(path).write_text(json.dumps(list(rows), indent=1))

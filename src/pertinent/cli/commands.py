@@ -1,0 +1,122 @@
+"""The commands ``explain``, ``compare``, ``evaluate`` and the catalogues."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pertinent import catalogue as catalogues
+from pertinent.cli.models import DEFAULTS, kind_read, load_model
+from pertinent.cli.output import Output, conclude
+from pertinent.cli.read import items, kind_given, known_columns
+from pertinent.cli.settings import make_methods, make_metrics
+from pertinent.cli.work import Outcome, Plan, carry_out
+from pertinent.errors import InputError, SettingError
+from pertinent.evaluating import DEFAULT_METRICS, evaluate as measure
+from pertinent.explanation import Explanations
+from pertinent.files import read
+from pertinent.metric.base import Metric
+from pertinent.models.base import Model
+from pertinent.removal.base import removals
+
+
+def explain(args: Namespace) -> int:
+    """Explain inputs by one method."""
+    output = Output(args)
+    metrics = [] if args.no_measure else make_metrics(DEFAULT_METRICS, args.sparsity)
+    outcome = _explained(args, [args.method], metrics)
+    if len(outcome.explanations):
+        output.show(outcome.explanations)
+    if outcome.evaluation is not None and len(outcome.explanations) > 1:
+        output.show(outcome.evaluation)
+    output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
+    return conclude(len(outcome.explanations), outcome.failures)
+
+
+def compare(args: Namespace) -> int:
+    """Explain inputs by several methods and set their measures side by side."""
+    output = Output(args)
+    outcome = _explained(args, args.methods, make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity))
+    if args.show and len(outcome.explanations):
+        output.show(outcome.explanations)
+    if outcome.evaluation is not None:
+        output.show(outcome.evaluation)
+    output.write(outcome.explanations, outcome.evaluation, f"Compared: {', '.join(args.methods)}")
+    return conclude(len(outcome.explanations), outcome.failures)
+
+
+def evaluate(args: Namespace) -> int:
+    """Measure explanations from a file."""
+    output = Output(args)
+    metrics = make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity)
+    saved = read(args.file)
+    args.model = args.model or DEFAULTS[_only_kind(saved)]
+    model = load_model(args)
+    _check_classes(args.model, model, saved)
+    evaluation = measure(
+        saved,
+        model,
+        metrics,
+        removal=removals.make(args.removal) if args.removal else None,
+        seed=args.seed,
+        batch_size=args.batch_size,
+        progress=False if output.silent else None,
+    )
+    if evaluation.rows:
+        output.show(evaluation)
+    output.write(evaluation.explanations, evaluation, f"Evaluation of {Path(args.file).name}")
+    failures = [(f"explanation {f.index + 1}", f.reason) for f in evaluation.failures]
+    return conclude(len(evaluation.rows), failures)
+
+
+def catalogue(args: Namespace) -> int:
+    """List the methods, metrics or removals."""
+    from rich.console import Console
+
+    from pertinent.report.terminal import catalogue_table
+
+    Console(highlight=False).print(catalogue_table(getattr(catalogues, args.command)(), args.command))
+    return 0
+
+
+def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric]) -> Outcome:
+    """Read, explain and measure; what is wrong with the arguments is found before the model is loaded."""
+    explainers = make_methods(methods, args.set)
+    options: dict[str, Any] = {"budget": args.budget, "features": args.features}
+    options["removal"] = removals.make(args.removal) if args.removal else None
+    if args.sparsity is not None:
+        options["sparsity"] = args.sparsity
+    args.model = args.model or DEFAULTS[kind_given(args) or "text"]
+    found = items(args, kind_read(args.model))
+    model = load_model(args)
+    columns = getattr(model, "columns", None)
+    if columns is not None and args.file is not None:
+        found = known_columns(found, columns.names)
+    options["target"] = _target(args.target, model)
+    progress = False if args.quiet else None
+    return carry_out(model, found, Plan(explainers, metrics, options, args.seed, args.batch_size, progress))
+
+
+def _target(given: str | None, model: Model) -> str | int | None:
+    """A class by its name, or by its number where no class is called that."""
+    if given is None or given in model.classes or not given.isdecimal():
+        return given
+    return int(given)
+
+
+def _only_kind(explanations: Explanations) -> str:
+    kinds = {explanation.given.kind for explanation in explanations}
+    if len(kinds) != 1:
+        raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
+    return kinds.pop()
+
+
+def _check_classes(name: str, model: Model, explanations: Explanations) -> None:
+    for explanation in explanations:
+        if explanation.classes != model.classes:
+            raise SettingError(
+                f"The model {name!r} tells {', '.join(model.classes)} apart, but the file explains "
+                f"{', '.join(explanation.classes)}: say which model with --model."
+            )

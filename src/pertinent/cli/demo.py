@@ -1,0 +1,64 @@
+"""``pertinent demo``: the main job on everything that comes with the package."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from pertinent.cli.models import load_model
+from pertinent.cli.output import Output, conclude
+from pertinent.cli.read import Item
+from pertinent.cli.settings import make_methods, make_metrics
+from pertinent.cli.work import Plan, carry_out
+from pertinent.evaluating import DEFAULT_METRICS
+from pertinent.explanation import Explanation, Explanations
+
+TEXTS = (
+    (
+        "sentiment",
+        "kernel-shap",
+        "The first half drags, but the acting is superb and the ending is a quiet triumph.",
+    ),
+    (
+        "sentiment",
+        "parallel-local-search",
+        "A clumsy script and flat jokes waste a talented cast and a lovely score.",
+    ),
+    (
+        "topics",
+        "kernel-shap",
+        "The chip maker's shares rose 4 percent after it raised its sales forecast for the year.",
+    ),
+    (
+        "topics",
+        "kernel-shap",
+        "The goalkeeper saved two penalties and the home side won the cup final in extra time.",
+    ),
+)
+"""Model, method and text."""
+
+
+def demo(args: Namespace) -> int:
+    """Explain a few examples of each kind, print them and write the report."""
+    output = Output(args)
+    explanations: list[Explanation] = []
+    failures: list[tuple[str, str]] = []
+    for name, method, raw in _examples():
+        args.model, args.device, args.dtype = name, "cpu", "float32"
+        plan = Plan(make_methods([method], []), make_metrics(DEFAULT_METRICS, None))
+        outcome = carry_out(load_model(args), [Item(f"example for {name}", raw)], plan)
+        output.show(outcome.explanations)
+        explanations += outcome.explanations
+        failures += outcome.failures
+    output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
+    return conclude(len(explanations), failures)
+
+
+def _examples() -> Iterator[tuple[str, str, Any]]:
+    yield from TEXTS
+    from pertinent.models.digits import example_digit
+    from pertinent.models.tabular import example_row
+
+    yield "digits", "kernel-shap", example_digit()
+    yield "table", "kernel-shap", example_row()

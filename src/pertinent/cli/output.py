@@ -1,0 +1,76 @@
+"""Where the answer goes: the terminal, an HTML report, Parquet, JSON; and what failed, to stderr."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from pertinent.errors import FileError
+from pertinent.evaluation import Evaluation
+from pertinent.explanation import Explanations
+
+ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
+_LISTED = 20
+
+
+class Output:
+    """The outputs asked for, seen to be possible before any work is done."""
+
+    def __init__(self, args: Namespace) -> None:
+        self.html: str | None = args.html
+        self.save: str | None = getattr(args, "save", None)
+        self.json: str | None = getattr(args, "json", None)
+        self.silent = getattr(args, "quiet", False) or self.json == "-"
+        self._console = Console(quiet=self.silent, highlight=False)
+        for path in (self.html, self.save, self.json):
+            if path is not None and path != "-":
+                _check_writable(Path(path))
+
+    def show(self, thing: Any) -> None:
+        """Print something that rich can render, or a plain line."""
+        self._console.print(
+            Text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str)
+        )
+
+    def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> None:
+        """Write the files asked for, and say where they are."""
+        if self.json == "-":
+            sys.stdout.write(explanations.to_json() + "\n")
+        elif self.json is not None:
+            Path(self.json).write_text(explanations.to_json() + "\n", encoding="utf-8")
+            self.show(f"JSON: {Path(self.json).resolve()}")
+        if not len(explanations):
+            return
+        if self.save is not None:
+            explanations.save(self.save)
+            self.show(f"Saved: {Path(self.save).resolve()}")
+        if self.html is not None:
+            from pertinent.report.page import save_report
+
+            save_report(explanations, self.html, title=title, evaluation=evaluation)
+            self.show(f"Report: {Path(self.html).resolve()}")
+
+
+def conclude(n_explained: int, failures: Sequence[tuple[str, str]]) -> int:
+    """List what failed on stderr, and return the exit code."""
+    for where, reason in failures[:_LISTED]:
+        sys.stderr.write(f"pertinent: failed: {where}: {reason}\n")
+    if len(failures) > _LISTED:
+        sys.stderr.write(f"pertinent: failed: … and {len(failures) - _LISTED} more\n")
+    if not n_explained:
+        sys.stderr.write("pertinent: error: nothing could be explained\n")
+        return NOTHING
+    return SOME_FAILED if failures else ALL_WELL
+
+
+def _check_writable(path: Path) -> None:
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")

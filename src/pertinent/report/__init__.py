@@ -1,0 +1,1 @@
+"""Showing what was found: terminal, HTML, plots."""

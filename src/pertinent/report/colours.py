@@ -1,0 +1,71 @@
+"""One diverging, colour-blind-safe scale: orange supports the class explained, blue speaks against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.types import Array, Floats
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A ground, the ink written on it, and the ends of the scale; ink is readable on all of them."""
+
+    ground: str
+    ink: str
+    support: str
+    against: str
+
+
+LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
+DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6cb3")
+
+
+def shares(scores: Floats) -> Floats:
+    """Scores divided by the largest magnitude, so that they lie in [−1, 1].
+
+    >>> shares(np.array([2.0, -1.0, 0.0]))
+    array([ 1. , -0.5,  0. ])
+    """
+    finite = np.nan_to_num(scores, nan=0.0, posinf=0.0, neginf=0.0)
+    largest = np.abs(finite).max(initial=0.0)
+    return finite / largest if largest > 0 else np.zeros_like(finite)
+
+
+def rgb(share: Floats, surface: Surface = LIGHT) -> Array:
+    """The colours of shares in [−1, 1], as bytes (…, 3)."""
+    share = np.clip(np.asarray(share, dtype=np.float64), -1, 1)[..., None]
+    end = np.where(share > 0, _bytes(surface.support), _bytes(surface.against))
+    mixed = _bytes(surface.ground) * (1 - np.abs(share)) + end * np.abs(share)
+    return np.asarray(np.round(mixed).astype(np.uint8))
+
+
+def shade(share: float, surface: Surface = LIGHT) -> str:
+    """The colour of one share.
+
+    >>> shade(0.0), shade(1.0), shade(-1.0)
+    ('#ffffff', '#f0862a', '#5a9bd8')
+    """
+    return "#" + bytes(rgb(np.float64(share), surface)).hex()
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours, from 1 to 21 (WCAG 2.2).
+
+    >>> round(contrast("#000000", "#ffffff"), 1)
+    21.0
+    """
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    value = _bytes(colour) / 255
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def _bytes(colour: str) -> Floats:
+    return np.array(list(bytes.fromhex(colour[1:])), dtype=np.float64)

@@ -1,0 +1,162 @@
+"""What every report says of an explanation, in words and numbers; how it looks is up to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+from typing import Any
+
+import numpy as np
+
+from pertinent.explanation import Explanation
+from pertinent.metric.base import metrics
+from pertinent.types import Ints, Masks
+
+FEW_CLASSES = 10
+MOST_LIKELY = 5
+_LONGEST_SETTING = 60
+_ARROWS = {"lower": "↓", "higher": "↑"}
+
+
+def facts(explanation: Explanation) -> dict[str, str]:
+    """How the explanation was made and what it cost, by label."""
+    e = explanation
+    return {
+        "method": e.method,
+        "settings": ", ".join(f"{k}={_short(v)}" for k, v in e.settings.items()) or "defaults",
+        "removal": e.removal,
+        "features": f"{len(e.features):,} ({e.given.granularity.partition(':')[0]})",
+        "budget": f"{e.budget:,}{' per sparsity' if e.chosen else ''}",
+        "evaluations": f"{e.evaluations:,}",
+        "model time": _duration(e.seconds),
+        "seed": str(e.seed),
+    }
+
+
+def percent(probability: float) -> str:
+    """As ``93.1%``."""
+    return f"{100 * probability:.1f}%"
+
+
+def listed_classes(explanation: Explanation) -> list[int]:
+    """The classes worth showing: all if few, else the most likely and the one explained."""
+    p = explanation.prediction
+    if len(p) <= FEW_CLASSES:
+        return list(range(len(p)))
+    likely = np.argsort(-p, kind="stable")[:MOST_LIKELY].tolist()
+    return likely if explanation.target in likely else [*likely, explanation.target]
+
+
+def strongest(explanation: Explanation, top: int | None) -> Ints:
+    """The features with the largest magnitudes, in the order of the ranking; zeros are not worth a line."""
+    if top is None:
+        return explanation.ranking
+    size = np.abs(explanation.scores)
+    largest = np.argsort(-size, kind="stable")[:top]
+    largest = largest[size[largest] > 0] if size.any() else largest
+    return explanation.ranking[np.isin(explanation.ranking, largest)]
+
+
+def error_of(explanation: Explanation, feature: int) -> float | None:
+    """The standard error of a feature's score, where it is known."""
+    if explanation.errors is None or not isfinite(explanation.errors[feature]):
+        return None
+    return float(explanation.errors[feature])
+
+
+def score_text(explanation: Explanation, feature: int) -> str:
+    """As ``+0.123``, or ``in 3 of 4 sets`` for a search."""
+    if explanation.chosen and _is_membership(explanation):
+        sizes = len({int(mask.sum()) for mask in explanation.chosen.values()})
+        return f"in {round(float(explanation.scores[feature]) * sizes)} of {sizes} sets"
+    return f"{explanation.scores[feature]:+{_format(explanation)}}"
+
+
+def error_text(explanation: Explanation, feature: int) -> str:
+    """As ``± 0.010``, or nothing where no error is known."""
+    error = error_of(explanation, feature)
+    return "" if error is None else f"± {error:{_format(explanation)}}"
+
+
+def on_one_line(name: str) -> str:
+    """A feature's name without line breaks, so that it fits a row."""
+    return " ".join(name.split()) or repr(name)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What one metric said: its values by sparsity, and their mean."""
+
+    name: str
+    arrow: str
+    better: str
+    values: Mapping[float | None, float]
+
+    @property
+    def mean(self) -> float:
+        """The mean over sparsities."""
+        return float(np.mean(list(self.values.values())))
+
+
+def measures(explanation: Explanation) -> list[Measure]:
+    """What metrics said of the explanation."""
+    known = metrics.all()
+    found = []
+    for name, values in explanation.measures.items():
+        if values:
+            better = str(known[name].better) if name in known else ""
+            found.append(Measure(name, arrow(better), better, values))
+    return found
+
+
+def arrow(better: str) -> str:
+    """↓ where lower is better, ↑ where higher is."""
+    return _ARROWS.get(better, "")
+
+
+@dataclass(frozen=True)
+class ChosenSet:
+    """The set that a search chose, and the sparsities at which it did."""
+
+    sparsities: str
+    mask: Masks
+
+
+def chosen_sets(explanation: Explanation) -> list[ChosenSet]:
+    """The sets of a search, the smallest first; sparsities that choose the same set share a line."""
+    sets: dict[bytes, tuple[list[str], Masks]] = {}
+    for sparsity, mask in sorted(explanation.chosen.items()):
+        sets.setdefault(mask.tobytes(), ([], mask))[0].append(f"{100 * sparsity:g}%")
+    return [ChosenSet(", ".join(labels), mask) for labels, mask in sets.values()]
+
+
+def smallest_set(explanation: Explanation) -> Masks:
+    """The features of the smallest set chosen; none where the method does not search."""
+    sets = chosen_sets(explanation)
+    return sets[0].mask if sets else np.zeros(len(explanation.features), dtype=np.bool_)
+
+
+def _is_membership(explanation: Explanation) -> bool:
+    """Whether the scores count sets, as they do where a search gives none of its own."""
+    sets = {int(mask.sum()): mask for mask in explanation.chosen.values()}
+    return bool(np.allclose(explanation.scores, np.mean(list(sets.values()), axis=0)))
+
+
+def _format(explanation: Explanation) -> str:
+    """Three significant digits for the largest score, and as many decimals for the others."""
+    largest = float(np.abs(np.nan_to_num(explanation.scores)).max(initial=0.0))
+    if largest == 0:
+        return ".3f"
+    if largest < 1e-5:
+        return ".2e"
+    return f".{max(0, 2 - floor(log10(largest)))}f"
+
+
+def _short(value: Any) -> str:
+    text = on_one_line(str(value))
+    return text if len(text) <= _LONGEST_SETTING else text[: _LONGEST_SETTING - 1] + "…"
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:,.1f} s"

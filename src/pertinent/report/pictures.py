@@ -1,0 +1,81 @@
+"""Images as bytes for people: the original, the heat map over it, and what a set of features keeps."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+
+import numpy as np
+
+from pertinent.explanation import Explanation
+from pertinent.inputs.image import ImageInput
+from pertinent.report.colours import rgb, shares
+from pertinent.types import Array, Floats, Masks
+
+_FAINTEST = 0.35
+"""What a black pixel keeps of its heat, so that colours are seen on dark images."""
+
+
+def original(given: ImageInput) -> Array:
+    """The image as bytes (height, width, 3); values outside [0, 1] are stretched into it."""
+    return _to_bytes(_unit(given))
+
+
+def heat_map(explanation: Explanation) -> Array:
+    """The scores as colours, darkened where the image is dark."""
+    given = explanation.given
+    assert isinstance(given, ImageInput)
+    light = _FAINTEST + (1 - _FAINTEST) * _unit(given).mean(axis=-1, keepdims=True)
+    heat: Array = rgb(shares(explanation.scores)[given.labels]) / 255
+    return _to_bytes(heat * light)
+
+
+def kept(given: ImageInput, mask: Masks) -> Array:
+    """The image with the features outside the mask faded to grey."""
+    return _to_bytes(np.where(mask[given.labels][..., None], _unit(given), 0.25 * _unit(given) + 0.65))
+
+
+def resized(picture: Array, most: int, *, least: int = 0) -> Array:
+    """A picture whose longer side is at most `most` pixels; a small one is repeated towards `least`."""
+    longer = max(picture.shape[:2])
+    if longer > most:
+        step = -(-longer // most)
+        height, width = (-(-side // step) for side in picture.shape[:2])
+        padding = ((0, height * step - picture.shape[0]), (0, width * step - picture.shape[1]), (0, 0))
+        blocks = np.pad(picture, padding, mode="edge").reshape(height, step, width, step, 3)
+        return np.asarray(blocks.mean(axis=(1, 3)).round().astype(np.uint8))
+    times = max(1, least // longer)
+    return picture.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def data_uri(picture: Array) -> str:
+    """Bytes (height, width, 3) as a PNG inside an address."""
+    return "data:image/png;base64," + b64encode(png(picture)).decode()
+
+
+def png(picture: Array) -> bytes:
+    """Bytes (height, width, 3) as a PNG file (ISO/IEC 15948), each line unfiltered."""
+    height, width, _ = picture.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def _unit(given: ImageInput) -> Floats:
+    """The pixels in [0, 1], three channels last."""
+    pixels = np.moveaxis(given.pixels.astype(np.float64), 0, -1)
+    low, high = pixels.min(), pixels.max()
+    if low < 0 or high > 1:
+        pixels = (pixels - low) / ((high - low) or 1.0)
+    colour = pixels[..., :3] if pixels.shape[-1] in (3, 4) else pixels.mean(axis=-1, keepdims=True)
+    return np.broadcast_to(colour, (*colour.shape[:2], 3))
+
+
+def _to_bytes(unit: Floats) -> Array:
+    return np.asarray((255 * unit).round().astype(np.uint8))

@@ -1,0 +1,53 @@
+"""A text in pieces: its features, and what lies between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pertinent.explanation import Explanation
+from pertinent.inputs.text import TextInput
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some characters of a segment and the features that cover them, none where they are plain."""
+
+    segment: int
+    text: str
+    features: tuple[int, ...] = ()
+
+    def strongest(self, explanation: Explanation) -> int | None:
+        """The feature with the largest magnitude, by which the piece is shaded."""
+        return max(self.features, key=lambda i: abs(explanation.scores[i]), default=None)
+
+
+def pieces(given: TextInput) -> Iterator[Piece]:
+    """The pieces of every segment, in order; together they are the text, character by character.
+
+    Tokens that share characters (the bytes of an emoji) are one piece, and so is a token
+    without characters with its neighbour.
+    """
+    for segment, text in enumerate(given.text.segments):
+        position = 0
+        for start, end, features in _runs(given, segment):
+            if start > position:
+                yield Piece(segment, text[position:start])
+            yield Piece(segment, text[start:end], features)
+            position = end
+        if position < len(text):
+            yield Piece(segment, text[position:])
+
+
+def _runs(given: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Spans of one segment in order, those that overlap joined."""
+    own = [(a, b, i) for i, (s, a, b) in enumerate(given.spans.tolist()) if s == segment]
+    runs: list[tuple[int, int, tuple[int, ...]]] = []
+    for start, end, feature in sorted(own):
+        if runs:
+            first, last, features = runs[-1]
+            if start < last or start == end or first == last:
+                runs[-1] = (first, max(last, end), (*features, feature))
+                continue
+        runs.append((start, end, (feature,)))
+    return runs

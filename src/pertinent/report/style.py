@@ -1,0 +1,100 @@
+"""The style sheet of HTML reports; fragments carry it, so that each looks right alone in a notebook."""
+
+from __future__ import annotations
+
+from pertinent.report.colours import DARK, LIGHT
+
+_RULES = """
+.pertinent { --ground: %(light.ground)s; --ink: %(light.ink)s; --quiet: #5c626d; --line: #e3e5e9;
+  --track: #f2f3f5; --support: %(light.support)s; --against: %(light.against)s; --warn: #fff4d6;
+  background: var(--ground); color: var(--ink); box-sizing: border-box; max-width: 64rem;
+  border: 1px solid var(--line); border-radius: 10px; padding: 1.4rem 1.6rem; margin: 0 0 1.5rem;
+  font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+.pertinent *, .pertinent *::before { box-sizing: border-box; }
+.pertinent h3 { font-size: 1.25rem; line-height: 1.3; font-weight: 650; margin: 0; color: inherit; }
+.pertinent h3 span, .pertinent .quiet { color: var(--quiet); font-weight: 400; }
+.pertinent h4 { font-size: .74rem; font-weight: 600; letter-spacing: .05em; text-transform: uppercase;
+  color: var(--quiet); margin: 1.5rem 0 .5rem; }
+.pertinent header p { margin: .15rem 0 0; color: var(--quiet); font-size: .9rem; }
+.pertinent .columns { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+.pertinent .columns > div { flex: 1 1 24rem; min-width: 0; }
+.pertinent .columns > aside { flex: 1 1 13rem; max-width: 20rem; font-size: .86rem; }
+.pertinent .text { font-size: 1.08rem; line-height: 2; white-space: pre-wrap; overflow-wrap: anywhere;
+  margin: 1rem 0 0; padding: 0; border: 0; color: inherit; }
+.pertinent .text.fixed { color: var(--quiet); font-size: .95rem; line-height: 1.6; }
+.pertinent .w { background: var(--l); color: inherit; border-radius: 4px; padding: .14em .1em;
+  -webkit-box-decoration-break: clone; box-decoration-break: clone; }
+.pertinent .w.in { text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: .28em; }
+.pertinent .legend { display: flex; flex-wrap: wrap; align-items: center; gap: .3rem .6rem;
+  margin: .8rem 0 0; font-size: .8rem; color: var(--quiet); }
+.pertinent .scale { width: 7rem; height: .6rem; border-radius: 3px;
+  background: linear-gradient(to right, var(--against), var(--ground), var(--support));
+  border: 1px solid var(--line); }
+.pertinent .scale.half { width: 4rem; background: linear-gradient(to right, var(--ground), var(--support)); }
+.pertinent .pictures { display: flex; flex-wrap: wrap; gap: 1rem 1.25rem; margin: 1rem 0 0; }
+.pertinent figure { margin: 0; }
+.pertinent figcaption { font-size: .8rem; color: var(--quiet); margin-top: .25rem; }
+.pertinent img { display: block; margin: 0; width: 13rem; max-width: 100%%; height: auto; border-radius: 4px; }
+.pertinent .small img { width: 5.5rem; }
+.pertinent .coarse { image-rendering: pixelated; }
+.pertinent table { border-collapse: collapse !important; border: 0 !important; width: 100%%; margin: 0;
+  font-size: .88rem; line-height: 1.4; font-variant-numeric: tabular-nums; table-layout: auto; }
+/* Notebooks stripe, align and frame tables with selectors that are hard to outdo. */
+.pertinent tr, .pertinent th, .pertinent td { background: none !important; border: 0 !important;
+  color: inherit; text-align: left !important; vertical-align: middle !important; }
+.pertinent th, .pertinent td { padding: .16rem .8rem .16rem 0; font-weight: 400; }
+.pertinent th:last-child, .pertinent td:last-child { padding-right: 0; }
+.pertinent .name { max-width: 13rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.pertinent .number { text-align: right !important; white-space: nowrap; }
+.pertinent .tight { width: 1%%; white-space: nowrap; }
+.pertinent thead th { color: var(--quiet); font-size: .8rem; }
+.pertinent .rows tbody tr { border-top: 1px solid var(--line) !important; }
+.pertinent .rows td, .pertinent .rows th { padding-top: .4rem; padding-bottom: .4rem; }
+.pertinent .track { position: relative; display: block; height: .85rem; min-width: 4rem; }
+.pertinent .track i { position: absolute; top: 0; bottom: 0; border-radius: 2px; }
+.pertinent .track .zero { width: 1px; background: var(--quiet); opacity: .5; top: -.3rem; bottom: -.3rem; }
+.pertinent .track .support { background: var(--support); }
+.pertinent .track .against { background: var(--against); }
+.pertinent .track .plain { background: var(--quiet); opacity: .45; }
+.pertinent .track .error { height: 2px; top: calc(50%% - 1px); bottom: auto; background: var(--ink);
+  opacity: .75; }
+.pertinent .track .dot { width: .5rem; height: .5rem; border-radius: 50%%; top: calc(50%% - .25rem);
+  margin-left: -.25rem; background: var(--ink); }
+.pertinent dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem .9rem; margin: 0; }
+.pertinent dt { color: var(--quiet); font-weight: 400; }
+.pertinent dd { margin: 0; overflow-wrap: anywhere; }
+.pertinent .note { background: var(--warn); border-radius: 6px; padding: .45rem .8rem; margin: 1rem 0 0;
+  font-size: .9rem; }
+.pertinent details { margin: .5rem 0 0; font-size: .88rem; }
+.pertinent summary { color: var(--quiet); cursor: pointer; }
+@media (max-width: 40rem) { .pertinent { padding: 1rem; }
+  .pertinent .columns > aside { max-width: none; } .pertinent .name { max-width: 8rem; } }
+@media (prefers-color-scheme: dark) { .pertinent { --ground: %(dark.ground)s; --ink: %(dark.ink)s;
+  --quiet: #a3a9b4; --line: #34373e; --track: #24272d; --support: %(dark.support)s;
+  --against: %(dark.against)s; --warn: #453a17; }
+  .pertinent .w { background: var(--d); } }
+"""
+
+_PAGE_RULES = """
+:root { color-scheme: light dark; }
+body { margin: 0; padding: 3rem 1.25rem 4rem; background: #f6f7f9; color: #1b1d22;
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 64rem; margin: 0 auto; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; font-weight: 700; }
+h2 { font-size: 1.15rem; margin: 2.6rem 0 .9rem; font-weight: 650; }
+.lead { margin: 0; color: #5c626d; }
+.failures { padding-left: 1.2rem; }
+.failures li { margin: .25rem 0; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) { body { background: #121317; color: #f4f5f7; }
+  .lead { color: #a3a9b4; } }
+@media print { body { background: none; padding: 0; } .pertinent { break-inside: avoid; } }
+"""
+
+_COLOURS = {
+    f"{name}.{part}": getattr(surface, part)
+    for name, surface in (("light", LIGHT), ("dark", DARK))
+    for part in ("ground", "ink", "support", "against")
+}
+
+FRAGMENT = f"<style>{_RULES % _COLOURS}</style>"
+PAGE = f"<style>{_PAGE_RULES}{_RULES % _COLOURS}</style>"

@@ -1,0 +1,225 @@
+"""Explanations, evaluations and catalogues in the terminal.
+
+What users wrote goes into `Text` objects only, so that none of it is read as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from pertinent.catalogue import Entry
+from pertinent.evaluation import Evaluation
+from pertinent.explanation import Explanation, Explanations, Failure
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.inputs.text import TextInput
+from pertinent.report import facts as say
+from pertinent.report.colours import DARK, LIGHT, shade, shares
+from pertinent.report.pictures import heat_map, original, resized
+from pertinent.report.pieces import pieces
+from pertinent.report.summary import summary
+from pertinent.types import Array
+
+_PLAIN_BELOW = 0.02
+_BAR = 24
+_TOP = 8
+_MOST_NAMED = 12
+_LONGEST_NAME = 40
+# Escape sequences in a text must not reach the terminal.
+_VISIBLE = {c: 0x2400 + c for c in range(32) if c not in (9, 10)} | dict.fromkeys(range(127, 160), 0xFFFD)
+
+
+def rendered(explanation: Explanation) -> RenderableType:
+    """One explanation: what was predicted, the input shaded by score, and how that was found."""
+    parts: list[RenderableType] = [_heading(explanation), Text()]
+    given = explanation.given
+    if isinstance(given, TextInput):
+        parts += [*_segments(explanation, given), Text(), _legend(explanation), Text()]
+    elif isinstance(given, ImageInput):
+        parts += [_picture(explanation, given), Text()]
+    parts.append(_bars(explanation))
+    for extra in (_sets(explanation), _measures(explanation)):
+        if extra is not None:
+            parts += [Text(), extra]
+    parts += [Text(), _facts(explanation)]
+    parts += [Text(f"⚠ {_safe(note)}", style="bold yellow") for note in explanation.notes]
+    return Padding(Group(*parts), (0, 1))
+
+
+def rendered_all(explanations: Explanations) -> RenderableType:
+    """Every explanation, then the inputs that failed and why."""
+    parts: list[RenderableType] = []
+    for number, explanation in enumerate(explanations):
+        parts += [Rule(Text(f"{number + 1} of {len(explanations)}"), style="dim"), rendered(explanation)]
+    return Group(*parts, *_failures(explanations.failures))
+
+
+def evaluation_table(evaluation: Evaluation) -> Table:
+    """Mean and confidence interval by method and metric, the best mean of each metric in bold."""
+    found = summary(evaluation)
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table.add_column("method")
+    for metric, better in evaluation.better.items():
+        table.add_column(Text(f"{_safe(metric)} {say.arrow(better)}"), justify="right")
+    for method in evaluation.methods:
+        cells = []
+        for metric in evaluation.better:
+            cell = found.cells.get((method, metric))
+            text = Text(cell.text if cell else "–", style="bold" if cell and cell.best else "")
+            cells.append(text.append(f" {cell.interval_text}" if cell else "", style="not bold dim"))
+        table.add_row(Text(_safe(method)), *cells)
+    failed = f"; {len(evaluation.failures)} failed" if evaluation.failures else ""
+    table.caption = Text(f"{found.caption}{failed}", style="dim")
+    table.caption_justify = "left"
+    return table
+
+
+def catalogue_table(catalogue: Iterable[Entry], title: str) -> Table:
+    """Name, summary, source and settings of each entry."""
+    table = Table(title=Text(title), box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="bold")
+    table.title_justify = "left"
+    table.add_column("name", no_wrap=True, style="bold")
+    for column in ("what it does", "source", "settings"):
+        table.add_column(column, style="" if column == "what it does" else "dim")
+    for entry in catalogue:
+        settings = ", ".join(f"{name}={value}" for name, value in entry.settings.items())
+        table.add_row(Text(entry.name), Text(entry.summary), Text(entry.paper), Text(settings or "–"))
+    return table
+
+
+def _heading(e: Explanation) -> Text:
+    predicted = int(e.prediction.argmax())
+    line = Text(_safe(e.classes[predicted]), style="bold").append(f" {say.percent(e.prediction[predicted])}")
+    if e.target != predicted:
+        line.append("   explained: ", style="dim").append(_safe(e.target_name), style="bold")
+        line.append(f" {say.percent(e.prediction[e.target])}")
+    return line
+
+
+def _segments(e: Explanation, given: TextInput) -> Iterator[RenderableType]:
+    """Each segment on a dark ground, its features shaded, a fixed one dim."""
+    share, smallest = shares(e.scores), say.smallest_set(e)
+    texts = [Text(style=f"{DARK.ink}") for _ in given.text.segments]
+    for piece in pieces(given):
+        feature = piece.strongest(e)
+        style = Style(dim=not given.text.removable(piece.segment))
+        if feature is not None and abs(share[feature]) >= _PLAIN_BELOW:
+            marked = bool(smallest[list(piece.features)].any())
+            style = Style(bgcolor=shade(share[feature], DARK), bold=marked, underline=marked)
+        texts[piece.segment].append(_safe(piece.text), style=style)
+    for text in texts:
+        yield Padding(text, (0, 2), style=f"on {DARK.ground}")
+        if text is not texts[-1]:
+            yield Text()
+
+
+def _legend(e: Explanation) -> Text:
+    line = Text(style="dim")
+    if e.chosen:
+        line.append("  ", style=f"on {DARK.support}").append(" chosen, the more often the stronger")
+        if isinstance(e.given, TextInput):
+            line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
+        return line
+    line.append("  ", style=f"on {DARK.support}").append(f" supports {_safe(e.target_name)}   ")
+    return line.append("  ", style=f"on {DARK.against}").append(f" speaks against {_safe(e.target_name)}")
+
+
+def _picture(e: Explanation, given: ImageInput) -> Table:
+    """The image beside its heat map, two pixels to a character."""
+    grid = Table.grid(padding=(0, 3, 0, 0))
+    grid.add_row(*(_half_blocks(resized(p, 32, least=16)) for p in (original(given), heat_map(e))))
+    grid.add_row(Text("image", style="dim"), _legend(e))
+    return grid
+
+
+def _half_blocks(picture: Array) -> Text:
+    if len(picture) % 2:
+        picture = np.concatenate([picture, picture[-1:]])
+    text = Text(no_wrap=True)
+    for upper, lower in zip(picture[::2], picture[1::2], strict=True):
+        for top, bottom in zip(upper, lower, strict=True):
+            text.append("▀", style=f"#{bytes(top).hex()} on #{bytes(bottom).hex()}")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _bars(e: Explanation) -> RenderableType:
+    """A bar for each column of a row; for the strongest features of other inputs."""
+    is_table = isinstance(e.given, TableInput)
+    shown = say.strongest(e, None if is_table else _TOP)
+    values = e.given.shown() if isinstance(e.given, TableInput) else ()
+    share = shares(e.scores)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for i in shown.tolist():
+        name = Text(_clipped(say.on_one_line(e.features[i])), no_wrap=True)
+        value = [Text(_clipped(values[i]), style="dim", no_wrap=True)] if is_table else []
+        score = Text(say.score_text(e, i), justify="right", no_wrap=True)
+        error = Text(say.error_text(e, i), style="dim", no_wrap=True)
+        colour = LIGHT.support if share[i] > 0 else LIGHT.against
+        grid.add_row(name, *value, score, error, Text(_bar(abs(share[i])), style=colour, no_wrap=True))
+    left = len(e.features) - len(shown)
+    return Group(grid, Text(f"and {left:,} weaker", style="dim")) if left else grid
+
+
+def _bar(share: float) -> str:
+    """A bar in eighths of a character."""
+    full, eighths = divmod(round(share * _BAR * 8), 8)
+    return "█" * full + ("▏▎▍▌▋▊▉"[eighths - 1] if eighths else "")
+
+
+def _sets(e: Explanation) -> RenderableType | None:
+    """Which features a search chose at each sparsity."""
+    if not e.chosen:
+        return None
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for row, found in enumerate(say.chosen_sets(e)):
+        members = [_clipped(say.on_one_line(e.features[i])) for i in np.flatnonzero(found.mask)]
+        names = Text().append(", ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
+        if len(members) > _MOST_NAMED:
+            names.append(f" and {len(members) - _MOST_NAMED} more", style="dim")
+        grid.add_row(Text(f"best at {found.sparsities}", style="dim"), Text(f"{len(members)}"), names)
+    return grid
+
+
+def _measures(e: Explanation) -> Text | None:
+    found = say.measures(e)
+    line = Text("   ").join(
+        Text(f"{_safe(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
+        for m in found
+    )
+    sparsities = dict.fromkeys(s for m in found for s in m.values if s is not None)
+    if sparsities:
+        line.append(f"   mean over {', '.join(f'{100 * s:g}%' for s in sparsities)}", style="dim")
+    return line if found else None
+
+
+def _facts(e: Explanation) -> Text:
+    found = say.facts(e)
+    method = Text(_safe(found.pop("method")), style="bold")
+    rest = "".join(f" · {label} {_safe(value)}" for label, value in found.items())
+    return method.append(rest, style="not bold dim")
+
+
+def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
+    if failures:
+        yield Rule(Text(f"{len(failures)} failed"), style="red")
+    for failure in failures:
+        yield Text(f" input {failure.index}: ", style="red").append(_safe(failure.reason), style="default")
+
+
+def _clipped(name: str) -> str:
+    name = _safe(name)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _safe(text: str) -> str:
+    return text.translate(_VISIBLE)

@@ -1,0 +1,244 @@
+"""The engine answers questions in full batches, counts them, and survives what goes wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import pertinent
+from pertinent.engine.asks import Fork, Values
+from pertinent.engine.batch_size import BatchSize
+from pertinent.engine.cache import Cache
+from pertinent.engine.engine import Engine, Job
+from pertinent.engine.meter import Meter
+from pertinent.engine.pending import fullest_run
+from pertinent.errors import BudgetError, ModelError, PertinentError
+from pertinent.models.function import FunctionModel
+from pertinent.removal.constant import Constant
+
+
+class Counting:
+    """A table model that remembers the batches it was given."""
+
+    def __init__(self, refuse=None, out_of_memory_above=None):
+        self.batches = []
+        self.refuse = refuse
+        self.limit = out_of_memory_above
+
+    def __call__(self, rows):
+        if self.limit is not None and len(rows) > self.limit:
+            raise MemoryError
+        if self.refuse is not None and (rows == self.refuse).any():
+            raise ValueError("I refuse this one")
+        self.batches.append(len(rows))
+        p = 1 / (1 + np.exp(-rows.astype(float) @ np.linspace(-1, 1, rows.shape[1])))
+        return np.stack([1 - p, p], axis=1)
+
+
+def job(model, row, algorithm, key=0):
+    return Job(key, model.prepare(row), Constant(), algorithm)
+
+
+def asks(*masks):
+    """An algorithm that asks for some masks and returns the answers."""
+    answers = []
+    for mask in masks:
+        answer = yield Values(np.array(mask, dtype=bool))
+        answers.append(answer)
+    return answers
+
+
+def run(engine, jobs):
+    return {done.key: done for done in engine.run(jobs)}
+
+
+def test_answers_are_the_models_own():
+    function = Counting()
+    model = FunctionModel(function, kind="table")
+    masks = [[1, 0, 1], [0, 0, 0], [1, 1, 1]]
+    (done,) = Engine(model).run([job(model, [1.0, 2.0, 3.0], asks(masks))])
+    expected = function(np.array([[1, 0, 3], [0, 0, 0], [1, 2, 3]]))
+    np.testing.assert_allclose(done.result[0], expected)
+
+
+def test_questions_of_many_inputs_share_batches():
+    function = Counting()
+    model = FunctionModel(function, kind="table")
+    jobs = [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(16)]
+    engine = Engine(model, batch_size=8)
+    assert len(run(engine, jobs)) == 16
+    assert function.batches == [8, 8, 8, 8]
+    assert engine.work.rows == 32
+
+
+def test_a_mask_asked_twice_is_evaluated_once_and_answered_twice():
+    function = Counting()
+    model = FunctionModel(function, kind="table")
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], asks([[1, 0], [1, 0]], [[1, 0]]))])
+    assert sum(function.batches) == 1
+    assert (done.result[0] == done.result[1]).all()
+
+
+def test_the_cache_lies_below_the_meter():
+    function = Counting()
+    model = FunctionModel(function, kind="table")
+    engine = Engine(model)
+    meters = [Meter(10), Meter(10)]
+    for meter in meters:
+        run(engine, [job(model, [1.0, 2.0], meter.watch(asks([[1, 0], [0, 1]])))])
+    assert sum(function.batches) == 2
+    assert [m.evaluations for m in meters] == [2, 2]
+
+
+def test_the_meter_counts_distinct_masks_and_enforces_the_budget():
+    model = FunctionModel(Counting(), kind="table")
+    meter = Meter(2)
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], meter.watch(asks([[1, 0], [1, 0]], [[0, 1]])))])
+    assert done.error is None
+    assert meter.evaluations == 2
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], Meter(2).watch(asks([[1, 0], [0, 1]], [[0, 0]])))])
+    assert isinstance(done.error, BudgetError)
+    assert "asked for 3 masks, but its budget is 2" in str(done.error)
+
+
+def test_branches_of_a_fork_run_side_by_side_with_a_budget_each():
+    function = Counting()
+    model = FunctionModel(function, kind="table")
+
+    def parent():
+        return (yield Fork([asks([[1, 0]], [[0, 1]]), asks([[0, 0]], [[1, 1]])]))
+
+    meter = Meter(2)
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], meter.watch(parent()))])
+    assert [len(branch) for branch in done.result] == [2, 2]
+    assert meter.evaluations == 4
+    assert function.batches == [2, 2]
+
+
+def test_a_fork_fails_as_a_whole():
+    model = FunctionModel(Counting(), kind="table")
+
+    def breaks():
+        yield Values(np.ones((1, 2), dtype=bool))
+        raise RuntimeError("broken branch")
+
+    def parent():
+        return (yield Fork([asks([[1, 0]], [[0, 1]]), breaks()]))
+
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], parent())])
+    assert "broken branch" in str(done.error)
+
+
+def test_batches_are_halved_when_memory_runs_out():
+    function = Counting(out_of_memory_above=5)
+    model = FunctionModel(function, kind="table")
+    rng = np.random.default_rng(0)
+    masks = rng.random((40, 12)) < 0.5
+    engine = Engine(model, batch_size=32)
+    (done,) = engine.run([job(model, list(range(12)), asks(masks))])
+    assert done.error is None
+    assert len(done.result[0]) == 40
+    assert max(function.batches) <= 5
+    assert engine.batch_size.cost <= 5
+
+
+def test_one_input_that_the_model_refuses_does_not_take_the_others_down():
+    model = FunctionModel(Counting(refuse=99.0), kind="table")
+    jobs = [job(model, [float(v), 1.0], asks([[1, 1]]), v) for v in (1, 99, 3)]
+    done = run(Engine(model), jobs)
+    assert isinstance(done[99].error, ModelError)
+    assert "I refuse this one" in str(done[99].error)
+    assert done[1].error is None
+    assert done[3].error is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda rows: np.full((len(rows), 2), np.nan), "NaN"),
+        (lambda rows: np.full((len(rows), 2), 3.0), "output='logit'"),
+        (lambda rows: np.full((len(rows) + 1, 2), 0.5), "rows of class scores"),
+        (lambda rows: np.array([["a", "b"]] * len(rows)), "must answer with numbers"),
+        (lambda rows: None, "must answer with numbers"),
+    ],
+)
+def test_unusable_answers_say_what_is_wrong(answer, message):
+    model = pertinent.wrap(answer, kind="table")
+    with pytest.raises(ModelError, match=message):
+        pertinent.explain(model, [1.0, 2.0], method="leave-one-out")
+
+
+def test_nan_for_one_input_fails_that_input_only():
+    def answer(rows):
+        p = np.where(rows[:, 0] == 7, np.nan, 0.5)
+        return np.stack([1 - p, p], axis=1)
+
+    model = pertinent.wrap(answer, kind="table")
+    found = pertinent.explain(model, [[1.0, 2.0], [7.0, 1.0], [3.0, 4.0]], method="leave-one-out")
+    assert len(found) == 2
+    assert [f.index for f in found.failures] == [1]
+    assert "NaN" in found.failures[0].reason
+
+
+def test_an_algorithm_that_asks_nonsense_fails_alone():
+    model = FunctionModel(Counting(), kind="table")
+    (done,) = Engine(model).run([job(model, [1.0, 2.0], asks([[1, 0, 1]]))])
+    assert "bool (n, 2)" in str(done.error)
+
+
+def test_progress_tells_every_input_once_at_the_end():
+    seen = []
+    model = FunctionModel(Counting(refuse=99.0), kind="table")
+    pertinent.explain(model, [[1.0, 2.0], [99.0, 1.0]], method="leave-one-out", progress=seen.append)
+    assert (seen[-1].done, seen[-1].failed, seen[-1].total) == (2, 1, 2)
+
+
+def test_inputs_are_taken_in_only_as_there_is_room():
+    taken = []
+    model = FunctionModel(Counting(), kind="table")
+
+    def rows():
+        for i in range(1000):
+            taken.append(i)
+            yield [float(i), 1.0, 2.0]
+
+    ahead = []
+    engine = Engine(model, batch_size=8)
+    jobs = (job(model, row, asks(~np.eye(3, dtype=bool)), i) for i, row in enumerate(rows()))
+    for n, _ in enumerate(engine.run(jobs)):
+        ahead.append(len(taken) - n)
+    assert len(ahead) == 1000
+    assert max(ahead) < 30
+
+
+def test_the_cache_stays_within_its_bytes():
+    cache = Cache(most_bytes=20_000)
+    for i in range(50):
+        cache.add(bytes([i]), [bytes([i, j]) for j in range(10)], np.zeros((10, 2)))
+    assert cache._bytes <= 20_000
+    assert cache.of(bytes([49]))
+    assert not cache.of(bytes([0]))
+
+
+@settings(max_examples=60, deadline=None)
+@for_all(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 300))
+def test_a_batch_never_exceeds_its_limit(costs, limit):
+    cost = np.sort(np.array(costs))[::-1]
+    start, end = fullest_run(cost, limit)
+    assert 0 <= start < end <= len(cost)
+    assert end - start == 1 or cost[start] * (end - start) <= limit
+
+
+def test_the_batch_size_grows_while_that_helps_and_then_stays():
+    size = BatchSize(first=100, largest=10_000)
+    speed = {100: 1.0, 200: 1.5, 400: 1.8, 800: 1.81, 1600: 1.0}
+    for _ in range(60):
+        size.observe(size.cost, size.cost / speed[size.cost])
+    assert size.cost == 400
+    assert BatchSize(100, 1000, fixed=7).cost == 7
+
+
+def test_errors_share_one_root():
+    with pytest.raises(PertinentError):
+        pertinent.explain(lambda rows: rows, [1.0], method="no-such-method")

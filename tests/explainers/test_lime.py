@@ -1,0 +1,95 @@
+"""LIME against the lime package's own regression, and its sampling against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lime.lime_base import LimeBase
+from scipy.stats import chisquare
+
+from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
+from tests.games import additive, play, random_table
+from tests.reference import lime as reference
+
+
+@pytest.mark.parametrize("d", [2, 5, 12])
+@pytest.mark.parametrize("width", [5.0, 25.0, 100.0])
+def test_coefficients_are_those_of_the_lime_package(d, width):
+    game = random_table(d, seed=1, classes=2)
+    explainer = Lime(kernel_width=width)
+    found = play(explainer, game, budget=150, seed=3)
+    base = LimeBase(lambda distance: reference.kernel(distance, width), random_state=0)
+    for label in range(2):
+        _, pairs, _, _ = base.explain_instance_with_data(
+            game.masks.astype(float),
+            game.values(game.masks),
+            reference.distances(game.masks),
+            label,
+            num_features=d,
+            feature_selection="none",
+        )
+        coefficients = np.array([weight for _, weight in sorted(pairs)])
+        np.testing.assert_allclose(found.scores[label], coefficients, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 1.0, 30.0])
+def test_coefficients_are_those_of_scikit_learn(alpha):
+    game = random_table(7, seed=2, classes=3)
+    found = play(Lime(alpha=alpha), game, budget=90)
+    expected = reference.fit(game.masks, game.values(game.masks), alpha=alpha)
+    np.testing.assert_allclose(found.scores, expected, atol=1e-8)
+
+
+def test_an_additive_game_is_recovered_without_penalty():
+    weights = np.array([0.3, -2.0, 0.0, 1.0, 0.5])
+    found = play(Lime(alpha=0.0), additive(weights, offset=4.0), budget=60)
+    np.testing.assert_allclose(found.scores[0], weights, atol=1e-10)
+    np.testing.assert_allclose(found.errors[0], np.zeros(5), atol=1e-10)
+
+
+def test_proximity_is_the_kernel_of_the_cosine_distance():
+    masks = draw_masks(np.random.default_rng(0), 50, 8)
+    np.testing.assert_allclose(proximity(masks, 25.0), reference.kernel(reference.distances(masks)), atol=1e-12)
+    assert proximity(masks, 25.0)[0] == 1.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 9])
+def test_the_first_mask_is_whole_and_every_other_lacks_something(d):
+    masks = draw_masks(np.random.default_rng(0), 200, d)
+    assert masks.shape == (200, d)
+    assert masks[0].all()
+    assert not masks[1:].all(axis=1).any()
+
+
+def test_the_number_removed_is_uniform():
+    d = 7
+    removed = (~draw_masks(np.random.default_rng(0), 14_001, d))[1:].sum(axis=1)
+    counts = np.bincount(removed, minlength=d + 1)
+    assert counts[0] == 0
+    assert chisquare(counts[1:]).pvalue > 1e-3
+
+
+def test_sets_of_equal_size_are_equally_likely():
+    masks = draw_masks(np.random.default_rng(1), 20_001, 5)[1:]
+    for removed in (1, 2, 3, 4):
+        sets, counts = np.unique(masks[(~masks).sum(axis=1) == removed], axis=0, return_counts=True)
+        assert len(sets) == {1: 5, 2: 10, 3: 10, 4: 5}[removed]
+        assert chisquare(counts).pvalue > 1e-3
+
+
+def test_the_budget_is_the_number_of_masks():
+    game = random_table(9, seed=3)
+    play(Lime(), game, budget=77)
+    assert len(game.masks) == 77
+    game = random_table(9, seed=3)
+    play(Lime(samples=31), game)
+    assert len(game.masks) == 31
+
+
+def test_a_single_feature():
+    game = random_table(1, seed=4)
+    empty, full = game.values(np.array([[False], [True]]))[:, 0]
+    masks = np.array([[True], [False]])
+    scores, _ = ridge(masks, game.values(masks), np.ones(2), alpha=0.0)
+    np.testing.assert_allclose(scores[0, 0], full - empty)
+    assert np.sign(play(Lime(), game, budget=20).scores[0, 0]) == np.sign(full - empty)
