@@ -52,6 +52,7 @@ class Corpus:
     rights: str
 
     def shortened(self, size: int) -> Corpus:
+        """The same with at most `size` texts of each kind, for a check."""
         measured = {name: examples[:size] for name, examples in self.measured.items()}
         return Corpus(
             self.classes, self.labelled[:size], self.unlabelled[:size], measured, self.sizes, self.rights
@@ -72,6 +73,7 @@ def read_rows(data: Path, name: str) -> list[dict[str, Any]]:
 
 
 def pack_texts(data: Path, packed: Path) -> None:
+    """Write the needed columns of the needed sets as compressed JSON lines."""
     for name in COLUMNS:
         target = packed / f"{name}.jsonl.gz"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +83,7 @@ def pack_texts(data: Path, packed: Path) -> None:
 
 
 def sentiment_corpus(data: Path) -> Corpus:
+    """SST-2, with IMDB and ERASER movie reviews beside it."""
     rows = {name: read_rows(data, name) for name in COLUMNS if not name.startswith("ag_news")}
     measured = {split: _examples(rows[f"sst2/{split}"]) for split in ("dev", "test")}
     held_out = _normalised(text for examples in measured.values() for text, _ in examples)
@@ -101,6 +104,7 @@ def sentiment_corpus(data: Path) -> Corpus:
 
 
 def topics_corpus(data: Path) -> Corpus:
+    """AG News, with its titles and descriptions apart as unlabelled texts."""
     rows = {name: read_rows(data, name) for name in COLUMNS if name.startswith("ag_news")}
     measured = {"test": _examples(rows["ag_news/test"])}
     held_out = _normalised(text for text, _ in measured["test"])
@@ -121,7 +125,7 @@ CORPORA: dict[str, Callable[[Path], Corpus]] = {"sentiment": sentiment_corpus, "
 
 def variations(texts: list[str], size: int, seed: int) -> list[str]:
     """Draw `size` spans, thinned texts, plainly written texts and joined pairs of `texts`."""
-    rng = random.Random(seed)
+    rng = random.Random(seed)  # noqa: S311 - nothing here is secret
     ways: list[Callable[[str], str]] = [
         plainly_written,
         lambda text: _span(text, rng),
@@ -199,6 +203,7 @@ class Tokens:
 
     @classmethod
     def of(cls, texts: list[str], tokenizer: Tokenizer, device: torch.device) -> Tokens:
+        """Tokenise `texts`, some at a time to bound the memory."""
         flat, counts = array("i"), array("q")
         for first in range(0, len(texts), TEXTS_TOKENISED_AT_ONCE):
             for encoding in tokenizer.encode_batch_fast(texts[first : first + TEXTS_TOKENISED_AT_ONCE]):

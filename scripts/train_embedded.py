@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F
 from embedded_data import (
     CORPORA,
     Corpus,
@@ -35,6 +34,7 @@ from embedded_data import (
 )
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import (
     AutoModelForSequenceClassification,
     BertConfig,
@@ -69,9 +69,11 @@ class Plan:
     texts: int | None = None
 
     def seconds(self, share: float) -> float:
+        """The time limit of a stage that may take this share of the minutes."""
         return 60 * self.minutes_per_task * share
 
     def times(self, factor: float) -> Plan:
+        """The same with `factor` times the steps of the student."""
         return replace(
             self,
             pretraining_steps=round(factor * self.pretraining_steps),
@@ -83,10 +85,12 @@ SMOKE = Plan(0.2, 4, 4, batch=8, variations=100, vocabulary=1500, max_tokens=64,
 
 
 def say(message: str) -> None:
+    """Print with the seconds since the start."""
     print(f"[{time.monotonic() - BEGAN:6.1f} s] {message}", flush=True)
 
 
 def bf16_on_gpu(device: torch.device) -> torch.autocast:
+    """Autocast where it pays."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
@@ -129,6 +133,7 @@ def optimise(
 
 
 def pooled_and_logits(model: Any, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The vector a BERT classifies by, and what it says, in float32."""
     pooled = model.bert(input_ids=ids, attention_mask=mask).pooler_output
     return pooled.float(), model.classifier(model.dropout(pooled)).float()
 
@@ -166,6 +171,7 @@ def accuracy(
 
 
 def teacher_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
+    """The teacher's own tokenizer, without its fixed padding."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_tokens)
@@ -175,6 +181,7 @@ def teacher_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
 def fine_tuned_teacher(
     folder: Path, corpus: Corpus, tokenizer: Tokenizer, plan: Plan, device: torch.device
 ) -> Any:
+    """Train MiniLM on the labelled texts, counterfactually."""
     teacher: Any = AutoModelForSequenceClassification.from_pretrained(
         folder, num_labels=len(corpus.classes), dtype=torch.float32
     ).to(device)
@@ -183,7 +190,7 @@ def fine_tuned_teacher(
 
     def loss_of(rows: Tensor) -> Tensor:
         _, logits = pooled_and_logits(teacher, *twice(*tokens.batch(rows)))
-        return F.cross_entropy(logits, labels[rows.to(device)].repeat(2))
+        return functional.cross_entropy(logits, labels[rows.to(device)].repeat(2))
 
     rows = batches(torch.arange(len(labels)), tokens.lengths, plan.batch)
     steps = math.ceil(plan.teacher_epochs * len(labels) / plan.batch)
@@ -192,7 +199,8 @@ def fine_tuned_teacher(
 
 
 def new_tokenizer(texts: list[str], plan: Plan) -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    """A lower-cased WordPiece tokenizer with a vocabulary of `texts`' own."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token=SPECIAL_TOKENS[1]))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
@@ -233,6 +241,7 @@ def embeddings_from_teacher(
 
 
 def on_device(architecture: Any, config: BertConfig, device: torch.device) -> Any:
+    """A new model with random weights."""
     return architecture(config).to(device)
 
 
@@ -253,7 +262,7 @@ def pretrained_encoder(
         anything = torch.randint_like(ids, len(SPECIAL_TOKENS), config.vocab_size)
         seen = torch.where(guessed & (chance > 0.135), anything, seen)
         hidden = model.bert(input_ids=seen, attention_mask=mask).last_hidden_state
-        return F.cross_entropy(model.cls(hidden[guessed]).float(), ids[guessed])
+        return functional.cross_entropy(model.cls(hidden[guessed]).float(), ids[guessed])
 
     steps = optimise(
         "pretraining",
@@ -273,6 +282,7 @@ def distilled_student(
     tokens: Tokens,
     labels: Tensor,
     lessons: tuple[Tensor, Tensor],
+    *,
     plan: Plan,
 ) -> tuple[BertForSequenceClassification, int]:
     """Learn the teacher's logits and pooled vectors, and the labels (the teacher's where unknown)."""
@@ -283,7 +293,9 @@ def distilled_student(
     to_teacher = nn.Linear(config.hidden_size, teacher_pooled.shape[1]).to(device)
     known = labels != UNLABELLED
     targets = torch.where(
-        known[:, None], F.one_hot(labels.clamp(min=0), teacher_logits.shape[1]), teacher_logits.softmax(1)
+        known[:, None],
+        functional.one_hot(labels.clamp(min=0), teacher_logits.shape[1]),
+        teacher_logits.softmax(1),
     )
 
     def loss_of(rows: Tensor) -> Tensor:
@@ -292,9 +304,9 @@ def distilled_student(
         whole = logits[: len(here)]
         told = (teacher_logits[here] / TEMPERATURE).softmax(1)
         guessed = (whole / TEMPERATURE).log_softmax(1)
-        imitation = TEMPERATURE**2 * F.kl_div(guessed, told, reduction="batchmean")
-        hint = F.mse_loss(to_teacher(pooled[: len(here)]).float(), teacher_pooled[here].float())
-        return imitation + hint + 2 * F.cross_entropy(logits, targets[here].repeat(2, 1))
+        imitation = TEMPERATURE**2 * functional.kl_div(guessed, told, reduction="batchmean")
+        hint = functional.mse_loss(to_teacher(pooled[: len(here)]).float(), teacher_pooled[here].float())
+        return imitation + hint + 2 * functional.cross_entropy(logits, targets[here].repeat(2, 1))
 
     labelled = known.nonzero()[:, 0].cpu()
     unlabelled = (~known).nonzero()[:, 0].cpu()
@@ -313,6 +325,7 @@ def distilled_student(
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Indented, with a final newline."""
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 
@@ -333,6 +346,7 @@ def save_student(folder: Path, student: Any, tokenizer: Tokenizer, plan: Plan) -
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
+    """Write the same numbers for machines (card.json) and readers (README.md)."""
     write_json(folder / "card.json", card)
     header = "| texts | " + " | ".join(next(iter(card["accuracy"].values()))) + " |"
     accuracies = [
@@ -364,6 +378,7 @@ def write_card(folder: Path, card: dict[str, Any]) -> None:
 
 
 def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: torch.device) -> None:
+    """Run all stages for one task and write its folder."""
     torch.manual_seed(arguments.seed)
     corpus = CORPORA[task](arguments.data)
     if plan.texts:
@@ -401,7 +416,9 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
     encoder, pretraining_steps = pretrained_encoder(config, words, tokens, not_short, plan)
     labels = torch.full((len(texts),), UNLABELLED)
     labels[: len(known)] = torch.tensor([label for _, label in corpus.labelled])
-    student, distillation_steps = distilled_student(encoder, config, tokens, labels.to(device), lessons, plan)
+    student, distillation_steps = distilled_student(
+        encoder, config, tokens, labels.to(device), lessons, plan=plan
+    )
 
     folder = arguments.out / task
     stored = save_student(folder, student, tokenizer, plan).to(device).eval()
@@ -442,6 +459,7 @@ def pack(arguments: argparse.Namespace) -> None:
 
 
 def parsed_arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets, or a pack")
     parser.add_argument("--teacher", type=Path, required=True, help="folder of all-MiniLM-L6-v2")
@@ -460,6 +478,7 @@ def parsed_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
+    """Pack, or make the models."""
     arguments = parsed_arguments()
     if arguments.pack:
         pack(arguments)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -79,14 +80,14 @@ def random_interactions(d: int, seed: int, *, order: int = 2, classes: int = 1) 
     """Every set of 1 … `order` features has a random normal weight for each class."""
     rng = np.random.default_rng([d, seed, order])
     sets = [c for size in range(1, order + 1) for c in combinations(range(d), size)]
-    scale = np.array([1.0 / np.sqrt(sum(len(t) == len(c) for t in sets)) for c in sets])
+    scale = np.array([1.0 / np.sqrt(comb(d, len(c))) for c in sets])
     return sum_of_unanimity(d, sets, rng.normal(size=(len(sets), classes)) * scale[:, None])
 
 
 def majority(d: int) -> Game:
     """1 where more than half of the features are kept: symmetric, so all values are equal."""
     least = d // 2 + 1
-    pivotal = np.array([sum(c) == least - 1 for c in np.ndindex(*(2,) * (d - 1))]).mean() if d > 1 else 1.0
+    pivotal = comb(d - 1, least - 1) / 2 ** (d - 1)
     return Game(
         d,
         lambda masks: (masks.sum(axis=1, keepdims=True) >= least).astype(float),
@@ -116,10 +117,11 @@ def play(
     prediction = game.values(np.ones((1, d), dtype=bool))[0]
     allowed = plan_budget(explainer, budget, d)
     rng = np.random.default_rng(seed)
-    return _answer(explainer.explain(Task(d, target, prediction, allowed, sparsities, rng)), game)
+    return converse(explainer.explain(Task(d, target, prediction, allowed, sparsities, rng)), game)
 
 
-def _answer(algorithm, game: Game):
+def converse(algorithm, game: Game):
+    """Answer an explainer's or metric's questions with the game until it returns."""
     answer = None
     while True:
         try:
@@ -127,7 +129,7 @@ def _answer(algorithm, game: Game):
         except StopIteration as stop:
             return stop.value
         if isinstance(ask, Fork):
-            answer = [_answer(branch, game) for branch in ask.branches]
+            answer = [converse(branch, game) for branch in ask.branches]
         else:
             assert ask.masks.dtype == bool
             assert ask.masks.shape[1:] == (game.d,)

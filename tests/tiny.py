@@ -32,9 +32,10 @@ def tokenizer(**options):
     names = dict(
         zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True)
     )
-    return PreTrainedTokenizerFast(tokenizer_object=raw, **names, **options)
+    return PreTrainedTokenizerFast(tokenizer_object=raw, model_input_names=INPUTS, **names, **options)
 
 
+INPUTS = ["input_ids", "token_type_ids", "attention_mask"]
 SIZE = {"vocab_size": len(VOCABULARY), "pad_token_id": 0, "num_labels": 3}
 BASE = SIZE | {
     "hidden_size": 32,

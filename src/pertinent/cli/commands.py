@@ -14,7 +14,8 @@ from pertinent.cli.read import items, kind_given, known_columns
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.cli.work import Outcome, Plan, carry_out
 from pertinent.errors import InputError, SettingError
-from pertinent.evaluating import DEFAULT_METRICS, evaluate as measure
+from pertinent.evaluating import DEFAULT_METRICS
+from pertinent.evaluating import evaluate as measure
 from pertinent.explanation import Explanations
 from pertinent.files import read
 from pertinent.metric.base import Metric
@@ -27,8 +28,7 @@ def explain(args: Namespace) -> int:
     output = Output(args)
     metrics = [] if args.no_measure else make_metrics(DEFAULT_METRICS, args.sparsity)
     outcome = _explained(args, [args.method], metrics)
-    if len(outcome.explanations):
-        output.show(outcome.explanations)
+    output.show_all(outcome.explanations)
     if outcome.evaluation is not None and len(outcome.explanations) > 1:
         output.show(outcome.evaluation)
     output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
@@ -39,8 +39,8 @@ def compare(args: Namespace) -> int:
     """Explain inputs by several methods and set their measures side by side."""
     output = Output(args)
     outcome = _explained(args, args.methods, make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity))
-    if args.show and len(outcome.explanations):
-        output.show(outcome.explanations)
+    if args.show:
+        output.show_all(outcome.explanations)
     if outcome.evaluation is not None:
         output.show(outcome.evaluation)
     output.write(outcome.explanations, outcome.evaluation, f"Compared: {', '.join(args.methods)}")
@@ -53,7 +53,7 @@ def evaluate(args: Namespace) -> int:
     metrics = make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity)
     saved = read(args.file)
     args.model = args.model or DEFAULTS[_only_kind(saved)]
-    model = load_model(args)
+    model = load_model(args.model, args.device, args.dtype)
     _check_classes(args.model, model, saved)
     evaluation = measure(
         saved,
@@ -90,7 +90,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
         options["sparsity"] = args.sparsity
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]
     found = items(args, kind_read(args.model))
-    model = load_model(args)
+    model = load_model(args.model, args.device, args.dtype)
     columns = getattr(model, "columns", None)
     if columns is not None and args.file is not None:
         found = known_columns(found, columns.names)

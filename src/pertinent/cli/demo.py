@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
+
+from rich.rule import Rule
 
 from pertinent.cli.models import load_model
 from pertinent.cli.output import Output, conclude
@@ -44,11 +47,13 @@ def demo(args: Namespace) -> int:
     output = Output(args)
     explanations: list[Explanation] = []
     failures: list[tuple[str, str]] = []
+    metrics = make_metrics(DEFAULT_METRICS, None)
+    load = cache(load_model)
     for name, method, raw in _examples():
-        args.model, args.device, args.dtype = name, "cpu", "float32"
-        plan = Plan(make_methods([method], []), make_metrics(DEFAULT_METRICS, None))
-        outcome = carry_out(load_model(args), [Item(f"example for {name}", raw)], plan)
-        output.show(outcome.explanations)
+        plan = Plan(make_methods([method], []), metrics)
+        outcome = carry_out(load(name), [Item(f"example for {name}", raw)], plan)
+        output.show(Rule(name))
+        output.show_all(outcome.explanations)
         explanations += outcome.explanations
         failures += outcome.failures
     output.write(Explanations(explanations), None, "pertinent: what decisions rest on")

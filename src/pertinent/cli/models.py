@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from pathlib import Path
 
 from pertinent.errors import SettingError, unknown
@@ -17,20 +16,19 @@ def kind_read(name: str) -> str:
     return {"digits": "image", "table": "table"}.get(name, "text")
 
 
-def load_model(args: Namespace) -> Model:
+def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
     """An embedded model, or the transformer in a folder."""
     from pertinent.models.embedded import NAMES, load, load_transformer
 
-    place = {"device": args.device, "dtype": args.dtype}
-    if kind_read(args.model) == "text":
+    if kind_read(name) == "text":
         _silence_transformers()
-    if args.model in NAMES:
-        return load(args.model, **place)
-    if not Path(args.model).is_dir():
+    if name in NAMES:
+        return load(name, device=device, dtype=dtype)
+    if not Path(name).is_dir():
         raise SettingError(
-            f"{unknown('model', args.model, NAMES)} A folder with a transformers model will do, too."
+            f"{unknown('model', name, NAMES)} A folder with a transformers model will do, too."
         )
-    return load_transformer(args.model, **place)
+    return load_transformer(name, device=device, dtype=dtype)
 
 
 def _silence_transformers() -> None:

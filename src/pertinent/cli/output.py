@@ -38,6 +38,11 @@ class Output:
             Text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str)
         )
 
+    def show_all(self, explanations: Explanations) -> None:
+        """Print explanations, without what failed: that goes to stderr."""
+        if len(explanations):
+            self.show(explanations[0] if len(explanations) == 1 else explanations[:])
+
     def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> None:
         """Write the files asked for, and say where they are."""
         if self.json == "-":

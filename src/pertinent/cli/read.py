@@ -8,7 +8,7 @@ import logging
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -88,43 +88,41 @@ def json_row(text: str) -> Any:
 
 
 def _file_items(file: str, kind: str, column: str | None, pair: str | None) -> Iterator[Item]:
-    if file == "-":
-        yield from _lines("stdin", sys.stdin)
-        return
     path = Path(file)
-    suffix = path.suffix.lower()
+    suffix = ".txt" if file == "-" else path.suffix.lower()
     if suffix not in (".txt", ".csv", ".tsv", ".jsonl"):
         raise FileError(f"The name of {file!r} must end in .txt, .csv, .tsv or .jsonl.")
     if suffix == ".txt" and kind == "table":
         raise FileError(f"Table rows are read from .csv, .tsv or .jsonl, but not from {file!r}.")
     with _opened(path) as stream:
-        if suffix == ".txt":
-            yield from _lines(path.name, stream)
-        elif suffix == ".jsonl":
-            read = json_row if kind == "table" else lambda line: _json_text(line, column, pair)
-            for line in _lines(path.name, stream):
-                yield _item(line.where, read, line.raw)
-        else:
-            yield from _table(path.name, stream, "\t" if suffix == ".tsv" else ",", kind, column, pair)
+        if suffix in (".csv", ".tsv"):
+            yield from _records(path, stream, kind, column, pair)
+            return
+        for line in _lines("stdin" if file == "-" else path.name, stream):
+            if suffix == ".txt":
+                yield line
+            elif kind == "table":
+                yield _item(line.where, json_row, line.raw)
+            else:
+                yield _item(line.where, lambda text: _json_text(text, column, pair), line.raw)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
     try:
-        with path.open(
-            encoding="utf-8-sig", newline="" if path.suffix.lower() != ".jsonl" else None
-        ) as stream:
+        standard = str(path) == "-"
+        with nullcontext(sys.stdin) if standard else path.open(encoding="utf-8-sig", newline="") as stream:
             yield stream
+    except PertinentError:
+        raise
     except FileNotFoundError:
         raise FileError(f"There is no file {str(path)!r}.") from None
     except UnicodeDecodeError as error:
         raise FileError(f"{str(path)!r} is not UTF-8 text: {error}") from error
     except csv.Error as error:
         raise FileError(f"{str(path)!r} is damaged or not a table: {error}") from error
-    except IsADirectoryError:
-        raise FileError(f"{str(path)!r} is a folder, not a file.") from None
-    except PermissionError:
-        raise FileError(f"{str(path)!r} may not be read: permission denied.") from None
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error.strerror}") from error
 
 
 def _lines(name: str, stream: Iterable[str]) -> Iterator[Item]:
@@ -140,13 +138,11 @@ def _lines(name: str, stream: Iterable[str]) -> Iterator[Item]:
             logger.warning("%s: %d blank line%s skipped.", name, blank, "s were" if blank > 1 else " was")
 
 
-def _table(
-    name: str, stream: TextIO, delimiter: str, kind: str, column: str | None, pair: str | None
-) -> Iterator[Item]:
-    rows = csv.reader(stream, delimiter=delimiter, strict=True)
+def _records(path: Path, stream: TextIO, kind: str, column: str | None, pair: str | None) -> Iterator[Item]:
+    rows = csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
     names = next(rows, None)
     if not names:
-        raise FileError(f"{name!r} is empty: its first line must name the columns.")
+        raise FileError(f"{str(path)!r} is empty: its first line must name the columns.")
     wanted = None if kind == "table" else _wanted(names, column, pair)
 
     def read(row: list[str]) -> Any:
@@ -160,9 +156,9 @@ def _table(
     try:
         for row in rows:
             if row:
-                yield _item(f"{name} line {rows.line_num}", read, row)
+                yield _item(f"{path.name} line {rows.line_num}", read, row)
     except csv.Error as error:
-        yield Item(f"{name} line {rows.line_num}", error=InputError(f"the rest is unreadable: {error}"))
+        yield Item(f"{path.name} line {rows.line_num}", error=InputError(f"the rest is unreadable: {error}"))
 
 
 def _item(where: str, read: Callable[[Any], Any], value: Any) -> Item:
@@ -175,7 +171,7 @@ def _item(where: str, read: Callable[[Any], Any], value: Any) -> Item:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"This is not JSON ({error}): {text[:40]!r}") from error
 
 
@@ -194,7 +190,7 @@ def _wanted(names: list[str], column: str | None, pair: str | None) -> dict[str,
     wanted = {"text": column or "text"} | ({"text_pair": pair} if pair else {})
     for name in wanted.values():
         if name not in names:
-            raise unknown("column", name, names)
+            raise SettingError(f"{unknown('column', name, names)} Say which with --column.")
     return wanted
 
 

@@ -11,8 +11,8 @@ from pertinent.engine.engine import Engine
 from pertinent.engine.progress import shown
 from pertinent.evaluating import evaluate_with
 from pertinent.evaluation import Evaluation
-from pertinent.explaining import explain_with
 from pertinent.explainers.base import Explainer
+from pertinent.explaining import explain_with
 from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model

@@ -52,6 +52,8 @@ class Background:
 
     def __init__(self, rows: Any) -> None:
         values = np.asarray(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+        if values.dtype.kind in "US":
+            values = np.array(rows, dtype=object)
         if values.ndim != 2 or not len(values):
             raise InputError(f"The background must be rows × columns, but has shape {values.shape}.")
         self.values = values if values.dtype.kind in "biuf" else values.astype(object)

@@ -100,7 +100,7 @@ class TransformerModel(Model):
             raise InputError("Every token of the text is unknown to the tokenizer.")
         if granularity == "tokens":
             spans, feature = place[removable], np.cumsum(removable) - 1
-            n_all = len(spans) + sum(len(e.ids) for e in encoded.encodings[0].overflowing)
+            n_all = len(spans) + sum(e.special_tokens_mask.count(0) for e in encoded.encodings[0].overflowing)
         else:
             n_all = len(spans)
             spans, feature = _owners(spans, place)

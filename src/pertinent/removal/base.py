@@ -124,7 +124,10 @@ def same_ids(given: TextInput, n: int) -> Ints:
 
 
 def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
-    """The text as a string, each removed feature replaced; a feature owns the gap behind it."""
+    """The text as a string, each removed feature replaced.
+
+    A feature cut out takes the gap behind it along, unless that would join its neighbours.
+    """
     segments = given.text.segments
     heads, pieces, without, owner = list(segments), [], [], []
     for i, segment in enumerate(segments):
@@ -134,7 +137,8 @@ def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
             heads[i] = segment[: starts[0]]
             for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
                 pieces.append(segment[start:after])
-                without.append(placeholder + segment[end:after] if placeholder else "")
+                joined = start > 0 and not segment[start - 1].isspace()
+                without.append(placeholder + segment[end:after] if placeholder or joined else "")
                 owner.append(i)
     rows = []
     for mask in masks.tolist():

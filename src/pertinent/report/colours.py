@@ -48,7 +48,7 @@ def shade(share: float, surface: Surface = LIGHT) -> str:
     >>> shade(0.0), shade(1.0), shade(-1.0)
     ('#ffffff', '#f0862a', '#5a9bd8')
     """
-    return "#" + bytes(rgb(np.float64(share), surface)).hex()
+    return "#" + bytes(rgb(np.array(share), surface)).hex()
 
 
 def contrast(one: str, other: str) -> float:

@@ -63,8 +63,9 @@ def evaluation_card(evaluation: Evaluation) -> str:
         for method in evaluation.methods
     )
     return (
-        '<div class="pertinent"><table class="rows"><thead><tr><th scope="col">method</th>'
-        f'{head}</tr></thead><tbody>{rows}</tbody></table><p class="legend">{escaped(found.caption)}. '
+        '<div class="pertinent"><div class="scroll"><table class="rows"><thead><tr>'
+        f'<th scope="col">method</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<p class="legend">{escaped(found.caption)}. '
         "↓ lower is better, ↑ higher is better; the best mean is bold.</p></div>"
     )
 
@@ -200,8 +201,8 @@ def _measures(e: Explanation) -> str:
             + f'<td class="number"><strong>{m.mean:.3f}</strong></td></tr>'
         )
     return (
-        '<h4>Measured</h4><table class="rows"><thead><tr><th scope="col"></th>'
-        f'{head}<th scope="col" class="number">mean</th></tr></thead><tbody>{rows}</tbody></table>'
+        '<h4>Measured</h4><div class="scroll"><table class="rows"><thead><tr><th scope="col"></th>'
+        f'{head}<th scope="col" class="number">mean</th></tr></thead><tbody>{rows}</tbody></table></div>'
         '<p class="legend">By share of features that count as chosen. '
         "↓ lower is better, ↑ higher is better.</p>"
     )
@@ -214,7 +215,7 @@ def _prediction(e: Explanation) -> str:
         name = escaped(e.classes[i])
         name = f"<strong>{name}</strong>" if i == e.target else name
         rows += (
-            f'<tr><th scope="row" class="name" title="{escaped(e.classes[i])}">{name}</th>'
+            f'<tr><th scope="row" class="name tight" title="{escaped(e.classes[i])}">{name}</th>'
             f'<td><span class="track">{axis.bar(float(e.prediction[i]), "plain")}</span></td>'
             f'<td class="number tight">{say.percent(e.prediction[i])}</td></tr>'
         )

@@ -13,8 +13,8 @@ from pertinent.inputs.image import ImageInput
 from pertinent.report.colours import rgb, shares
 from pertinent.types import Array, Floats, Masks
 
-_FAINTEST = 0.35
-"""What a black pixel keeps of its heat, so that colours are seen on dark images."""
+_FAINTEST = 0.72
+"""The light that a black pixel keeps, so that colours are read as the legend has them."""
 
 
 def original(given: ImageInput) -> Array:
@@ -33,7 +33,7 @@ def heat_map(explanation: Explanation) -> Array:
 
 def kept(given: ImageInput, mask: Masks) -> Array:
     """The image with the features outside the mask faded to grey."""
-    return _to_bytes(np.where(mask[given.labels][..., None], _unit(given), 0.25 * _unit(given) + 0.65))
+    return _to_bytes(np.where(mask[given.labels][..., None], _unit(given), 0.2 * _unit(given) + 0.75))
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:

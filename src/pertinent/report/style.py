@@ -22,8 +22,8 @@ _RULES = """
 .pertinent .text { font-size: 1.08rem; line-height: 2; white-space: pre-wrap; overflow-wrap: anywhere;
   margin: 1rem 0 0; padding: 0; border: 0; color: inherit; }
 .pertinent .text.fixed { color: var(--quiet); font-size: .95rem; line-height: 1.6; }
-.pertinent .w { background: var(--l); color: inherit; border-radius: 4px; padding: .14em .1em;
-  -webkit-box-decoration-break: clone; box-decoration-break: clone; }
+.pertinent .w { background: var(--l); color: inherit; border-radius: 4px; padding: .14em .12em;
+  margin: 0 -.12em; -webkit-box-decoration-break: clone; box-decoration-break: clone; }
 .pertinent .w.in { text-decoration: underline; text-decoration-thickness: 2px; text-underline-offset: .28em; }
 .pertinent .legend { display: flex; flex-wrap: wrap; align-items: center; gap: .3rem .6rem;
   margin: .8rem 0 0; font-size: .8rem; color: var(--quiet); }
@@ -31,10 +31,14 @@ _RULES = """
   background: linear-gradient(to right, var(--against), var(--ground), var(--support));
   border: 1px solid var(--line); }
 .pertinent .scale.half { width: 4rem; background: linear-gradient(to right, var(--ground), var(--support)); }
+/* Pictures have the colours of the light scale on every ground. */
+.pertinent .pictures + .legend .scale { --against: %(light.against)s; --support: %(light.support)s;
+  --ground: %(light.ground)s; }
 .pertinent .pictures { display: flex; flex-wrap: wrap; gap: 1rem 1.25rem; margin: 1rem 0 0; }
 .pertinent figure { margin: 0; }
 .pertinent figcaption { font-size: .8rem; color: var(--quiet); margin-top: .25rem; }
-.pertinent img { display: block; margin: 0; width: 13rem; max-width: 100%%; height: auto; border-radius: 4px; }
+.pertinent img { display: block; margin: 0; width: 13rem; max-width: 100%%;
+  height: auto; border-radius: 4px; }
 .pertinent .small img { width: 5.5rem; }
 .pertinent .coarse { image-rendering: pixelated; }
 .pertinent table { border-collapse: collapse !important; border: 0 !important; width: 100%%; margin: 0;
@@ -46,6 +50,8 @@ _RULES = """
 .pertinent th:last-child, .pertinent td:last-child { padding-right: 0; }
 .pertinent .name { max-width: 13rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .pertinent .number { text-align: right !important; white-space: nowrap; }
+.pertinent .scroll { overflow-x: auto; }
+.pertinent .rows .quiet { white-space: nowrap; }
 .pertinent .tight { width: 1%%; white-space: nowrap; }
 .pertinent thead th { color: var(--quiet); font-size: .8rem; }
 .pertinent .rows tbody tr { border-top: 1px solid var(--line) !important; }
@@ -60,6 +66,7 @@ _RULES = """
   opacity: .75; }
 .pertinent .track .dot { width: .5rem; height: .5rem; border-radius: 50%%; top: calc(50%% - .25rem);
   margin-left: -.25rem; background: var(--ink); }
+.pertinent .rows .track .zero { top: 0; bottom: 0; }
 .pertinent dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem .9rem; margin: 0; }
 .pertinent dt { color: var(--quiet); font-weight: 400; }
 .pertinent dd { margin: 0; overflow-wrap: anywhere; }
@@ -68,7 +75,8 @@ _RULES = """
 .pertinent details { margin: .5rem 0 0; font-size: .88rem; }
 .pertinent summary { color: var(--quiet); cursor: pointer; }
 @media (max-width: 40rem) { .pertinent { padding: 1rem; }
-  .pertinent .columns > aside { max-width: none; } .pertinent .name { max-width: 8rem; } }
+  .pertinent .columns > aside { max-width: none; } .pertinent .name { max-width: 8rem; }
+  .pertinent th, .pertinent td { padding-right: .5rem; } .pertinent table { font-size: .82rem; } }
 @media (prefers-color-scheme: dark) { .pertinent { --ground: %(dark.ground)s; --ink: %(dark.ink)s;
   --quiet: #a3a9b4; --line: #34373e; --track: #24272d; --support: %(dark.support)s;
   --against: %(dark.against)s; --warn: #453a17; }

@@ -81,7 +81,7 @@ class _Sets:
         self.inside = np.nonzero(masks)[1].reshape(n, -1)
         self.outside = np.nonzero(~masks)[1].reshape(n, -1)
         self.words: list[int] = words or rng.integers(1 << 62, size=(1, d)).tolist()[0]
-        self.hashes = [reduce(xor, map(self.words.__getitem__, row)) for row in self.inside.tolist()]
+        self.hashes: list[int] = [reduce(xor, map(self.words.__getitem__, row)) for row in self.inside.tolist()]
 
     def swap(self, walk: int, i: int, j: int) -> int:
         """Swap the i-th feature inside for the j-th outside; the name of the new set."""

@@ -1,0 +1,136 @@
+"""Figures for papers and notebooks, made without pyplot: no global state, no display."""
+
+from __future__ import annotations
+
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.errors import require
+from pertinent.evaluation import Evaluation
+from pertinent.explanation import Explanation
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.report import facts as say
+from pertinent.report.colours import LIGHT
+from pertinent.report.pictures import heat_map, original
+from pertinent.report.summary import summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LONGEST_NAME = 32
+_QUIET = "#5c626d"
+
+
+def plot(explanation: Explanation, top: int | None = 20) -> Figure:
+    """Bars with standard errors for texts and rows; the image and its heat map for images.
+
+    `top` is how many of the strongest features have a bar; ``None`` shows all.
+    """
+    require(top is None or top >= 1, "top", "at least 1, or None for all features", top)
+    if isinstance(explanation.given, ImageInput):
+        return _plot_image(explanation, explanation.given)
+    return _plot_bars(explanation, top)
+
+
+def plot_evaluation(evaluation: Evaluation) -> Figure:
+    """A panel for each metric: the mean of each method and its confidence interval."""
+    metrics, methods = list(evaluation.better), evaluation.methods
+    require(bool(methods), "evaluation", "one that measured something", evaluation.rows)
+    found = summary(evaluation)
+    figure = _figure(1.8 + 3.2 * len(metrics), 1.3 + 0.38 * len(methods))
+    panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
+    for axes, metric in zip(panels, metrics, strict=True):
+        for place, method in enumerate(methods):
+            cell = found.cells.get((method, metric))
+            if cell is None:
+                continue
+            i = cell.interval
+            bounds = [[i.mean - i.low], [i.high - i.mean]] if cell.has_bounds else None
+            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else "#c9ccd2")
+            axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
+        _tidy(axes, len(methods))
+        better = evaluation.better[metric]
+        axes.set_title(f"{metric} {say.arrow(better)}", loc="left", fontsize=10, parse_math=False)
+        axes.set_xlabel(f"{better} is better", fontsize=9, color=_QUIET)
+    panels[0].set_yticks(range(len(methods)), methods, parse_math=False)
+    figure.supxlabel(found.caption, fontsize=8, color=_QUIET)
+    return figure
+
+
+def _plot_bars(e: Explanation, top: int | None) -> Figure:
+    shown = say.strongest(e, top).tolist()
+    errors = np.array([say.error_of(e, i) or 0.0 for i in shown])
+    values = e.given.shown() if isinstance(e.given, TableInput) else None
+    scores = e.scores[shown]
+    figure = _figure(6.4, 1.2 + 0.27 * len(shown))
+    axes = figure.subplots()
+    axes.barh(
+        range(len(shown)),
+        scores,
+        height=0.7,
+        color=np.where(scores > 0, LIGHT.support, LIGHT.against),
+        xerr=errors if errors.any() else None,
+        error_kw={"ecolor": LIGHT.ink, "elinewidth": 1.1},
+    )
+    names = [_clipped(e.features[i]) + (f" = {_clipped(values[i])}" if values else "") for i in shown]
+    axes.set_yticks(range(len(shown)), names, parse_math=False)
+    _tidy(axes, len(shown))
+    meaning = "share of sets that hold it" if e.chosen else f"score for {_clipped(e.target_name)}"
+    bars = " ± standard error" if errors.any() else ""
+    axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=_QUIET, parse_math=False)
+    axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
+    return figure
+
+
+def _plot_image(e: Explanation, given: ImageInput) -> Figure:
+    figure = _figure(6.4, 3.2)
+    for axes, picture in zip(figure.subplots(1, 2), (original(given), heat_map(e)), strict=True):
+        axes.imshow(picture, interpolation="nearest")
+        axes.set_axis_off()
+    largest = float(np.abs(e.scores).max()) or 1.0
+    ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
+    scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
+    norm = optional("matplotlib.colors").Normalize(-largest, largest)
+    mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
+    bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, length=2)
+    bar.set_label(f"score for {_clipped(e.target_name)}", fontsize=9, color=_QUIET, parse_math=False)
+    figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
+    return figure
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    # Notebooks show figures by themselves only where pyplot was set up.
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _png(figure: Figure) -> bytes:
+    data = BytesIO()
+    figure.savefig(data, format="png", dpi=110)
+    return data.getvalue()
+
+
+def _tidy(axes: Any, n: int) -> None:
+    """The first line on top, a line at zero, and no frame."""
+    axes.set_ylim(n - 0.4, -0.6)
+    axes.axvline(0, color=_QUIET, lw=0.8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0, labelsize=9)
+    axes.tick_params(axis="x", labelsize=8)
+
+
+def _title(e: Explanation) -> str:
+    return f"{_clipped(e.target_name)} ({say.percent(e.prediction[e.target])}) · {e.method}"
+
+
+def _clipped(name: str) -> str:
+    name = say.on_one_line(name)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

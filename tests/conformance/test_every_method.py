@@ -1,0 +1,343 @@
+"""What every registered method keeps to, whatever it does inside."""
+
+from __future__ import annotations
+
+import json
+import math
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import pertinent
+from pertinent.errors import BudgetError, SettingError
+from pertinent.explainers.base import explainers, n_kept
+from pertinent.explainers.search.base import Search
+from tests.games import as_model, as_probabilities, random_interactions, random_table
+
+METHODS = [entry.name for entry in pertinent.methods()]
+KINDS = ("text", "image", "table")
+SPARSITIES = (0.1, 0.2, 0.5)
+SAME_WHATEVER_THE_SEED = {"exact-shapley", "exhaustive-search", "leave-one-out"}
+SMALL = 40
+
+every_method = pytest.mark.parametrize("method", METHODS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+# -- function models that treat every row by itself ---------------------------------------------
+
+
+def _probabilities(numbers):
+    """Three classes from a row of numbers, with interactions, one row at a time."""
+    score = [0.0, 0.3, -0.2]
+    for i, x in enumerate(numbers):
+        score[i % 3] += x * (1.0 + 0.5 * math.sin(i))
+        score[(i + 1) % 3] += math.tanh(x * numbers[i - 1])
+    weights = [math.exp(s) for s in score]
+    return [w / sum(weights) for w in weights]
+
+
+def text_function(texts):
+    present = [{word: 0.3 + 0.1 * len(word) for word in text.split()} for text in texts]
+    return [_probabilities([found.get(word, 0.0) for word in WORDS]) for found in present]
+
+
+def array_function(rows):
+    return [_probabilities(np.asarray(row, dtype=float).ravel().tolist()) for row in rows]
+
+
+WORDS = ("ash", "birch", "cedar", "dogwood", "elm", "fir", "ginkgo")
+CLASSES = ("low", "middle", "high")
+MODELS = {
+    "text": pertinent.wrap(text_function, classes=CLASSES),
+    "image": pertinent.wrap(array_function, kind="image", classes=CLASSES),
+    "table": pertinent.wrap(array_function, kind="table", classes=CLASSES),
+}
+
+
+def an_input(kind, d, seed=0):
+    rng = np.random.default_rng([seed, d])
+    if kind == "text":
+        return " ".join(rng.permutation(WORDS)[:d])
+    values = rng.normal(size=d).round(3)
+    if kind == "table":
+        return values
+    return np.repeat(np.repeat(values[None, None], 2, axis=1), 2, axis=2) + rng.normal(size=(1, 2, 2 * d)) / 9
+
+
+def small_budget(method, d):
+    """Too little to ask for everything, where the method plans by its budget."""
+    explainer = explainers.make(method)
+    return None if explainer.evaluations(d) is not None else max(SMALL, explainer.least(d))
+
+
+def explain(method, kind="table", d=7, *, inputs=None, seed=0, **options):
+    inputs = an_input(kind, d) if inputs is None else inputs
+    options.setdefault("budget", small_budget(method, d))
+    features = "patches:2" if kind == "image" else None
+    return pertinent.explain(
+        MODELS[kind], inputs, method=method, sparsity=SPARSITIES, features=features, seed=seed, **options
+    )
+
+
+def assert_same(a, b):
+    """Equal bit for bit, the time it took aside."""
+    assert a.method == b.method
+    assert a.features == b.features
+    assert a.target == b.target
+    assert a.evaluations == b.evaluations
+    assert a.budget == b.budget
+    for name in ("prediction", "scores", "class_scores", "errors"):
+        mine, other = getattr(a, name), getattr(b, name)
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            np.testing.assert_array_equal(mine, other, strict=True)
+    assert list(a.chosen) == list(b.chosen)
+    for mine, other in zip(a.chosen.values(), b.chosen.values(), strict=True):
+        np.testing.assert_array_equal(mine, other, strict=True)
+
+
+# -- results ------------------------------------------------------------------------------------
+
+
+@every_method
+@every_kind
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_an_explanation_is_complete(method, kind, d):
+    e = explain(method, kind, d)
+    assert len(e.features) == d
+    assert e.scores.shape == (d,)
+    assert e.scores.dtype == np.float64
+    assert np.isfinite(e.scores).all()
+    assert e.classes == CLASSES
+    assert e.prediction.shape == (3,)
+    assert e.target == e.prediction.argmax()
+    assert e.target_name == CLASSES[e.target]
+    assert (e.method, e.seed) == (method, 0)
+    if e.class_scores is not None:
+        assert e.class_scores.shape == (3, d)
+        np.testing.assert_array_equal(e.class_scores[e.target], e.scores)
+    if e.errors is not None:
+        assert e.errors.shape == (d,)
+        assert not (e.errors < 0).any()
+        assert not np.isinf(e.errors).any()
+    for sparsity, mask in e.chosen.items():
+        assert mask.shape == (d,)
+        assert mask.dtype == np.bool_
+        assert mask.sum() == n_kept(sparsity, d)
+    for sparsity in SPARSITIES:
+        assert e.mask(sparsity).sum() == n_kept(sparsity, d)
+    assert [name for name, _ in e.top(d)] == [e.features[i] for i in e.ranking]
+
+
+@every_method
+@pytest.mark.parametrize("target", [0, "middle", 2])
+def test_the_class_asked_for_is_explained(method, target):
+    e = explain(method, target=target)
+    assert e.target == {"middle": 1}.get(target, target)
+    if e.class_scores is not None:
+        again = explain(method).for_class(target)
+        np.testing.assert_array_equal(again.scores, e.scores)
+
+
+@every_method
+def test_the_feature_that_decides_comes_first(method):
+    def function(rows):
+        return [[0.9, 0.1] if row[4] else [0.1, 0.9] for row in rows]
+
+    model = pertinent.wrap(function, kind="table")
+    e = pertinent.explain(model, np.ones(9), method=method, removal="constant")
+    if method == "random":
+        assert len(set(e.scores)) == 9
+        return
+    assert e.ranking[0] == 4
+    assert e.mask(0.1)[4]
+    assert e.scores[4] > np.delete(e.scores, 4).max()
+
+
+# -- cost ---------------------------------------------------------------------------------------
+
+
+@every_method
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_evaluations_are_what_the_model_was_asked_and_within_the_budget(method, d):
+    game = as_probabilities(random_table(d, seed=1))
+    budget = small_budget(method, d)
+    e = pertinent.explain(
+        as_model(game), np.ones(d), method=method, removal="constant", sparsity=SPARSITIES, budget=budget
+    )
+    sizes = {n_kept(s, d) for s in SPARSITIES}
+    assert e.budget == budget or budget is None
+    assert e.evaluations <= e.budget * (len(sizes) if e.chosen else 1)
+    assert len(game.masks) == game.distinct
+    assert game.distinct - 1 <= e.evaluations <= game.distinct
+
+
+@every_method
+def test_a_cache_makes_no_method_cheaper(method):
+    """The first explainer's questions are remembered, the second still counts its own."""
+    game = as_probabilities(random_table(6, seed=2))
+    options = {"removal": "constant", "sparsity": SPARSITIES, "budget": small_budget(method, 6)}
+    alone = pertinent.explain(as_model(game), np.ones(6), method=method, **options)
+    options["budget"] = None if options["budget"] is None else max(64, options["budget"])
+    both = pertinent.compare(as_model(game), [np.ones(6)], ["exact-shapley", method], "insertion", **options)
+    last = both.explanations[-1]
+    if options["budget"] is None:
+        assert last.evaluations == alone.evaluations
+    else:
+        fresh = pertinent.explain(as_model(game), np.ones(6), method=method, **options)
+        assert last.evaluations == fresh.evaluations
+        np.testing.assert_array_equal(last.scores, fresh.scores)
+
+
+@every_method
+def test_the_least_budget_suffices_and_less_is_refused(method):
+    d = 7
+    explainer = explainers.make(method)
+    least = comb(7, 4) if method == "exhaustive-search" else explainer.least(d)
+    e = explain(method, d=d, budget=least)
+    assert e.evaluations <= least * (3 if isinstance(explainer, Search) else 1)
+    assert np.isfinite(e.scores).all()
+    with pytest.raises(BudgetError if least > 1 else SettingError) as error:
+        explain(method, d=d, budget=least - 1)
+    assert str(least) in str(error.value)
+    assert str(least - 1) in str(error.value)
+
+
+@pytest.mark.parametrize("method", [e.name for e in pertinent.methods() if "samples" in e.settings])
+def test_samples_beyond_the_budget_are_refused(method):
+    needed = explainers.make(method, {"samples": 60}).evaluations(7)
+    assert explain(method, samples=60, budget=None).budget == needed
+    assert explain(method, samples=60, budget=needed + 5).evaluations <= needed
+    with pytest.raises(BudgetError, match=f"at least {needed} .* with 7 features, but got {needed - 1}"):
+        explain(method, samples=60, budget=needed - 1)
+    with pytest.raises(SettingError, match="`samples` must be at least"):
+        explain(method, samples=0)
+
+
+@every_method
+def test_a_misspelt_setting_is_refused(method):
+    with pytest.raises(SettingError, match="samplez"):
+        explain(method, samplez=3)
+
+
+# -- seeds --------------------------------------------------------------------------------------
+
+
+@every_method
+def test_another_seed_asks_otherwise_where_the_method_samples(method):
+    asked, scores = [], []
+    for seed in (0, 1):
+        game = as_probabilities(random_interactions(10, seed=3))
+        e = pertinent.explain(
+            as_model(game),
+            np.ones(10),
+            method=method,
+            removal="constant",
+            sparsity=0.5,
+            budget=small_budget(method, 10),
+            seed=seed,
+        )
+        asked.append({mask.tobytes() for mask in game.masks})
+        scores.append(e.scores.tolist())
+        assert e.seed == seed
+    same = asked[0] == asked[1] and scores[0] == scores[1]
+    assert same == (method in SAME_WHATEVER_THE_SEED)
+
+
+@every_method
+@every_kind
+@settings(max_examples=6, deadline=None, derandomize=True, database=None)
+@given(
+    batch_size=st.sampled_from([1, 3, 1000, None]),
+    seed=st.integers(0, 2**32),
+    order=st.permutations(range(4)),
+    companions=st.integers(1, 4),
+)
+def test_the_result_depends_on_the_input_and_the_seed_alone(method, kind, batch_size, seed, order, companions):
+    """Not on the batch size, the order of the inputs, or which others are explained with it."""
+    inputs = [an_input(kind, d, seed=d) for d in (7, 1, 6, 7)]
+    chosen = order[:companions]
+    if small_budget(method, 7) is None:
+        options = {"budget": None}
+    else:
+        options = {"budget": SMALL}
+    together = explain(
+        method, kind, inputs=[inputs[i] for i in chosen], seed=seed, batch_size=batch_size, **options
+    )
+    assert not together.failures
+    for i, e in zip(chosen, together, strict=True):
+        assert_same(e, explain(method, kind, inputs=inputs[i], seed=seed, **options))
+
+
+@every_method
+def test_the_batch_size_changes_nothing(method):
+    rows = [an_input("table", 7, seed=s) for s in range(3)]
+    found = [explain(method, inputs=rows, batch_size=size) for size in (1, 3, 1000)]
+    for others in found[1:]:
+        for a, b in zip(found[0], others, strict=True):
+            assert_same(a, b)
+
+
+# -- afterwards ---------------------------------------------------------------------------------
+
+
+@every_method
+@every_kind
+def test_saved_and_read_again(method, kind, tmp_path):
+    inputs = [an_input(kind, d) for d in (7, 2)]
+    es = explain(method, kind, inputs=inputs)
+    es = pertinent.evaluate(es, MODELS[kind], metrics=["sufficiency", "deletion"]).explanations
+    es.save(tmp_path / "e.parquet")
+    again = pertinent.read(tmp_path / "e.parquet")
+    assert len(again) == 2
+    for a, b in zip(es, again, strict=True):
+        assert_same(a, b)
+        assert (a.settings, a.removal, a.classes, a.seed) == (b.settings, b.removal, b.classes, b.seed)
+        assert a.seconds == b.seconds
+        assert a.measures == b.measures
+        assert set(b.measures) == {"sufficiency", "deletion"}
+        assert (a.given.kind, a.given.granularity, a.given.notes) == (b.given.kind, b.given.granularity, b.given.notes)
+        assert a.given.fingerprint == b.given.fingerprint
+    measured = pertinent.evaluate(again, MODELS[kind], metrics=["sufficiency"])
+    assert not measured.failures
+    assert measured.explanations[0].measures["sufficiency"] == es[0].measures["sufficiency"]
+
+
+@every_method
+def test_one_explanation_saved_and_read_again(method, tmp_path):
+    e = explain(method)
+    e.save(tmp_path / "e.parquet")
+    (again,) = pertinent.read(tmp_path / "e.parquet")
+    assert_same(e, again)
+
+
+@every_method
+@every_kind
+@pytest.mark.parametrize("d", [1, 7])
+def test_as_json(method, kind, d):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    e = explain(method, kind, d)
+    plain = json.loads(e.to_json(), parse_constant=refuse)
+    assert plain["method"] == method
+    assert plain["scores"] == e.scores.tolist()
+    assert plain["features"] == list(e.features)
+
+
+@every_method
+@every_kind
+def test_as_a_data_frame(method, kind):
+    es = explain(method, kind, inputs=[an_input(kind, d) for d in (7, 2)])
+    frame = es.to_dataframe()
+    assert len(frame) == 9
+    assert frame["explanation"].tolist() == [0] * 7 + [1] * 2
+    assert frame["feature"].tolist() == [*es[0].features, *es[1].features]
+    np.testing.assert_array_equal(frame["score"], np.concatenate([e.scores for e in es]))
+    assert set(frame["method"]) == {method}
+    chosen = [column for column in frame if column.startswith("chosen at")]
+    assert chosen == [f"chosen at {s:g}" for s in es[0].chosen]
+    assert len(es[0].to_dataframe()) == 7

@@ -1,0 +1,105 @@
+"""Texts are cut into features that cover what they say, and nothing else."""
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import pertinent
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.text import Text, cut
+from tests import tiny
+
+
+def names(text, granularity="words"):
+    text = Text.of(text)
+    return [text.segments[i][a:b] for i, a, b in cut(text, granularity).tolist()]
+
+
+def test_words():
+    assert names("A slow, don't-miss start; wonderful!!") == [
+        *("A", "slow", ",", "don't-miss", "start", ";", "wonderful", "!!")
+    ]
+    assert names("naïve café 你好 हिन्दी ok") == ["naïve", "café", "你", "好", "हिन्दी", "ok"]
+
+
+def test_sentences():
+    assert names("It rains. Does it?  Yes!\nNo dot here", "sentences") == [
+        *("It rains.", "Does it?", "Yes!", "No dot here")
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@for_all(st.text(min_size=1, max_size=60), st.sampled_from(["words", "sentences"]))
+def test_every_visible_character_belongs_to_one_feature(text, granularity):
+    if not text.strip():
+        return
+    covered = [0] * len(text)
+    for _, a, b in cut(Text(text), granularity).tolist():
+        for place in range(a, b):
+            covered[place] += 1
+    assert max(covered) <= 1
+    for character, times in zip(text, covered, strict=True):
+        assert times == 1 or character.isspace()
+
+
+def test_forms_of_text():
+    assert Text.of(("a", "b")) == Text("a", "b")
+    assert Text.of({"query": "q", "document": "d"}).fixed == "first"
+    assert Text.of({"premise": "p", "hypothesis": "h"}) == Text("p", "h")
+    assert names({"query": "who ?", "document": "it is me"}) == ["it", "is", "me"]
+
+
+@pytest.mark.parametrize("raw", ["", "  \n\t", ("a", " "), {"query": "q", "document": ""}])
+def test_blank_text(raw):
+    with pytest.raises(InputError, match="empty or blank"):
+        Text.of(raw)
+
+
+@pytest.mark.parametrize("raw", [3, None, ["a", 1], {"titel": "x"}, b"bytes"])
+def test_not_a_text(raw):
+    with pytest.raises(InputError, match="must"):
+        Text.of(raw)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.wrap(tiny.pair("bert"))
+
+
+def test_tokens_know_their_words(model):
+    given = model.prepare("w1 w2, w3.")
+    assert given.features == ("w1", "w2", ",", "w3", ".")
+    assert given.tokens.feature.tolist() == [-1, 0, 1, 2, 3, 4, -1]
+    assert model.prepare("w1 w2, w3.", "sentences").tokens.feature.tolist() == [-1, 0, 0, 0, 0, 0, -1]
+
+
+def test_special_tokens_and_the_query_are_fixed(model):
+    given = model.prepare({"query": "w1 w2", "document": "w3 w4"})
+    assert given.tokens.feature.tolist() == [-1, -1, -1, -1, 0, 1, -1]
+    assert given.tokens.types.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    both = model.prepare(("w1 w2", "w3 w4"))
+    assert both.tokens.feature.tolist() == [-1, 0, 1, -1, 2, 3, -1]
+    assert both.spans.tolist() == [[0, 0, 2], [0, 3, 5], [1, 0, 2], [1, 3, 5]]
+
+
+def test_truncation_is_said(model, caplog):
+    given = model.prepare(tiny.text(400))
+    assert len(given.tokens.ids) == 200
+    assert given.notes == ("truncated to 200 tokens: 198 of 400 words are seen",)
+    assert "truncated" in caplog.text
+    assert model.prepare(tiny.text(400), "tokens").notes == (
+        "truncated to 200 tokens: 198 of 400 tokens are seen",
+    )
+    explained = pertinent.explain(model, tiny.text(400), method="leave-one-out")
+    assert explained.notes == given.notes
+
+
+def test_only_unknown_tokens(model):
+    with pytest.raises(InputError, match="unknown to the tokenizer"):
+        model.prepare("xyzzy plugh")
+
+
+def test_unknown_granularity(model):
+    with pytest.raises(SettingError, match="Did you mean 'words'"):
+        model.prepare("w1", "word")

@@ -1,0 +1,145 @@
+"""Every removal: what is kept stays, what is removed is gone, and draws depend on nothing but the question."""
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent.errors import SettingError
+from pertinent.inputs.image import image_input
+from pertinent.inputs.table import Background, Columns, table_input
+from pertinent.removal.base import removals
+from tests import tiny
+
+IMAGE = image_input(np.random.default_rng(0).random((3, 8, 8)).astype(np.float32), "patches:4")
+COLUMNS = Columns(("a", "b1", "b2", "c"), {"b": ["b1", "b2"]})
+ROW = table_input([1.0, 1.0, 0.0, 5.0], COLUMNS)
+BACKGROUND = Background(np.random.default_rng(1).integers(0, 2, (50, 4)) + 10.0)
+MASKS3 = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 0]], dtype=bool)
+MASKS4 = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
+
+
+def made(name):
+    settings = {"background": BACKGROUND} if hasattr(removals.all()[name], "background") else {}
+    return removals.make(name, settings)
+
+
+@pytest.mark.parametrize("name", removals.for_kind("image"))
+def test_images(name):
+    rows = made(name)(IMAGE, MASKS4, 0)
+    assert rows.shape == (3, 3, 8, 8)
+    np.testing.assert_array_equal(rows[0], IMAGE.pixels)
+    kept = MASKS4[1][IMAGE.labels]
+    np.testing.assert_array_equal(rows[1][:, kept], IMAGE.pixels[:, kept])
+    assert (rows[1][:, ~kept] != IMAGE.pixels[:, ~kept]).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", removals.for_kind("table"))
+def test_tables(name):
+    removal = made(name)
+    rows = removal(ROW, MASKS3, 0).reshape(3, removal.draws, 4)
+    assert (rows[0] == ROW.values).all()
+    assert (rows[1][:, [0, 3]] == ROW.values[[0, 3]]).all()
+    assert (rows[1][:, 1:3] != ROW.values[1:3]).any()
+
+
+def test_values_filled_in():
+    assert made("constant")(ROW, MASKS3, 0)[2].tolist() == [0, 0, 0, 0]
+    np.testing.assert_allclose(made("mean")(ROW, MASKS3, 0)[2], BACKGROUND.values.mean(axis=0))
+    np.testing.assert_allclose(made("mean")(IMAGE, MASKS4, 0)[2].std(axis=(1, 2)), 0, atol=1e-6)
+    noise = removals.make("uniform-noise", {"low": 2.0, "high": 3.0})(ROW, MASKS3, 0)
+    assert ((noise[2] >= 2) & (noise[2] <= 3)).all()
+
+
+def test_a_group_comes_from_one_background_row():
+    together = {tuple(row[1:3]) for row in BACKGROUND.values}
+    for row in made("background")(ROW, MASKS3[1:2], 0):
+        assert tuple(row[1:3]) in together
+
+
+def test_a_small_background_is_used_whole():
+    small = Background(BACKGROUND.values[:5])
+    removal = removals.make("background", {"background": small})
+    assert removal.draws == 5
+    np.testing.assert_array_equal(removal(ROW, MASKS3[2:], 0), small.values)
+
+
+@pytest.mark.parametrize(("name", "given", "masks"), [
+    ("uniform-noise", IMAGE, MASKS4), ("uniform-noise", ROW, MASKS3), ("background", ROW, MASKS3),
+])  # fmt: skip
+def test_draws_depend_on_seed_input_and_mask_only(name, given, masks):
+    removal = made(name)
+    one = removal(given, masks, 0)
+    again = removal(given, masks[::-1], 0)
+    n = removal.draws
+    np.testing.assert_array_equal(one[-n:], again[:n])
+    assert (removal(given, masks, 1)[-n:] != one[-n:]).any()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.wrap(tiny.pair("bert"))
+
+
+def by_hand(model, **arguments):
+    with torch.no_grad():
+        return model.model(**{k: torch.tensor(v)[None] for k, v in arguments.items()}).logits[0].numpy()
+
+
+@pytest.mark.parametrize("name", removals.for_kind("text"))
+def test_text_removals_on_tokens(model, name):
+    given = model.prepare("w1 w2 w3 w4")
+    masks = np.array([[1, 0, 1, 0], [1, 1, 1, 1]], dtype=bool)
+    found = model.submit([made(name)(given, masks, 0)]).outputs()
+    ids = given.tokens.ids.tolist()
+    cls, w1, _, w3, _, sep = ids
+    if name == "attention-mask":
+        expected = by_hand(model, input_ids=ids, attention_mask=[1, 1, 0, 1, 0, 1])
+    elif name == "slice-out":
+        expected = by_hand(model, input_ids=[cls, w1, w3, sep])
+    elif name == "mask-token":
+        expected = by_hand(model, input_ids=[cls, w1, 4, w3, 4, sep])
+    elif name == "pad-token":
+        expected = by_hand(model, input_ids=[cls, w1, 0, w3, 0, sep])
+    else:
+        embedded = model.model.get_input_embeddings()(torch.tensor(ids)).detach().numpy()
+        embedded[[2, 4]] = 0
+        expected = by_hand(model, inputs_embeds=embedded)
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    np.testing.assert_allclose(found[1], by_hand(model, input_ids=ids), atol=1e-5)
+
+
+def test_padding_tokens_do_not_shift_roberta_positions():
+    model = pertinent.wrap(tiny.pair("roberta"))
+    given = model.prepare("w1 w2 w3")
+    found = model.submit([made("pad-token")(given, np.array([[0, 1, 1]], dtype=bool), 0)]).outputs()
+    ids = given.tokens.ids.copy()
+    ids[1] = 0
+    expected = by_hand(model, input_ids=ids, position_ids=np.arange(1, 6))
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+
+
+def test_text_removals_on_strings():
+    seen = []
+
+    def model(texts):
+        seen.extend(texts)
+        return [[0.5, 0.5] for _ in texts]
+
+    pertinent.explain(model, "not bad, at all", method="leave-one-out")
+    assert set(seen) == {"not bad, at all", "bad, at all", "not , at all", "not bad at all", "not bad, all",
+                         "not bad, at "}  # fmt: skip
+    seen.clear()
+    pertinent.explain(model, ("a b", "c"), method="leave-one-out", removal="mask-token")
+    assert set(seen) == {("a b", "c"), ("[MASK] b", "c"), ("a [MASK]", "c"), ("a b", "[MASK]")}
+
+
+def test_removals_that_do_not_fit(model):
+    with pytest.raises(SettingError, match="choose from attention-mask"):
+        pertinent.explain(model, "w1 w2", removal="blur")
+    with pytest.raises(SettingError, match="reads strings"):
+        pertinent.explain(lambda t: [[1, 0]] * len(t), "a b", removal="attention-mask")
+    with pytest.raises(SettingError, match="Did you mean 'slice-out'"):
+        pertinent.explain(model, "w1 w2", removal="sliceout")
+    with pytest.raises(SettingError, match="background="):
+        pertinent.explain(lambda t: [[1, 0]] * len(t), [1.0, 2.0], removal="mean")

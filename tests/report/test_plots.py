@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pickle
+import sys
+from dataclasses import replace
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from pertinent.errors import MissingExtra, SettingError
+from pertinent.report.facts import strongest
+from pertinent.report.pictures import original
+from pertinent.report.plots import plot, plot_evaluation
+
+pytest.importorskip("matplotlib")
+
+
+def drawn(figure):
+    data = BytesIO()
+    figure.savefig(data, format="png")
+    return data.getvalue()
+
+
+def test_every_kind_can_be_drawn(explanation):
+    before = "matplotlib.pyplot" in sys.modules
+    assert drawn(plot(explanation)).startswith(b"\x89PNG")
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_bars_stand_in_the_order_of_the_ranking(text):
+    axes = plot(text, 5).axes[0]
+    widths = [bar.get_width() for bar in axes.patches]
+    np.testing.assert_allclose(widths, text.scores[strongest(text, 5)])
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_names_are_not_read_as_formulas(row):
+    figure = plot(row)
+    drawn(figure)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert any(label.startswith("$x_1$ [b] = ") for label in labels)
+    broken = replace(row, given=replace(row.given, features=("$\\frac{", "b", "c")), classes=("$\\x", "$^"))
+    drawn(plot(broken))
+
+
+def test_errors_are_drawn_where_known(text):
+    assert "standard error" in plot(text).axes[0].get_xlabel()
+    unknown = plot(replace(text, errors=np.full(len(text.features), np.nan)))
+    assert "standard error" not in unknown.axes[0].get_xlabel()
+    assert not unknown.axes[0].containers[0].errorbar
+
+
+def test_images_stand_beside_their_heat_map(image):
+    left, right, _ = plot(image).axes
+    np.testing.assert_array_equal(left.images[0].get_array(), original(image.given))
+    assert right.images[0].get_array().shape == (6, 9, 3)
+
+
+def test_scores_of_zero_can_be_drawn(explanation):
+    drawn(plot(replace(explanation, scores=np.zeros(len(explanation.features)), errors=None)))
+
+
+def test_figures_show_themselves_and_can_be_pickled(row):
+    figure = plot(row)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert pickle.loads(pickle.dumps(figure)).axes
+
+
+def test_evaluations_have_a_panel_for_each_metric(evaluation):
+    figure = plot_evaluation(evaluation)
+    drawn(figure)
+    assert len(figure.axes) == len(evaluation.better)
+    for axes, metric in zip(figure.axes, evaluation.better, strict=True):
+        means = [evaluation.mean(method, metric) for method in evaluation.methods]
+        np.testing.assert_allclose([bar.get_width() for bar in axes.patches], means)
+
+
+def test_top_is_checked(text):
+    with pytest.raises(SettingError, match="`top` must be at least 1"):
+        plot(text, 0)
+    assert len(plot(text, None).axes[0].patches) == len(text.features)
+
+
+def test_a_missing_matplotlib_is_named(text, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"pertinent\[plots\]"):
+        plot(text)

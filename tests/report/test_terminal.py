@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import pertinent
+from pertinent.explanation import Explanations, Failure
+from pertinent.inputs.text import Text, text_input
+from pertinent.report.colours import DARK, LIGHT, contrast, shade, shares
+from pertinent.report.facts import facts, measures, score_text, strongest
+from pertinent.report.pieces import pieces
+from pertinent.report.terminal import catalogue_table, evaluation_table, rendered, rendered_all
+
+
+def printed(thing, **options):
+    console = Console(width=140, file=StringIO(), force_terminal=True, color_system=None, **options)
+    console.print(thing)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("surface", [LIGHT, DARK])
+def test_ink_is_readable_on_the_whole_scale(surface):
+    assert min(contrast(shade(s, surface), surface.ink) for s in np.linspace(-1, 1, 401)) >= 4.5
+
+
+def test_the_two_sides_of_the_scale_differ_and_grow():
+    for sign in (1, -1):
+        steps = [contrast(shade(sign * s), LIGHT.ground) for s in np.linspace(0, 1, 20)]
+        assert steps == sorted(steps)
+    assert shade(1) != shade(-1)
+
+
+@pytest.mark.parametrize("scores", [np.zeros(3), np.array([np.nan, 0.0]), np.array([])])
+def test_shares_of_nothing_are_zero(scores):
+    assert not shares(scores).any()
+
+
+@pytest.mark.parametrize("fixture", ["text", "pair", "search"])
+def test_pieces_reassemble_to_the_text(fixture, request):
+    given = request.getfixturevalue(fixture).given
+    for number, segment in enumerate(given.text.segments):
+        assert "".join(p.text for p in pieces(given) if p.segment == number) == segment
+    assert sorted(i for p in pieces(given) for i in p.features) == list(range(given.n_features))
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [(0, 0, 1), (0, 0, 1), (0, 2, 4)],  # bytes of one character
+        [(0, 0, 0), (0, 0, 1), (0, 1, 1)],  # tokens without characters
+        [(0, 1, 3), (0, 2, 5), (0, 4, 6)],  # a chain
+        [],
+    ],
+)
+def test_pieces_of_overlapping_tokens(spans):
+    given = text_input(Text("a bcdef"), "tokens", np.array(spans, dtype=np.int64).reshape(-1, 3))
+    found = list(pieces(given))
+    assert "".join(p.text for p in found) == "a bcdef"
+    assert sorted(i for p in found for i in p.features) == list(range(len(spans)))
+
+
+def test_markup_in_texts_is_shown_as_written(text, row):
+    output = printed(rendered(text))
+    assert "[bold]wonderful[/bold] <script>" in output
+    assert "[red]good" in output
+    assert "$x_1$ [b]" in printed(rendered(row))
+
+
+def test_escape_sequences_do_not_reach_the_terminal(text_model):
+    e = pertinent.explain(text_model, "wonderful \x1b[2J\x9b2J \x07 film", "leave-one-out")
+    console = Console(width=100, file=StringIO(), color_system=None)
+    console.print(rendered(e))
+    output = console.file.getvalue()
+    assert "␛[2J" in output
+    assert not set("\x1b\x9b\x07") & set(output)
+
+
+def test_everything_is_said(explanation):
+    output = " ".join(printed(rendered(explanation)).split())
+    for label, value in facts(explanation).items():
+        assert value in output, label
+    assert score_text(explanation, int(explanation.ranking[0])) in output
+
+
+def test_every_word_is_shaded_or_plain(text):
+    console = Console(width=200, file=StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(rendered(text))
+    rgb = ";".join(str(v) for v in bytes.fromhex(shade(1, DARK)[1:]))
+    assert f"48;2;{rgb}mwonderful" in console.file.getvalue()
+
+
+def test_every_column_has_a_line(row):
+    output = printed(rendered(row))
+    assert all(name in output for name in row.features)
+
+
+def test_both_segments_are_shown(pair):
+    output = printed(rendered(pair))
+    assert "Who wrote <it>?" in output
+    assert "Ada wrote it in 1843." in output
+
+
+def test_chosen_sets_are_listed(search):
+    output = printed(rendered(search))
+    assert "best at 5%" in output
+    assert "best at 20%" in output
+
+
+def test_sampling_errors_are_shown_and_nan_is_not(text):
+    assert "±" in printed(rendered(text))
+    unknown = replace(text, errors=np.full(len(text.features), np.nan))
+    output = printed(rendered(unknown))
+    assert "±" not in output
+    assert "nan" not in output
+
+
+def test_notes_are_shown(text):
+    noted = replace(text, given=replace(text.given, notes=("truncated to [b]8[/b] tokens",)))
+    assert "⚠ truncated to [b]8[/b] tokens" in printed(rendered(noted))
+
+
+def test_another_target_is_named(text):
+    assert "explained: <b>bad</b>" in printed(rendered(text.for_class(0)))
+
+
+def test_measures_are_shown_with_their_direction(evaluation):
+    e = evaluation.explanations[0]
+    output = printed(rendered(e))
+    for measure in measures(e):
+        assert f"{measure.name} {measure.arrow} {measure.mean:.3f}" in output
+
+
+def test_an_unregistered_metric_has_no_arrow(text):
+    assert measures(replace(text, measures={"my-own": {None: 0.5}}))[0].arrow == ""
+
+
+def test_failures_are_listed(text):
+    output = printed(rendered_all(Explanations([text], [Failure(3, "the [i]text[/i] is blank")])))
+    assert "input 3: the [i]text[/i] is blank" in output
+
+
+def test_evaluation_table_has_means_and_intervals(evaluation):
+    output = " ".join(printed(evaluation_table(evaluation)).split())
+    for method, _, _, interval in evaluation.summary():
+        assert method in output
+        assert str(interval) in output
+    assert "2 failed" in output
+
+
+def test_one_input_has_no_interval(text_model):
+    one = pertinent.compare(text_model, ["not wonderful"], ["leave-one-out"])
+    assert "nan" not in printed(evaluation_table(one))
+
+
+def test_catalogue_lists_every_method():
+    output = printed(catalogue_table(pertinent.methods(), "Methods"))
+    assert all(entry.name in output for entry in pertinent.methods())
+
+
+def test_strongest_are_by_magnitude_and_in_ranking_order(text):
+    e = replace(text, scores=np.linspace(-3, 2, len(text.features)))
+    shown = strongest(e, 4)
+    assert (np.diff(e.scores[shown]) < 0).all()
+    assert np.abs(e.scores[shown]).min() >= np.sort(np.abs(e.scores))[-4]
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-9, 1e-3, 1.0, 1e6])
+def test_scores_of_any_size_can_be_shown(text, scale):
+    e = replace(text, scores=scale * np.linspace(-1, 1, len(text.features)))
+    assert len(score_text(e, 0)) <= 12
+    printed(rendered(e))

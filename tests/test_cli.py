@@ -1,0 +1,476 @@
+"""The command line: what it reads, writes and answers to mistakes."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pertinent
+from pertinent.cli import main
+from pertinent.cli.demo import TEXTS
+from pertinent.cli.parser import COMMANDS, make_parser
+from pertinent.models import embedded
+from pertinent.models.digits import example_digit
+from pertinent.models.tabular import example_row
+from tests import tiny
+
+TEXT = "w1 w2 w3 w4 w5 w6"
+ROW = json.dumps(example_row())
+FAST = ["--method", "leave-one-out", "--no-measure"]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """A transformers model on disk."""
+    where = tmp_path_factory.mktemp("bert")
+    for part in tiny.pair("bert"):
+        part.save_pretrained(where)
+    return str(where)
+
+
+@pytest.fixture
+def run(folder, monkeypatch, tmp_path, capsys):
+    """Run a command in an empty folder; the embedded transformers are the tiny one."""
+    load_transformer = embedded.load_transformer
+    monkeypatch.setattr(
+        embedded,
+        "load_transformer",
+        lambda path, **options: load_transformer(folder if "assets" in str(path) else path, **options),
+    )
+    monkeypatch.chdir(tmp_path)
+
+    def go(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return go
+
+
+@pytest.fixture
+def explained(run):
+    """Run `explain` with JSON to stdout, and return what was explained beside code and stderr."""
+
+    def go(*arguments):
+        code, out, err = run("explain", *arguments, *FAST, "--json", "-")
+        return code, [e["input"] for e in json.loads(out)["explanations"]], err
+
+    return go
+
+
+def image(path, pixels):
+    Image.fromarray((pixels * 255).astype(np.uint8)).save(path)
+    return path
+
+
+# -- help and usage ----------------------------------------------------------------------------
+
+
+def test_help_needs_nothing_heavy():
+    code = "import sys; from pertinent.cli import main\ntry: main(['explain', '--help'])\n"
+    code += "finally: assert not {'torch', 'transformers', 'numpy', 'rich'} & set(sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--pair-column" in done.stdout
+
+
+def test_module_runs_as_a_program():
+    command = [sys.executable, "-m", "pertinent", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"pertinent {pertinent.__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_teaches(command):
+    page = make_parser()[1][command].format_help()
+    assert page.count(f"  pertinent {command}") + page.count("NO_COLOR=1 pertinent") >= 2
+    assert "exit codes:" in page
+    assert max(map(len, page.splitlines())) < 110
+
+
+def test_examples_in_the_help_can_be_parsed():
+    import shlex
+
+    from pertinent.cli.parser import parse
+
+    for command, parser in make_parser()[1].items():
+        for line in parser.description.splitlines():
+            if line.startswith("  pertinent "):
+                assert parse(shlex.split(line.split(" | ")[0])[1:]).command
+        assert command in COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explian", "x"], "Did you mean 'explain'?"),
+        (["explain", "x", "--methd", "lime"], "Did you mean '--method'?"),
+        (["--wrong"], "--help"),
+        (["explain"], "Nothing to explain"),
+        (["explain", TEXT, "--limit", "0"], "at least 1"),
+        (["explain", TEXT, "--seed", "-1"], "--seed"),
+        (["explain", TEXT, "--sparsity", "a"], "shares"),
+        (["explain", TEXT, "--sparsity", "2"], "at most 1"),
+        (["explain", TEXT, "--method", "kernel-shp"], "Did you mean 'kernel-shap'?"),
+        (["explain", TEXT, "--removal", "mask-tokn"], "Did you mean 'mask-token'?"),
+        (["explain", TEXT, "--model", "sentimnt"], "Did you mean 'sentiment'?"),
+        (["explain", TEXT, "--model", "digits"], "reads images: give --image"),
+        (["explain", TEXT, "--row", ROW], "One kind of input"),
+        (["explain", TEXT, "--method", "lime", "--set", "samplse=3"], "Did you mean 'samples'?"),
+        (["explain", TEXT, "--method", "lime", "--set", "samples=many"], "a whole number"),
+        (["explain", TEXT, "--method", "lime", "--set", "samples"], "SETTING=VALUE"),
+        (["explain", TEXT, "--html", "no/such/folder.html"], "no folder"),
+        (["explain", TEXT, "--save", "."], "is a folder"),
+        (["explain", TEXT, "--target", "LABEL_9"], "Did you mean 'LABEL_"),
+        (["explain", TEXT, "--features", "wrds"], "Did you mean 'words'?"),
+        (["explain", TEXT, "--budget", "1"], "`budget` must be at least"),
+        (["compare", TEXT, "--methods", "lime,random", "--set", "samples=3"], "lime.samples=3"),
+        (["compare", TEXT, "--methods", "lime", "--set", "lyme.samples=3"], "Did you mean 'lime'?"),
+        (["compare", TEXT, "--methods", ","], "at least one name"),
+        (["compare", TEXT], "--methods"),
+        (["compare", TEXT, "--methods", "lime", "--metrics", "suficiency"], "Did you mean 'sufficiency'?"),
+        (["methods", "lime"], "Unknown argument of methods"),
+        (["evaluate", "none.parquet"], "no file 'none.parquet'"),
+        (["evaluate"], "FILE.parquet"),
+    ],
+)
+def test_mistakes_are_explained_in_a_line(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert message in err
+    assert not out
+    assert all(line.startswith("pertinent: ") for line in err.splitlines())
+
+
+def test_no_arguments_show_the_help(run):
+    code, out, _ = run()
+    assert code == 2
+    assert "pertinent demo" in out
+
+
+def test_debug_shows_where_it_happened(run):
+    with pytest.raises(pertinent.PertinentError):
+        run("explain", TEXT, "--method", "wrong", "--debug")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [(KeyboardInterrupt(), 130, "interrupted"), (RuntimeError("odd"), 2, "unexpected RuntimeError: odd")],
+)
+def test_the_unexpected_is_no_traceback_either(run, monkeypatch, error, code, message):
+    def fail(args):
+        raise error
+
+    monkeypatch.setattr("pertinent.cli.commands.explain", fail)
+    found, _, err = run("explain", TEXT)
+    assert found == code
+    assert message in err
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def test_texts_may_stand_before_and_after_options(run):
+    code, out, _ = run("explain", "w1 w2", "--json", "-", "w3 w4", *FAST, "--", "-w5", "--w6")
+    assert code == 0
+    texts = [e["input"]["first"] for e in json.loads(out)["explanations"]]
+    assert texts == ["w1 w2", "w3 w4", "-w5", "--w6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("a.txt", "w1 w2\n\n  \nw3, w4\r\n", []),
+        ("a.csv", 'id,text\n1,w1 w2\n\n2,"w3, w4"\n', []),
+        ("a.csv", 'words\nw1 w2\n"w3, w4"\n', []),
+        ("a.csv", 'id,review\n1,w1 w2\n2,"w3, w4"\n', ["--column", "review"]),
+        ("a.TSV", "id\ttext\n1\tw1 w2\n2\tw3, w4\n", []),
+        ("a.jsonl", '"w1 w2"\n{"text": "w3, w4", "label": 1}\n', []),
+        ("a.jsonl", '{"a": "w1 w2", "b": 1}\n\n{"a": "w3, w4", "b": 2}\n', ["--column", "a"]),
+        ("a.csv", '\ufefftext\nw1 w2\n"w3, w4"\n', []),
+    ],
+)
+def test_texts_are_read_from_files(explained, tmp_path, name, content, options):
+    (tmp_path / name).write_text(content, encoding="utf-8", newline="")
+    code, inputs, err = explained("--file", name, *options)
+    assert code == 0
+    assert [i["first"] for i in inputs] == ["w1 w2", "w3, w4"]
+    assert "failed" not in err
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "fixed"),
+    [
+        ("premise,hypothesis,label\nw1 w2,w3,0\n", [], "none"),
+        ("a,b\nw1 w2,w3\n", ["--column", "a", "--pair-column", "b"], "none"),
+        ("query,document\nw1 w2,w3\n", [], "first"),
+    ],
+)
+def test_pairs_are_read(explained, tmp_path, content, options, fixed):
+    (tmp_path / "a.csv").write_text(content)
+    _, [pair], _ = explained("--file", "a.csv", *options)
+    assert (pair["first"], pair["second"], pair["fixed"]) == ("w1 w2", "w3", fixed)
+
+
+def test_lines_come_from_stdin_and_stop_at_the_limit(explained, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("w1\nw2\nw3\n"))
+    code, inputs, _ = explained("--file", "-", "--limit", "2")
+    assert code == 0
+    assert [i["first"] for i in inputs] == ["w1", "w2"]
+
+
+def test_blank_lines_are_counted(run, tmp_path):
+    (tmp_path / "a.txt").write_text("w1 w2\n\n\nw3\n")
+    _, _, err = run("explain", "--file", "a.txt", *FAST)
+    assert "2 blank lines were skipped" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "failed"),
+    [
+        ("a.jsonl", b'"w1 w2"\n{"text": 3}\n{"text": "w3', ["a.jsonl line 2: ", "a.jsonl line 3: "]),
+        ("a.jsonl", b'"w1 w2"\n{"text": " "}\n7\n', ["line 2: The text is empty", "line 3: A text must be"]),
+        (
+            "a.csv",
+            b"id,text\n1,w1 w2\n2,w3,w4\n3\n",
+            ["line 3: the record has 3", "line 4: the record has 1"],
+        ),
+        ("a.csv", b'id,text\n1,w1 w2\n2,"w3 w', ["line 3: the rest is unreadable"]),
+        ("a.txt", b"w1 w2\nzzz\n", ["a.txt line 2: Every token of the text is unknown"]),
+    ],
+)
+def test_bad_records_fail_alone(explained, tmp_path, name, content, failed):
+    (tmp_path / name).write_bytes(content)
+    code, inputs, err = explained("--file", name)
+    assert code == 1
+    assert [i["first"] for i in inputs] == ["w1 w2"]
+    assert err.count("failed") == len(failed)
+    assert all(f in err for f in failed)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", None, "no file 'a.txt'"),
+        ("a.doc", b"w1", "must end in .txt, .csv, .tsv or .jsonl"),
+        ("a.txt", b"\n \n", "nothing to explain"),
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"text\n", "nothing to explain"),
+        ("a.csv", b"id,txt\n1,w1\n", "Did you mean 'txt'? Known: id, txt. Say which with --column."),
+        ("a.txt", b"\xff\xfew1", "not UTF-8"),
+        ("a.csv", b'"text', "damaged or not a table"),
+        ("a.jsonl", b'{"a": "w1", "b": "w2"}\n', "Unknown column 'text'"),
+    ],
+)
+def test_useless_files_end_the_run(run, tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    code, _, err = run("explain", "--file", name)
+    assert code == 2
+    assert message in err
+
+
+def test_folder_for_a_file(run, tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    code, _, err = run("explain", "--file", "a.txt")
+    assert code == 2
+    assert "'a.txt' cannot be read" in err
+
+
+def test_a_text_that_names_a_file_is_said(run, tmp_path):
+    (tmp_path / "w1.w2").write_text("w3")
+    code, _, err = run("explain", "w1.w2", *FAST)
+    assert code == 0
+    assert "use --file" in err
+
+
+def test_many_failures_are_cut_short(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text("{\n" * 30)
+    code, _, err = run("explain", "--file", "a.jsonl")
+    assert code == 2
+    assert "… and 10 more" in err
+    assert "nothing could be explained" in err
+
+
+# -- images and rows ---------------------------------------------------------------------------
+
+
+def test_images(run, tmp_path):
+    good = image(tmp_path / "good.png", example_digit()[0])
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    arguments = ["--image", good, "--image", "bad.png", "--image", "none.png", "--json", "out.json"]
+    code, out, err = run("explain", *arguments, "--method", "leave-one-out")
+    assert code == 1
+    assert "patch" in out
+    assert "bad.png: 'bad.png' cannot be read as an image" in err
+    assert "There is no image file 'none.png'" in err
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert [f["index"] for f in found["failures"]] == [1, 2]
+    assert set(found["explanations"][0]["measures"]) == {"sufficiency", "comprehensiveness"}
+
+
+def test_target_is_a_name_before_a_number(run, tmp_path):
+    image(tmp_path / "a.png", example_digit()[0])
+    _, out, _ = run("explain", "--image", "a.png", "--target", "3", *FAST, "--json", "-")
+    assert json.loads(out)["explanations"][0]["target"] == 3
+    _, out, _ = run("explain", TEXT, "--target", "2", *FAST, "--json", "-")
+    assert json.loads(out)["explanations"][0]["target"] == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("{", "not JSON"),
+        ("3", "must be a JSON object or array"),
+        ("[1, 2]", "13 columns"),
+        ('{"alcohol": 13}', "lacks the columns"),
+        (ROW.replace("}", ', "year": 1}'), "year"),
+        (ROW.replace("}", ', "alcohol": null}'), "no value (NaN) in: alcohol"),
+    ],
+)
+def test_bad_rows(run, row, message):
+    code, _, err = run("explain", "--row", row)
+    assert code == 2
+    assert message in err
+
+
+def test_rows_from_the_command_line(run):
+    values = json.dumps(list(example_row().values()))
+    code, out, err = run("explain", "--row", ROW, "--row", values, *FAST)
+    assert code == 0
+    assert "alcohol" in out
+    assert not err
+
+
+def test_rows_from_files(run, tmp_path):
+    row = example_row()
+    names, values = ",".join(["id", *row]), ",".join(["7", *map(str, row.values())])
+    gap = values.replace(str(row["hue"]), "", 1)
+    (tmp_path / "a.csv").write_text(f"{names}\n{values}\n{gap}\n")
+    (tmp_path / "a.jsonl").write_text(ROW)
+    code, out, err = run("explain", "--file", "a.csv", "--model", "table", *FAST, "--json", "-")
+    assert code == 1
+    assert "left out: id" in err
+    assert "a.csv line 3: The row has no value (NaN) in: hue" in err
+    from_csv = json.loads(out)["explanations"][0]["scores"]
+    _, out, _ = run("explain", "--file", "a.jsonl", "--model", "table", *FAST, "--json", "-")
+    assert json.loads(out)["explanations"][0]["scores"] == from_csv
+    (tmp_path / "a.txt").write_text(ROW)
+    assert run("explain", "--file", "a.txt", "--model", "table")[0] == 2
+
+
+# -- what comes out ----------------------------------------------------------------------------
+
+
+def test_explanations_are_printed_measured_and_written(run, tmp_path, folder):
+    outputs = ["--html", "out.html", "--save", "out.parquet"]
+    settings = ["--method", "lime", "--set", "samples=40", "--sparsity", ".5"]
+    code, out, err = run("explain", TEXT, "w7 w8 w9", "--model", folder, *settings, *outputs)
+    assert code == 0
+    assert not err
+    assert "w7" in out
+    assert str(tmp_path / "out.html") in out.replace("\n", "")
+    assert "\x1b[" not in out
+    page = (tmp_path / "out.html").read_text()
+    assert "w8" in page
+    first, second = pertinent.read("out.parquet")
+    assert first.settings == {"samples": 40}
+    assert list(second.measures["sufficiency"]) == [0.5]
+
+
+def test_same_as_the_library(run, folder):
+    model = embedded.load_transformer(folder)
+    library = pertinent.explain(model, TEXT, method="shapley-sampling", samples=20, seed=3)
+    settings = ["--method", "shapley-sampling", "--set", "samples=20", "--seed", "3", "--batch-size", "64"]
+    _, out, _ = run("explain", TEXT, *settings, "--json", "-")
+    assert np.allclose(json.loads(out)["explanations"][0]["scores"], library.scores, atol=1e-6)
+
+
+def test_quiet_prints_nothing(run):
+    assert run("explain", TEXT, *FAST, "--quiet") == (0, "", "")
+
+
+def test_markup_in_texts_is_text(run):
+    _, out, _ = run("explain", "w1 [bold]w2[/bold] [/red]", *FAST)
+    assert "[bold]" in out
+    assert "[/red]" in out
+
+
+def test_colour_only_where_it_is_wanted(run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[" in run("explain", TEXT, *FAST)[1]
+
+
+def test_precision_reaches_the_model(run, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(embedded, "load", lambda name, **options: asked.update(options) or tiny_function())
+    run("explain", TEXT, *FAST, "--dtype", "bfloat16", "--quiet")
+    assert asked == {"device": "cpu", "dtype": "bfloat16"}
+
+
+def tiny_function():
+    return pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=["no", "yes"])
+
+
+def test_saved_explanations_are_evaluated(run, tmp_path):
+    run("explain", TEXT, *FAST, "--save", "out.parquet")
+    arguments = ["evaluate", "out.parquet", "--metrics", "insertion,deletion", "--save", "more.parquet"]
+    code, out, err = run(*arguments, "--html", "out.html", "--removal", "mask-token")
+    assert code == 0
+    assert not err
+    assert "insertion" in out
+    assert set(pertinent.read("more.parquet")[0].measures) == {"insertion", "deletion"}
+    assert (tmp_path / "out.html").exists()
+
+
+def test_evaluation_needs_the_same_model(run, tmp_path):
+    run("explain", "--row", ROW, *FAST, "--save", "row.parquet")
+    code, _, err = run("evaluate", "row.parquet", "--model", "sentiment")
+    assert code == 2
+    assert "say which model with --model" in err
+    (tmp_path / "half.parquet").write_bytes((tmp_path / "row.parquet").read_bytes()[:100])
+    code, _, err = run("evaluate", "half.parquet")
+    assert code == 2
+    assert "damaged" in err
+    assert run("evaluate", "row.parquet")[0] == 0
+
+
+def test_methods_are_compared(run):
+    methods = ["--methods", "lime,random,leave-one-out", "--set", "lime.samples=30"]
+    code, out, _ = run("compare", TEXT, "w7 w8", *methods, "--metrics", "insertion")
+    assert code == 0
+    assert all(name in out for name in ("lime", "random", "leave-one-out", "insertion"))
+    assert "w7" not in out
+    _, out, _ = run("compare", TEXT, "w7 w8", *methods, "--show")
+    assert "w7" in out
+    code, out, err = run("compare", TEXT, "zzz", "w7 w8", *methods, "--json", "-")
+    assert code == 1
+    assert "text 2: lime: Every token" in err
+    found = [(e["input"]["first"], e["method"]) for e in json.loads(out)["explanations"]]
+    names = ["lime", "random", "leave-one-out"]
+    assert found == [(text, name) for text in (TEXT, "w7 w8") for name in names]
+
+
+@pytest.mark.parametrize("what", ["methods", "metrics", "removals"])
+def test_catalogues(run, what, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = run(what)
+    assert code == 0
+    assert all(entry.name in out for entry in getattr(pertinent, what)())
+
+
+def test_demo(run, tmp_path):
+    code, out, err = run("demo", "--html", "demo.html")
+    assert code == 0
+    assert not err
+    assert str(tmp_path / "demo.html") in out.replace("\n", "")
+    page = (tmp_path / "demo.html").read_text()
+    assert "parallel-local-search" in page
+    assert "cultivar" in page
+    assert {model for model, _, _ in TEXTS} == {"sentiment", "topics"}
