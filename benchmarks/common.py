@@ -34,8 +34,7 @@ def word_tokenizer(max_length: int = 512) -> Any:
 def bert_base(dtype: torch.dtype, device: str) -> Any:
     """A classifier of BERT-base size with random weights."""
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=30_522, num_labels=2)
-    return BertForSequenceClassification(config).eval().to(device=device, dtype=dtype)
+    return BertForSequenceClassification(BertConfig(vocab_size=30_522)).eval().to(device=device, dtype=dtype)
 
 
 def random_texts(n: int, tokens: int, seed: int = 0) -> list[str]:

@@ -158,4 +158,3 @@ def as_probabilities(game: Game) -> Game:
 def as_model(game: Game):
     """A pertinent model over table rows: explain ``np.ones(d)`` with removal='constant'."""
     return pertinent.wrap(lambda rows: game(np.asarray(rows) != 0), kind="table")
-

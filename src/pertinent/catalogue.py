@@ -26,8 +26,13 @@ class Catalogue(list[Entry]):
     """A list of entries that shows itself as a table."""
 
     def __repr__(self) -> str:
-        width = max(len(entry.name) for entry in self)
+        width = max((len(entry.name) for entry in self), default=0)
         return "\n".join(f"{entry.name:{width}}  {entry.summary}  ({entry.paper})" for entry in self)
+
+    def __rich__(self) -> Any:
+        from pertinent.report.terminal import catalogue_table
+
+        return catalogue_table(self)
 
 
 def methods() -> Catalogue:

@@ -74,7 +74,7 @@ def evaluate_with(
                 key = (number, metric.name)
                 try:
                     given = again(engine.model, explanation)
-                    how = removal if removal is not None else explanation.removal
+                    how = removal or removals.make(explanation.removal, explanation.removal_settings)
                     how = (removals.make(how) if isinstance(how, str) else how).bind(engine.model)
                     how.check(given)
                 except PertinentError as error:
@@ -125,13 +125,15 @@ def compare(
         every = [e for explanations in found for e in explanations]
         if not every:
             raise InputError(f"Nothing could be explained; the first reason: {found[0].failures[0].reason}")
-        evaluation = evaluate_with(engine, every, make_metrics(metrics))
+        evaluation = evaluate_with(engine, every, make_metrics(metrics), removal=options.get("removal"))
     missing = [
         Failure(f.index, f"{explainer.name}: {f.reason}", f.error)
         for explainer, explanations in zip(explainers, found, strict=True)
         for f in explanations.failures
     ]
-    evaluation.failures = [*missing, *evaluation.failures]
+    numbers = [number for explanations in found for number in explanations.numbers]
+    unmeasured = [replace(f, index=numbers[f.index]) for f in evaluation.failures]
+    evaluation.failures = [*missing, *unmeasured]
     return evaluation
 
 
@@ -144,6 +146,11 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]
 def again(model: Model, explanation: Explanation) -> Any:
     """The explanation's input, prepared for this model, and seen to have the same features."""
     given = model.prepare(explanation.given.raw, explanation.given.granularity)
+    if model.classes and model.classes != explanation.classes:
+        raise InputError(
+            f"The explanation is of the classes {', '.join(explanation.classes)}, but this model knows "
+            f"{', '.join(model.classes)}; evaluate with the model that was explained."
+        )
     if given.features != explanation.features:
         raise InputError(
             f"The explanation has {len(explanation.features)} features, but this model sees "

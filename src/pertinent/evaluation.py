@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.errors import SettingError
 from pertinent.explanation import Explanations, Failure
 from pertinent.statistics import Interval, bootstrap
 
@@ -51,7 +52,10 @@ class Evaluation:
 
     def mean(self, method: str, metric: str) -> float:
         """The mean over inputs and sparsities."""
-        return float(self._values(method, metric, by_sparsity=False)[None].mean())
+        values = self._values(method, metric, by_sparsity=False)
+        if not values:
+            raise SettingError(f"Nothing was measured of {method!r} by {metric!r}.")
+        return float(values[None].mean())
 
     def _values(self, method: str, metric: str, by_sparsity: bool) -> dict[float | None, Any]:
         """One value per explanation, for each sparsity or averaged over them."""

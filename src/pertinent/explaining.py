@@ -209,6 +209,7 @@ def _steps(
         method=explainer.name,
         settings=settings_of(explainer),
         removal=removal.name,
+        removal_settings={k: v for k, v in settings_of(removal).items() if k != "background"},
         given=given,
         classes=model.classes,
         target=number,
@@ -216,6 +217,7 @@ def _steps(
         budget=allowed,
         evaluations=meter.evaluations,
         seed=seed,
+        sparsities=sparsities,
         **_scores(finding, number, d),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.errors import SettingError, require, unknown
-from pertinent.explainers.base import n_kept
+from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.serial import input_from_dict, input_to_dict
 from pertinent.types import Floats, Ints, Masks
@@ -46,6 +46,10 @@ class Explanation:
         The time that the model spent on it.
     measures
         What metrics said of it, by metric: sparsity to value.
+    removal_settings
+        Settings of the removal that differ from their defaults.
+    sparsities
+        The shares of features that it was made for, and is measured at.
     """
 
     method: str
@@ -64,6 +68,8 @@ class Explanation:
     seconds: float = 0.0
     seed: int = 0
     measures: Mapping[str, Mapping[float | None, float]] = field(default_factory=dict)
+    removal_settings: Mapping[str, Any] = field(default_factory=dict)
+    sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -104,7 +110,8 @@ class Explanation:
         number = class_number(target, self.classes)
         if self.class_scores is None:
             raise SettingError(f"{self.method} explains one class at a time: explain again with target=.")
-        return replace(self, target=number, scores=self.class_scores[number], errors=None, measures={})
+        scores = self.class_scores[number]
+        return replace(self, target=number, scores=scores, errors=None, chosen={}, measures={})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts."""
@@ -112,6 +119,7 @@ class Explanation:
             "method": self.method,
             "settings": {k: v if _is_plain(v) else str(v) for k, v in self.settings.items()},
             "removal": self.removal,
+            "removal_settings": dict(self.removal_settings),
             "features": list(self.features),
             "classes": list(self.classes),
             "target": self.target,
@@ -124,6 +132,7 @@ class Explanation:
             "evaluations": self.evaluations,
             "seconds": self.seconds,
             "seed": self.seed,
+            "sparsities": list(self.sparsities),
             "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
             "input": input_to_dict(self.given),
         }
@@ -138,7 +147,7 @@ class Explanation:
             chosen[sparsity] = np.isin(np.arange(given.n_features), members)
         for name in ("prediction", "scores", "class_scores", "errors"):
             rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
-        rest["classes"] = tuple(rest["classes"])
+        rest["classes"], rest["sparsities"] = tuple(rest["classes"]), tuple(rest["sparsities"])
         rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
         return cls(**{**rest, "given": given, "chosen": chosen})
 
@@ -207,6 +216,13 @@ class Explanations(Sequence[Explanation]):
         self._all = list(explanations)
         self.failures = list(failures)
 
+    @property
+    def numbers(self) -> list[int]:
+        """The place of each explanation's input among all that were given, failures counted in."""
+        failed = {failure.index for failure in self.failures}
+        places = range(len(self) + len(failed))
+        return [place for place in places if place not in failed]
+
     @overload
     def __getitem__(self, index: int) -> Explanation: ...
     @overload
@@ -257,9 +273,9 @@ class Explanations(Sequence[Explanation]):
         write(self, path)
 
     def _repr_html_(self) -> str:
-        from pertinent.report.html import fragment
+        from pertinent.report.html import fragments
 
-        return "".join(fragment(e) for e in self)
+        return fragments(self)
 
     def __rich__(self) -> Any:
         from pertinent.report.terminal import rendered_all

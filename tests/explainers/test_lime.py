@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from lime.lime_base import LimeBase
 from scipy.stats import chisquare
-
-from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
 from tests.games import additive, play, random_table
 from tests.reference import lime as reference
+
+from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
 
 
 @pytest.mark.parametrize("d", [2, 5, 12])
@@ -49,7 +49,9 @@ def test_an_additive_game_is_recovered_without_penalty():
 
 def test_proximity_is_the_kernel_of_the_cosine_distance():
     masks = draw_masks(np.random.default_rng(0), 50, 8)
-    np.testing.assert_allclose(proximity(masks, 25.0), reference.kernel(reference.distances(masks)), atol=1e-12)
+    np.testing.assert_allclose(
+        proximity(masks, 25.0), reference.kernel(reference.distances(masks)), atol=1e-12
+    )
     assert proximity(masks, 25.0)[0] == 1.0
 
 

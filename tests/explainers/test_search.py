@@ -8,6 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
+from tests.games import Game, additive, majority, play, random_interactions, random_table
+from tests.reference.search import best_subset, local_search, objective_of
 
 from pertinent.engine.asks import Fork
 from pertinent.errors import BudgetError, SettingError
@@ -16,8 +18,6 @@ from pertinent.explainers.search.base import as_masks, uniform_sets
 from pertinent.explainers.search.exhaustive import CHUNK, ExhaustiveSearch
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.random_search import RandomSearch
-from tests.games import Game, additive, majority, play, random_interactions, random_table
-from tests.reference.search import best_subset, local_search, objective_of
 
 BOTH = ("sufficiency", "comprehensiveness")
 SEARCHES = (ExhaustiveSearch, ParallelLocalSearch, RandomSearch)
@@ -85,14 +85,16 @@ def test_objectives_are_known_by_name(kind):
 # -- exhaustive search --------------------------------------------------------------------------
 
 
-def test_exhaustive_search_goes_on_over_chunks():
+@pytest.mark.parametrize("first", [0, 4, 8])
+def test_exhaustive_search_keeps_the_best_of_all_chunks(first):
+    """Sets come in the order of their features, so the best is in the first or the last chunk."""
     weights = np.zeros(15)
-    weights[8:] = 1.0
+    weights[first : first + 7] = 1.0
     game = additive(weights)
     chosen = search(ExhaustiveSearch(), game, 7)
     assert comb(15, 7) > CHUNK
     assert game.calls == 2
-    np.testing.assert_array_equal(np.flatnonzero(chosen), np.arange(8, 15))
+    np.testing.assert_array_equal(np.flatnonzero(chosen), np.arange(first, first + 7))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.games import (
+    additive,
+    majority,
+    play,
+    random_interactions,
+    random_table,
+    sum_of_unanimity,
+    unanimity,
+)
+from tests.reference.shapley import (
+    banzhaf_by_definition,
+    kernel_shap_with_all_coalitions,
+    shapley_by_permutations,
+)
 
 from pertinent.explainers.leave_one_out import LeaveOneOut
 from pertinent.explainers.shapley.banzhaf import Banzhaf
@@ -11,12 +25,6 @@ from pertinent.explainers.shapley.exact import ExactShapley
 from pertinent.explainers.shapley.kernel import Coalitions, KernelShap, _sample_pairs, draw_coalitions, solve
 from pertinent.explainers.shapley.sampling import ShapleySampling, draw_orders
 from pertinent.explainers.surrogate.lime import Lime
-from tests.games import additive, majority, play, random_interactions, random_table, sum_of_unanimity, unanimity
-from tests.reference.shapley import (
-    banzhaf_by_definition,
-    kernel_shap_with_all_coalitions,
-    shapley_by_permutations,
-)
 
 EXACT = ExactShapley()
 
@@ -93,7 +101,9 @@ def test_leave_one_out_is_the_drop_without_each_feature():
     np.testing.assert_allclose(play(LeaveOneOut(), game).scores, (full - np.array(without)).T)
 
 
-@pytest.mark.parametrize("explainer", [EXACT, KernelShap(), ShapleySampling(), Banzhaf()], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "explainer", [EXACT, KernelShap(), ShapleySampling(), Banzhaf()], ids=lambda e: e.name
+)
 def test_a_single_feature_has_the_whole_gain(explainer):
     game = random_table(1, seed=6, classes=3)
     np.testing.assert_allclose(play(explainer, game, budget=2).scores, ends(game)[:, None], atol=1e-14)

@@ -59,7 +59,7 @@ def test_columns_and_groups():
 
 
 def test_bad_rows():
-    with pytest.raises(InputError, match="no value .NaN. in: b"):
+    with pytest.raises(InputError, match=r"no value \(NaN\) in: b"):
         table_input({"a": 1.0, "b": float("nan")})
     with pytest.raises(InputError, match="no value"):
         table_input({"a": "x", "b": None})

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
+from tests.reference import metrics as reference
 
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.explanation import Explanation
-from pertinent.inputs.table import table_input
+from pertinent.inputs.table import Background, table_input
 from pertinent.metric.ablation import Comprehensiveness, Sufficiency
-from pertinent.metric.base import metrics as registered, on_scale
+from pertinent.metric.base import metrics as registered
+from pertinent.metric.base import on_scale
 from pertinent.metric.curves import Deletion, Insertion
+from pertinent.removal.background import FromBackground
+from pertinent.removal.constant import Constant
 from pertinent.statistics import bootstrap
-from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
-from tests.reference import metrics as reference
 
 SCALES = ("probability", "weight-of-evidence")
 
@@ -43,17 +46,27 @@ def measure(metric, game, scores, **options):
 
 @pytest.mark.parametrize(
     ("sparsity", "d", "k"),
-    [(0.1, 30, 3), (0.05, 10, 1), (0.05, 20, 1), (0.05, 21, 2), (0.2, 15, 3), (0.5, 7, 4), (0.05, 1, 1), (1.0, 9, 9)],
+    [
+        (0.1, 30, 3),
+        (0.05, 10, 1),
+        (0.05, 20, 1),
+        (0.05, 21, 2),
+        (0.2, 15, 3),
+        (0.5, 7, 4),
+        (0.05, 1, 1),
+        (1.0, 9, 9),
+    ],
 )
 def test_set_sizes(sparsity, d, k):
     assert n_kept(sparsity, d) == reference.set_size(sparsity, d) == k
 
 
 def test_set_sizes_are_safe_from_rounding():
-    """0.1 · 30 is 3.0000000000000004 in floating point."""
-    for sparsity in (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.6, 0.7, 0.95):
-        for d in range(1, 600):
-            assert n_kept(sparsity, d) == reference.set_size(sparsity, d), (sparsity, d)
+    """In floating point 0.07 · 100 is a little more than 7."""
+    assert 0.07 * 100 > 7
+    for percent in range(1, 101):
+        for d in range(1, 400):
+            assert n_kept(percent / 100, d) == reference.set_size(percent / 100, d), (percent, d)
 
 
 # -- sufficiency and comprehensiveness ----------------------------------------------------------
@@ -175,10 +188,54 @@ def test_evaluate_agrees_with_loops_through_a_model():
     assert overall == pytest.approx(by_hand)
 
 
+def test_measures_are_taken_with_the_removal_of_the_explanation(tmp_path):
+    """Its settings included: here a removed column becomes 5, not 0."""
+
+    def function(rows):
+        return [[1 - p, p] for p in (np.asarray(rows).sum(axis=1) / 40).tolist()]
+
+    model = pertinent.wrap(function, kind="table")
+    row = np.ones(4)
+    five = Constant(value=5.0)
+    e = pertinent.explain(model, row, method="leave-one-out", removal=five, target=1)
+    comprehensiveness = Comprehensiveness(sparsities=(0.5,))
+    expected = pytest.approx(-8 / 40)
+    by_default = pertinent.evaluate(e, model, comprehensiveness)
+    said = pertinent.evaluate(e, model, comprehensiveness, removal=five)
+    compared = pertinent.compare(model, [row], ["leave-one-out"], comprehensiveness, removal=five, target=1)
+    assert said.mean("leave-one-out", "comprehensiveness") == expected
+    assert compared.mean("leave-one-out", "comprehensiveness") == expected
+    assert by_default.mean("leave-one-out", "comprehensiveness") == expected
+    e.save(tmp_path / "e.parquet")
+    read = pertinent.evaluate(pertinent.read(tmp_path / "e.parquet"), model, comprehensiveness)
+    assert read.mean("leave-one-out", "comprehensiveness") == expected
+
+
+def test_compare_measures_with_the_removal_given():
+    """Also one that brings a background that the model does not have."""
+    model = pertinent.wrap(
+        lambda rows: [[1 - p, p] for p in (np.asarray(rows).sum(axis=1) / 40)], kind="table"
+    )
+    removal = FromBackground(background=Background(np.full((2, 4), 5.0)))
+    compared = pertinent.compare(
+        model,
+        [np.ones(4)],
+        ["leave-one-out"],
+        Comprehensiveness(sparsities=(0.5,)),
+        removal=removal,
+        target=1,
+    )
+    assert not compared.failures
+    assert compared.mean("leave-one-out", "comprehensiveness") == pytest.approx(-8 / 40)
+
+
 def test_searches_do_best_what_they_search_for():
     game = as_probabilities(random_interactions(9, seed=6))
     evaluation = pertinent.compare(
-        as_model(game), [np.ones(9)], ["exhaustive-search", "leave-one-out", "kernel-shap", "random"], removal="constant"
+        as_model(game),
+        [np.ones(9)],
+        ["exhaustive-search", "leave-one-out", "kernel-shap", "random"],
+        removal="constant",
     )
     best = evaluation.mean("exhaustive-search", "sufficiency")
     others = [evaluation.mean(m, "sufficiency") for m in ("leave-one-out", "kernel-shap", "random")]

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from captum.attr import KernelShap as CaptumKernelShap, ShapleyValueSampling
+from captum.attr import KernelShap as CaptumKernelShap
+from captum.attr import ShapleyValueSampling
 from lime.lime_text import LimeTextExplainer
 from scipy.stats import spearmanr
 from sklearn.datasets import make_classification
@@ -156,12 +157,23 @@ def test_a_wrapped_module_gives_what_its_function_gives():
     module, x = network(d), row(d).astype(np.float32)
     wrapped = pertinent.wrap(module, kind="table")
     ours = pertinent.explain(wrapped, x, method="exact-shapley", removal="constant", target=1)
-    np.testing.assert_allclose(ours.scores, explain(as_function(module), x, "exact-shapley").scores, atol=1e-6)
+    np.testing.assert_allclose(
+        ours.scores, explain(as_function(module), x, "exact-shapley").scores, atol=1e-6
+    )
 
 
 # -- lime ---------------------------------------------------------------------------------------
 
-WORDS = {"wonderful": 2.0, "good": 1.0, "slow": -0.7, "dull": -1.6, "the": 0.0, "never": -0.4, "film": 0.15, "plot": 0.3}
+WORDS = {
+    "wonderful": 2.0,
+    "good": 1.0,
+    "slow": -0.7,
+    "dull": -1.6,
+    "the": 0.0,
+    "never": -0.4,
+    "film": 0.15,
+    "plot": 0.3,
+}
 TEXT = "the film was good never dull with wonderful slow plot twists"
 
 

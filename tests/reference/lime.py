@@ -20,4 +20,6 @@ def kernel(distance: np.ndarray, width: float = 25.0) -> np.ndarray:
 def fit(masks: np.ndarray, values: np.ndarray, width: float = 25.0, alpha: float = 1.0) -> np.ndarray:
     """Coefficients (classes, features)."""
     weight = kernel(distances(masks), width)
-    return np.array([Ridge(alpha=alpha).fit(masks, column, sample_weight=weight).coef_ for column in values.T])
+    return np.array(
+        [Ridge(alpha=alpha).fit(masks, column, sample_weight=weight).coef_ for column in values.T]
+    )

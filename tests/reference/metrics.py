@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, log
 
 import numpy as np
@@ -50,10 +51,10 @@ def insertion(game, scores, target: int) -> float:
     for feature in order:
         kept.append(feature)
         curve.append(probability(game, kept, target))
-    return sum((a + b) / 2 for a, b in zip(curve, curve[1:], strict=False)) / game.d
+    return sum((a + b) / 2 for a, b in pairwise(curve)) / game.d
 
 
 def deletion(game, scores, target: int) -> float:
     order = ranked(scores)
     curve = [probability(game, order[gone:], target) for gone in range(game.d + 1)]
-    return sum((a + b) / 2 for a, b in zip(curve, curve[1:], strict=False)) / game.d
+    return sum((a + b) / 2 for a, b in pairwise(curve)) / game.d

@@ -31,7 +31,9 @@ def best_subset(game, k: int, target: int = 0, objective: str = "sufficiency") -
     return best, best_value
 
 
-def local_search(game, k: int, budget: int, rng: np.random.Generator, runs: int = 10) -> tuple[np.ndarray, float, int]:
+def local_search(
+    game, k: int, budget: int, rng: np.random.Generator, runs: int = 10
+) -> tuple[np.ndarray, float, int]:
     """Hase et al. 2021, App. A.2, one walk after the other in turn; returns set, objective, evaluations."""
     d, seen = game.d, set()
     states: list[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""Every removal: what is kept stays, what is removed is gone, and draws depend on nothing but the question."""
+"""Removals: what is kept stays, what is removed is gone, and draws depend on nothing but the question."""
 
 import numpy as np
 import pytest

@@ -67,7 +67,7 @@ def row():
 @pytest.fixture(scope="session")
 def evaluation(text_model):
     texts = [NASTY, "not slow, but wonderful", "   "]
-    return pertinent.compare(text_model, texts, ["leave-one-out", "kernel-shap"], budget=64, sparsity=0.2)
+    return pertinent.compare(text_model, texts, ["leave-one-out", "kernel-shap"], budget=80, sparsity=0.2)
 
 
 @pytest.fixture(params=["text", "pair", "search", "image", "row"])

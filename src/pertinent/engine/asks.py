@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+from pertinent.inputs.base import mask_bytes
 from pertinent.types import Masks
 
 
@@ -18,6 +20,11 @@ class Values:
 
     masks: Masks
     output: Literal["probability", "logit"] = "probability"
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A hashable name for each mask."""
+        return mask_bytes(self.masks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,15 +17,16 @@ from pertinent.engine.cache import Cache
 from pertinent.engine.pending import Chunk, Pending
 from pertinent.engine.progress import Callback, Progress
 from pertinent.errors import ModelError, PertinentError
-from pertinent.inputs.base import Input, mask_bytes
+from pertinent.inputs.base import Input
 from pertinent.models.base import Answer, Model, convert, unusable
 from pertinent.removal.base import Removal
 from pertinent.types import Array, Floats
 
 logger = logging.getLogger(__name__)
 
-READY_BATCHES = 4
-"""Questions worth this many full batches are collected before another input is started."""
+READY_BATCHES = 64
+"""Questions worth this many full batches are collected before another input is started, so that
+enough of them are of equal cost."""
 
 
 @dataclass
@@ -75,7 +76,6 @@ class Conversation:
         self.algorithm = algorithm
         self.parent = parent
         self.ask: Values | None = None
-        self.keys: list[bytes] = []
         self.known: dict[bytes, Array] = {}
         self.returned: list[Any] = []
         self.outstanding = 0
@@ -189,22 +189,22 @@ class Engine:
         if masks.ndim != 2 or masks.shape[1] != job.given.n_features or masks.dtype != np.bool_:
             wanted = f"bool (n, {job.given.n_features})"
             raise TypeError(f"Masks must be {wanted}, not {masks.dtype} {masks.shape}.")
-        talk.ask, talk.keys = ask, mask_bytes(masks)
+        talk.ask = ask
         cached = self.cache.of(job.name)
-        talk.known = {key: cached[key] for key in talk.keys if key in cached}
-        missing = {key: row for row, key in enumerate(talk.keys) if key not in talk.known}
+        talk.known = {key: cached[key] for key in ask.keys if key in cached}
+        missing = {key: row for row, key in enumerate(ask.keys) if key not in talk.known}
         if not missing:
             return self._answer(talk)
         talk.outstanding = len(missing)
-        needed = masks[list(missing.values())]
+        needed = masks if len(missing) == len(masks) else masks[list(missing.values())]
         cost = self.model.cost(job.removal, job.given, needed)
-        self._pending.add(Chunk(talk, needed, list(missing), cost))
+        self._pending.add(talk, needed, list(missing), cost)
         return None
 
     def _answer(self, talk: Conversation) -> Floats:
         """All rows of a question, in the form it was asked in."""
         assert talk.ask is not None
-        outputs = np.array([talk.known[key] for key in talk.keys])
+        outputs = np.array([talk.known[key] for key in talk.ask.keys])
         return convert(outputs, self.model.output, talk.ask.output)
 
     def _finish(self, talk: Conversation, result: Any) -> None:
@@ -237,8 +237,7 @@ class Engine:
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         rows = [chunk.talk.job.removal(chunk.talk.job.given, chunk.masks, self.seed) for chunk in chunks]
-        cost = sum(int(chunk.cost.sum()) for chunk in chunks)
-        return _Flight(chunks, cost, self.model.submit(rows))
+        return _Flight(chunks, sum(chunk.total for chunk in chunks), self.model.submit(rows))
 
     def _land(self) -> None:
         """Wait for the oldest batch and hand out its answers."""
@@ -261,7 +260,7 @@ class Engine:
         for chunk, part in zip(flight.chunks, parts, strict=True):
             reasons = [bad[row] for row in range(first, first + len(part)) if row in bad] if bad else []
             first += len(part)
-            chunk.talk.root.seconds += seconds * int(chunk.cost.sum()) / flight.cost
+            chunk.talk.root.seconds += seconds * chunk.total / flight.cost
             if reasons:
                 self._fail(chunk.talk, ModelError(f"{reasons[0][0].upper()}{reasons[0][1:]}."))
             else:
@@ -284,10 +283,10 @@ class Engine:
         """A batch failed: make it smaller if memory ran out, else find the input that did it."""
         rows = sum(len(chunk.keys) for chunk in chunks)
         if self.model.is_out_of_memory(error) and rows > 1:
-            self.batch_size.halve(sum(int(chunk.cost.sum()) for chunk in chunks))
+            self.batch_size.halve(sum(chunk.total for chunk in chunks))
             logger.warning("Out of memory: going on with batches of %d.", self.batch_size.cost)
             for chunk in chunks:
-                self._pending.add(chunk)
+                self._pending.put(chunk)
         elif len(chunks) == 1:
             self._fail(chunks[0].talk, _named(error))
         else:

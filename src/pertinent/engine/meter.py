@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pertinent.engine.asks import Algorithm, Fork, Values
 from pertinent.errors import BudgetError
-from pertinent.inputs.base import mask_bytes
 
 
 class Meter:
@@ -37,7 +36,7 @@ class Meter:
                 self._branches += meters
                 ask = Fork([m.watch(b) for m, b in zip(meters, ask.branches, strict=True)])
             elif isinstance(ask, Values):
-                self._seen.update(mask_bytes(ask.masks))
+                self._seen.update(ask.keys)
                 if len(self._seen) > self.budget:
                     raise BudgetError(
                         f"The method asked for {len(self._seen)} masks, but its budget is {self.budget}."

@@ -13,88 +13,114 @@ from pertinent.types import Ints, Masks
 if TYPE_CHECKING:
     from pertinent.engine.engine import Conversation
 
-FULL = 0.9
+WORTHWHILE = 1 / 8
+"""The share of a batch from which rows of equal cost travel alone, without any padding."""
+
 SIMILAR = 0.85
-ENOUGH = 0.25
+"""Rows this much cheaper than the dearest are not padded up to it, unless the batch is small."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Masks that one conversation waits on, with the cost of each."""
+    """Masks that one conversation waits on, each of the same cost."""
 
     talk: Conversation
     masks: Masks
     keys: list[bytes]
-    cost: Ints
+    cost: int
 
-    def part(self, rows: Ints) -> Chunk:
-        """Some of its rows."""
-        if len(rows) == len(self.keys):
-            return self
-        return Chunk(self.talk, self.masks[rows], [self.keys[i] for i in rows], self.cost[rows])
+    @property
+    def total(self) -> int:
+        """The cost of all its rows."""
+        return self.cost * len(self.keys)
+
+    def cut(self, n: int) -> tuple[Chunk, Chunk]:
+        """The first n rows, and the others."""
+        first = Chunk(self.talk, self.masks[:n], self.keys[:n], self.cost)
+        return first, Chunk(self.talk, self.masks[n:], self.keys[n:], self.cost)
 
 
 class Pending:
-    """Chunks of all conversations; batches are taken out of it in rows of similar cost."""
+    """Chunks of all conversations, by the cost of their rows."""
 
     def __init__(self) -> None:
-        self._chunks: list[Chunk] = []
+        self._chunks: dict[int, list[Chunk]] = {}
+        self._totals: dict[int, int] = {}
         self.cost = 0
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, talk: Conversation, masks: Masks, keys: list[bytes], costs: Ints) -> None:
+        """Line up the masks that a conversation waits on."""
+        if (costs == costs[0]).all():
+            self.put(Chunk(talk, masks, keys, int(costs[0])))
+            return
+        order = np.argsort(costs, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
+            self.put(Chunk(talk, masks[rows], [keys[row] for row in rows.tolist()], int(costs[rows[0]])))
+
+    def put(self, chunk: Chunk) -> None:
         """Line up a chunk."""
-        self._chunks.append(chunk)
-        self.cost += int(chunk.cost.sum())
+        self._chunks.setdefault(chunk.cost, []).append(chunk)
+        self._totals[chunk.cost] = self._totals.get(chunk.cost, 0) + chunk.total
+        self.cost += chunk.total
 
     def drop(self, unwanted: Callable[[Chunk], bool]) -> None:
         """Forget the chunks of a conversation that has ended."""
-        self._chunks = [chunk for chunk in self._chunks if not unwanted(chunk)]
-        self.cost = sum(int(chunk.cost.sum()) for chunk in self._chunks)
+        chunks = [c for waiting in self._chunks.values() for c in waiting if not unwanted(c)]
+        self.__init__()  # type: ignore[misc]
+        for chunk in chunks:
+            self.put(chunk)
 
     def take(self, limit: int) -> list[Chunk]:
-        """Take out the rows of one batch: similar in cost, and as full as can be."""
-        cost = np.concatenate([chunk.cost for chunk in self._chunks])
-        order = np.argsort(-cost, kind="stable")
-        start, end = fullest_run(cost[order], limit)
-        chosen = np.zeros(len(cost), dtype=np.bool_)
-        chosen[order[start:end]] = True
-        taken, left, first = [], [], 0
-        for chunk in self._chunks:
-            mine = chosen[first : first + len(chunk.keys)]
-            first += len(chunk.keys)
-            if mine.any():
-                taken.append(chunk.part(np.flatnonzero(mine)))
-            if not mine.all():
-                left.append(chunk.part(np.flatnonzero(~mine)))
-        self._chunks = left
-        self.cost -= sum(int(chunk.cost.sum()) for chunk in taken)
+        """Take out the rows of one batch: of equal cost if there are enough, else of similar cost."""
+        dearest = max(self._totals, key=lambda cost: self._totals[cost])
+        if self._totals[dearest] >= WORTHWHILE * limit:
+            return self._take(dearest, max(1, limit // max(1, dearest)))
+        taken: list[Chunk] = []
+        longest = rows = 0
+        for cost in best_run(self._totals, limit):
+            longest = longest or cost
+            part = self._take(cost, max(1, limit // max(1, longest)) - rows)
+            rows += sum(len(chunk.keys) for chunk in part)
+            taken += part
+        return taken
+
+    def _take(self, cost: int, most: int) -> list[Chunk]:
+        """Take out at most so many rows of one cost."""
+        waiting, taken = self._chunks[cost], []
+        while waiting and most > 0:
+            chunk = waiting.pop()
+            if len(chunk.keys) > most:
+                chunk, rest = chunk.cut(most)
+                waiting.append(rest)
+            taken.append(chunk)
+            most -= len(chunk.keys)
+        total = sum(chunk.total for chunk in taken)
+        self._totals[cost] -= total
+        self.cost -= total
+        if not waiting:
+            del self._chunks[cost], self._totals[cost]
         return taken
 
 
-def fullest_run(cost: Ints, limit: int) -> tuple[int, int]:
-    """The run of rows, in falling order of cost, that makes the best batch.
+def best_run(totals: dict[int, int], limit: int) -> list[int]:
+    """The neighbouring costs, dearest first, whose rows make the fullest batch.
 
-    Every row of a batch is padded to its longest. So a run ends where rows get much shorter, and
-    where half a batch of equally long rows ends, which then needs no padding at all.
+    Every row of a batch is padded to its longest, so a run ends where rows get much shorter.
 
-    >>> fullest_run(np.array([9, 9, 4, 4, 4, 4]), limit=16)
-    (2, 6)
+    >>> best_run({9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
+    [9, 8]
     """
-    best, best_fill = (0, 1), 0.0
-    start = 0
-    while start < len(cost):
-        longest = int(cost[start])
-        end = min(start + max(1, limit // max(1, longest)), len(cost))
-        equal = int(np.searchsorted(-cost, -longest, side="right"))
-        similar = int(np.searchsorted(-cost, -SIMILAR * longest, side="right"))
-        if (equal - start) * longest >= limit / 2:
-            end = min(end, equal)
-        elif (similar - start) * longest >= ENOUGH * limit:
-            end = min(end, similar)
-        fill = longest * (end - start) / limit
-        if fill >= FULL:
-            return start, end
-        if fill > best_fill:
-            best, best_fill = (start, end), fill
-        start = end
+    best: list[int] = []
+    best_total = 0
+    run: list[int] = []
+    run_total = 0
+    for cost in sorted(totals, reverse=True):
+        if run and (run_total >= limit or (cost < SIMILAR * run[0] and run_total >= WORTHWHILE * limit)):
+            run, run_total = [], 0
+        run = [*run, cost]
+        run_total += totals[cost] * run[0] // max(1, cost)
+        if run_total > best_total:
+            best, best_total = run, run_total
+        if best_total >= limit:
+            break
     return best

@@ -97,6 +97,7 @@ class TableInput(Input):
             _show(self.values[group[0]])
             if len(group) == 1
             else ", ".join(f"{self.names[c]}={_show(self.values[c])}" for c in group if self.values[c])
+            or "none"
             for group in self.columns
         )
 
@@ -117,8 +118,10 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
         names = tuple(raw) if names is None else tuple(names)
         missing = [name for name in names if name not in raw]
         extra = [str(name) for name in raw if name not in names]
-        if missing or extra:
-            raise InputError(f"The row lacks the columns {missing} or has too many: {extra}.")
+        if missing:
+            raise InputError(f"The row lacks the columns: {', '.join(map(str, missing))}.")
+        if extra:
+            raise InputError(f"The row has columns that the table does not have: {', '.join(extra)}.")
         raw = [raw[name] for name in names]
     if hasattr(raw, "detach"):
         raw = raw.detach().cpu().numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -106,7 +107,7 @@ class TextInput(Input):
     tokens: Tokens | None = None
     kind: ClassVar[str] = "text"
 
-    @property
+    @cached_property
     def token_counts(self) -> Ints:
         """How many tokens each feature has; the last entry counts the fixed ones."""
         assert self.tokens is not None

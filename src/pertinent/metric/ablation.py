@@ -8,7 +8,7 @@ import numpy as np
 
 from pertinent.engine.asks import Values
 from pertinent.errors import unknown
-from pertinent.explainers.base import DEFAULT_SPARSITIES, whole
+from pertinent.explainers.base import whole
 from pertinent.explanation import Explanation
 from pertinent.metric.base import Measures, Metric, Scale, metrics, on_scale
 
@@ -22,11 +22,11 @@ class Ablation(Metric):
     scale
         ``"probability"`` or ``"weight-of-evidence"`` (log-odds).
     sparsities
-        Shares of features that count as chosen.
+        Shares of features that count as chosen; by default those the explanation was made for.
     """
 
     scale: Scale = "probability"
-    sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
+    sparsities: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -35,11 +35,12 @@ class Ablation(Metric):
 
     def _drop(self, explanation: Explanation, *, keep_chosen: bool) -> Measures:
         """f(x) − f(x without …), for the target class."""
-        chosen = np.array([explanation.mask(s) for s in self.sparsities])
+        sparsities = self.sparsities or explanation.sparsities
+        chosen = np.array([explanation.mask(s) for s in sparsities])
         masks = chosen if keep_chosen else ~chosen
         answer = yield Values(np.concatenate([whole(len(explanation.features)), masks]))
         values = on_scale(answer[:, explanation.target], self.scale)
-        return dict(zip(self.sparsities, (values[0] - values[1:]).tolist(), strict=True))
+        return dict(zip(sparsities, (values[0] - values[1:]).tolist(), strict=True))
 
 
 @metrics.register("sufficiency")

@@ -73,8 +73,7 @@ class Compaction:
 
     def _difference(self, text: Tokens, keep: Masks) -> float:
         """The largest relative difference over layers, kept tokens and logits."""
-        ids = np.broadcast_to(text.ids, keep.shape)
-        rows = TokenRows(text, ids, keep)
+        rows = TokenRows(text, keep)
         padded = self.states(collate([rows], [False], self.pad_id))
         compact = self.states(collate([rows], [True], self.pad_id))
         lengths = keep.sum(axis=1)

@@ -7,9 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pertinent.models.base import Answer, immediately
 from pertinent.types import Array
+
+# cuDNN's attention plans anew for every batch shape, and no two of our batches need be alike.
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
@@ -30,7 +34,7 @@ def send(array: Array, device: torch.device) -> torch.Tensor:
 
 def run(device: torch.device, forward: Callable[[], torch.Tensor]) -> Answer:
     """Run `forward` without gradients; on CUDA, return before it has finished."""
-    with torch.inference_mode():
+    with torch.inference_mode(), sdpa_kernel(ATTENTION):
         if device.type != "cuda":
             return immediately(lambda: np.asarray(forward().float().cpu()))
         start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

@@ -23,18 +23,6 @@ class TokenBatch:
     zeroed: Masks | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Flat:
-    """The tokens of several rows one after the other."""
-
-    lengths: Ints
-    ids: Ints
-    types: Ints
-    positions: Ints
-    attend: Masks
-    zeroed: Masks
-
-
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
     """One batch of all rows; where `compact`, tokens out of sight are left out of it."""
     flats = [_flatten(rows, drop) for rows, drop in zip(parts, compact, strict=True)]
@@ -44,38 +32,59 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
             "Nothing is left of this text when all its features are removed, as the tokenizer adds no "
             "special tokens; choose the removal 'mask-token' or 'pad-token'."
         )
-    place = _places(lengths)
+    shape = (len(lengths), int(lengths.max()))
+    full = bool((lengths == shape[1]).all())
+    place = None if full else (np.repeat(np.arange(len(lengths)), lengths), _within(lengths))
 
-    def lay(name: str, fill: int) -> Array:
-        values = np.concatenate([getattr(flat, name) for flat in flats])
+    def lay(values: Sequence[Array], fill: int) -> Array:
+        flat = np.concatenate(values)
         if place is None:
-            return values.reshape(len(lengths), -1)
-        laid = np.full((len(lengths), lengths.max()), fill, dtype=values.dtype)
-        laid[place] = values
+            return flat.reshape(shape)
+        laid = np.full(shape, fill, dtype=flat.dtype)
+        laid[place] = flat
         return laid
 
-    attend, zeroed = lay("attend", fill=0), lay("zeroed", fill=0)
+    seen = full and all(flat.attend is None for flat in flats)
     return TokenBatch(
-        lay("ids", pad_id),
-        lay("types", 0),
-        lay("positions", 0),
-        None if attend.all() else attend,
-        zeroed if zeroed.any() else None,
+        lay([flat.ids for flat in flats], pad_id),
+        lay([flat.types for flat in flats], 0),
+        lay([flat.positions for flat in flats], 0),
+        None if seen else lay([_or(flat.attend, flat, fill=True) for flat in flats], 0),
+        None
+        if all(flat.zeroed is None for flat in flats)
+        else lay([_or(flat.zeroed, flat, fill=False) for flat in flats], 0),
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Flat:
+    """The tokens of several rows one after the other; ``None`` where all are seen, or none zeroed."""
+
+    lengths: Ints
+    ids: Ints
+    types: Ints
+    positions: Ints
+    attend: Masks | None
+    zeroed: Masks | None
+
+
 def _flatten(rows: TokenRows, compact: bool) -> _Flat:
-    kept = rows.attend if compact or rows.renumber else np.ones_like(rows.attend)
-    row, column = np.nonzero(kept)
-    lengths = np.bincount(row, minlength=len(rows.attend))
-    zeroed = np.zeros(len(row), dtype=np.bool_) if rows.zeroed is None else rows.zeroed[row, column]
+    n, length = rows.attend.shape
+    if compact or rows.renumber:
+        flat = rows.attend.ravel().nonzero()[0]
+        row, column = np.divmod(flat, length)
+        lengths = np.bincount(row, minlength=n)
+    else:
+        flat, column = np.arange(n * length), np.tile(np.arange(length), n)
+        lengths = np.full(n, length)
+    hides = not (compact or rows.renumber or rows.attend.all())
     return _Flat(
         lengths,
-        rows.ids[row, column],
+        rows.tokens.ids[column] if rows.ids is None else rows.ids.ravel()[flat],
         rows.tokens.types[column],
         _within(lengths) if rows.renumber else column,
-        rows.attend[row, column],
-        zeroed,
+        rows.attend.ravel() if hides else None,
+        None if rows.zeroed is None else rows.zeroed.ravel()[flat],
     )
 
 
@@ -84,8 +93,5 @@ def _within(lengths: Ints) -> Ints:
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _places(lengths: Ints) -> tuple[Ints, Ints] | None:
-    """Where flat tokens go in the rectangle; ``None`` if the rows fill it."""
-    if (lengths == lengths[0]).all():
-        return None
-    return np.repeat(np.arange(len(lengths)), lengths), _within(lengths)
+def _or(values: Masks | None, flat: _Flat, *, fill: bool) -> Masks:
+    return np.full(len(flat.ids), fill) if values is None else values

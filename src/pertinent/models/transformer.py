@@ -33,7 +33,7 @@ class TransformerModel(Model):
 
     unit: ClassVar[str] = "tokens"
     output = "logit"
-    first_batch = 2048
+    first_batch = 4096
     largest_batch = 16384
 
     def __init__(
@@ -57,7 +57,7 @@ class TransformerModel(Model):
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
-            self.first_batch, self.largest_batch, self.in_flight = 65536, 1 << 18, 4
+            self.first_batch, self.largest_batch, self.in_flight = 65536, 65536, 8
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
@@ -153,7 +153,8 @@ class TransformerModel(Model):
 
     def _forward(self, model: Any, batch: TokenBatch, **options: Any) -> Any:
         """Run `model`, giving it only the arguments it knows."""
-        ids = devices.send(batch.ids, self.device)
+        positions = batch.positions + (self._position_base or 0)
+        ids, types, positions = devices.send(np.stack([batch.ids, batch.types, positions]), self.device)
         if batch.zeroed is None:
             options["input_ids"] = ids
         else:
@@ -162,9 +163,9 @@ class TransformerModel(Model):
         if batch.attend is not None:
             options["attention_mask"] = devices.send(batch.attend.astype(np.int64), self.device)
         if self._position_base is not None:
-            options["position_ids"] = devices.send(batch.positions + self._position_base, self.device)
+            options["position_ids"] = positions
         if "token_type_ids" in self._arguments and "token_type_ids" in self._example:
-            options["token_type_ids"] = devices.send(batch.types, self.device)
+            options["token_type_ids"] = types
         return model(**options)
 
     def _states(self, batch: TokenBatch) -> States:

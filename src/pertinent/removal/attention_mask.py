@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
-from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, same_ids
+from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals
 from pertinent.types import Masks
 
 
@@ -26,4 +26,4 @@ class AttentionMask(TokenRemoval):
         """Rows with the same ids, looking at the kept tokens only."""
         del seed
         assert isinstance(given, TextInput) and given.tokens is not None
-        return TokenRows(given.tokens, same_ids(given, len(masks)), kept_tokens(given, masks))
+        return TokenRows(given.tokens, kept_tokens(given, masks))

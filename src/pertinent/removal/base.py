@@ -28,10 +28,10 @@ class TokenRows:
     ----------
     tokens
         The text's tokens, of which every row is a variant.
-    ids
-        Token ids (rows, length).
     attend
         Which tokens each row may look at (rows, length).
+    ids
+        Token ids (rows, length) where they differ from the text's own.
     zeroed
         Which word embeddings are set to zero, if any (rows, length).
     renumber
@@ -39,8 +39,8 @@ class TokenRows:
     """
 
     tokens: Tokens
-    ids: Ints
     attend: Masks
+    ids: Ints | None = None
     zeroed: Masks | None = None
     renumber: bool = False
 
@@ -115,12 +115,6 @@ def kept_tokens(given: TextInput, masks: Masks) -> Masks:
     assert given.tokens is not None
     fixed = np.ones((len(masks), 1), dtype=np.bool_)
     return np.concatenate([masks, fixed], axis=1)[:, given.tokens.feature]
-
-
-def same_ids(given: TextInput, n: int) -> Ints:
-    """The text's token ids for each of `n` rows, without a copy."""
-    assert given.tokens is not None
-    return np.broadcast_to(given.tokens.ids, (n, len(given.tokens.ids)))
 
 
 def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:

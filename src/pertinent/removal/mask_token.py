@@ -9,7 +9,7 @@ import numpy as np
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
-from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals, same_ids
+from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals
 from pertinent.types import Masks
 
 
@@ -41,5 +41,5 @@ class MaskToken(Removal):
         mask_id = given.tokens.mask_id
         assert mask_id is not None
         kept = kept_tokens(given, masks)
-        ids = np.where(kept, same_ids(given, len(masks)), mask_id)
-        return TokenRows(given.tokens, ids, np.ones_like(kept))
+        ids = np.where(kept, given.tokens.ids, mask_id)
+        return TokenRows(given.tokens, np.ones_like(kept), ids)

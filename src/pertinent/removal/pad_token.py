@@ -9,7 +9,7 @@ import numpy as np
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
-from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, same_ids
+from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals
 from pertinent.types import Masks
 
 
@@ -34,5 +34,5 @@ class PadToken(TokenRemoval):
         pad_id = given.tokens.pad_id
         assert pad_id is not None
         kept = kept_tokens(given, masks)
-        ids = np.where(kept, same_ids(given, len(masks)), pad_id)
-        return TokenRows(given.tokens, ids, np.ones_like(kept))
+        ids = np.where(kept, given.tokens.ids, pad_id)
+        return TokenRows(given.tokens, np.ones_like(kept), ids)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
-from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals, same_ids
+from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals
 from pertinent.types import Masks
 
 
@@ -25,5 +25,4 @@ class SliceOut(Removal):
         assert isinstance(given, TextInput)
         if given.tokens is None:
             return rebuild(given, masks, "")
-        kept = kept_tokens(given, masks)
-        return TokenRows(given.tokens, same_ids(given, len(masks)), kept, renumber=True)
+        return TokenRows(given.tokens, kept_tokens(given, masks), renumber=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
-from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, same_ids
+from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals
 from pertinent.types import Masks
 
 
@@ -27,4 +27,4 @@ class ZeroVector(TokenRemoval):
         del seed
         assert isinstance(given, TextInput) and given.tokens is not None
         kept = kept_tokens(given, masks)
-        return TokenRows(given.tokens, same_ids(given, len(masks)), np.ones_like(kept), zeroed=~kept)
+        return TokenRows(given.tokens, np.ones_like(kept), zeroed=~kept)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanation
+from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
@@ -29,6 +29,17 @@ _LARGEST_PICTURE = 512
 def fragment(explanation: Explanation) -> str:
     """One explanation with its own style, for notebooks and other pages."""
     return FRAGMENT + card(explanation)
+
+
+def fragments(explanations: Explanations) -> str:
+    """Several explanations with their style, and what failed."""
+    return FRAGMENT + "".join(map(card, explanations)) + failure_list(explanations.failures)
+
+
+def failure_list(failures: Sequence[Failure]) -> str:
+    """What failed and why, or nothing."""
+    lines = "".join(f"<li>No. {f.index}: {escaped(f.reason)}</li>" for f in failures)
+    return f'<h2>{len(failures)} failed</h2><ul class="failures">{lines}</ul>' if failures else ""
 
 
 def card(explanation: Explanation) -> str:

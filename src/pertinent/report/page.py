@@ -9,7 +9,7 @@ from pathlib import Path
 from pertinent.errors import FileError, InputError
 from pertinent.evaluation import Evaluation
 from pertinent.explanation import Explanation, Explanations, Failure
-from pertinent.report.html import card, evaluation_card
+from pertinent.report.html import card, evaluation_card, failure_list
 from pertinent.report.html_bars import escaped
 from pertinent.report.style import PAGE
 
@@ -67,9 +67,7 @@ def _page(
     parts = [f"<h1>{escaped(title)}</h1>", f'<p class="lead">{_count(inputs)}</p>']
     if evaluation is not None and evaluation.rows:
         parts.append(f"<h2>Summary</h2>{evaluation_card(evaluation)}")
-    if failures:
-        lines = "".join(f"<li>No. {f.index}: {escaped(f.reason)}</li>" for f in failures)
-        parts.append(f'<h2>{len(failures)} failed</h2><ul class="failures">{lines}</ul>')
+    parts.append(failure_list(failures))
     for number, group in enumerate(inputs, 1):
         parts.append(f"<section><h2>Input {number}</h2>{''.join(map(card, group))}</section>")
     return (

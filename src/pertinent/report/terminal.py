@@ -82,13 +82,19 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     return table
 
 
-def catalogue_table(catalogue: Iterable[Entry], title: str) -> Table:
+def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
     """Name, summary, source and settings of each entry."""
-    table = Table(title=Text(title), box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="bold")
+    table = Table(
+        title=Text(title) if title else None,
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 1, 0),
+        header_style="bold",
+    )
     table.title_justify = "left"
     table.add_column("name", no_wrap=True, style="bold")
     for column in ("what it does", "source", "settings"):
-        table.add_column(column, style="" if column == "what it does" else "dim")
+        table.add_column(column, style="" if column == "what it does" else "dim", overflow="fold")
     for entry in catalogue:
         settings = ", ".join(f"{name}={value}" for name, value in entry.settings.items())
         table.add_row(Text(entry.name), Text(entry.summary), Text(entry.paper), Text(settings or "–"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -51,68 +51,69 @@ class ParallelLocalSearch(Search):
             sets = as_masks(combinations(range(d), k), d)
             objective = yield from self.judge(task, sets)
             return np.asarray(sets[objective.argmax()])
-        state = _Sets(uniform_sets(rng, min(self.runs, budget), d, k), rng)
-        proposal = _Sets(state.masks, rng, state.words)
-        seen = set(state.hashes)
-        best = yield from self.judge(task, state.masks)
+        walks = _Walks(uniform_sets(rng, min(self.runs, budget), d, k), rng)
+        best = yield from self.judge(task, walks.masks)
         spent = len(best)
         while spent < budget:
-            movers = propose(proposal, seen, rng, budget - spent)
+            movers = walks.propose(budget - spent)
             if not len(movers):
                 break
-            objective = yield from self.judge(task, proposal.masks[movers])
+            objective = yield from self.judge(task, walks.masks[movers])
             spent += len(movers)
             better = objective > best[movers]
             best[movers[better]] = objective[better]
-            state.copy(movers[better], proposal)
-            proposal.copy(movers[~better], state)
-        return np.asarray(state.masks[best.argmax()])
+            walks.undo(movers[~better])
+        return np.asarray(walks.masks[best.argmax()])
 
 
-class _Sets:
-    """A set of features for each walk.
+class _Walks:
+    """The set that each walk stands at, and all that any of them has seen.
 
     A set is known by the XOR of random words of its features, so a swap changes it in two steps.
     """
 
-    def __init__(self, masks: Masks, rng: np.random.Generator, words: list[int] | None = None) -> None:
-        n, d = masks.shape
-        self.masks = masks.copy()
-        self.inside = np.nonzero(masks)[1].reshape(n, -1)
-        self.outside = np.nonzero(~masks)[1].reshape(n, -1)
-        self.words: list[int] = words or rng.integers(1 << 62, size=(1, d)).tolist()[0]
-        self.hashes: list[int] = [reduce(xor, map(self.words.__getitem__, row)) for row in self.inside.tolist()]
+    def __init__(self, starts: Masks, rng: np.random.Generator) -> None:
+        n, d = starts.shape
+        self.masks = starts.copy()
+        self._rng = rng
+        self._inside: list[list[int]] = np.nonzero(starts)[1].reshape(n, -1).tolist()
+        self._outside: list[list[int]] = np.nonzero(~starts)[1].reshape(n, -1).tolist()
+        self._words: list[int] = rng.integers(1 << 62, size=(1, d)).tolist()[0]
+        self._names = [reduce(xor, map(self._words.__getitem__, row)) for row in self._inside]
+        self._seen = set(self._names)
+        self._steps: list[list[tuple[int, int]]] = [[] for _ in range(n)]
 
-    def swap(self, walk: int, i: int, j: int) -> int:
-        """Swap the i-th feature inside for the j-th outside; the name of the new set."""
-        inside, outside, mask = self.inside[walk], self.outside[walk], self.masks[walk]
-        leaves, enters = int(inside[i]), int(outside[j])
+    def propose(self, most: int) -> Ints:
+        """Move each walk on to a set that none has seen, at most so many; the walks that found one."""
+        n = min(len(self.masks), most)
+        insiders, outsiders = len(self._inside[0]), len(self._outside[0])
+        draws_in = self._rng.integers(insiders, size=n).tolist()
+        draws_out = self._rng.integers(outsiders, size=n).tolist()
+        movers = []
+        for walk, (i, j) in enumerate(zip(draws_in, draws_out, strict=True)):
+            self._steps[walk].clear()
+            for _ in range(PATIENCE):
+                self._swap(walk, i, j)
+                self._steps[walk].append((i, j))
+                if self._names[walk] not in self._seen:
+                    self._seen.add(self._names[walk])
+                    movers.append(walk)
+                    break
+                i, j = int(self._rng.integers(insiders)), int(self._rng.integers(outsiders))
+            else:
+                self.undo([walk])
+        return np.array(movers, dtype=np.int64)
+
+    def undo(self, walks: Iterable[int]) -> None:
+        """Go back to where these walks stood before their last proposal."""
+        for walk in walks:
+            for i, j in reversed(self._steps[walk]):
+                self._swap(walk, i, j)
+
+    def _swap(self, walk: int, i: int, j: int) -> None:
+        """Swap the i-th feature inside for the j-th outside; doing it twice changes nothing."""
+        inside, outside, mask = self._inside[walk], self._outside[walk], self.masks[walk]
+        leaves, enters = inside[i], outside[j]
         inside[i], outside[j] = enters, leaves
         mask[leaves], mask[enters] = False, True
-        self.hashes[walk] ^= self.words[leaves] ^ self.words[enters]
-        return self.hashes[walk]
-
-    def copy(self, walks: Ints, other: _Sets) -> None:
-        """Take over some walks' sets from another."""
-        self.masks[walks] = other.masks[walks]
-        self.inside[walks] = other.inside[walks]
-        self.outside[walks] = other.outside[walks]
-        for walk in walks.tolist():
-            self.hashes[walk] = other.hashes[walk]
-
-
-def propose(sets: _Sets, seen: set[int], rng: np.random.Generator, most: int) -> Ints:
-    """Move each walk to a set that none has seen, at most so many; the walks that found one."""
-    n = min(len(sets.masks), most)
-    insiders, outsiders = sets.inside.shape[1], sets.outside.shape[1]
-    first = np.column_stack([rng.integers(insiders, size=n), rng.integers(outsiders, size=n)])
-    movers = []
-    for walk, (i, j) in enumerate(first.tolist()):
-        for _ in range(PATIENCE):
-            name = sets.swap(walk, i, j)
-            if name not in seen:
-                seen.add(name)
-                movers.append(walk)
-                break
-            i, j = int(rng.integers(insiders)), int(rng.integers(outsiders))
-    return np.array(movers, dtype=np.int64)
+        self._names[walk] ^= self._words[leaves] ^ self._words[enters]

@@ -49,7 +49,12 @@ class Banzhaf(Explainer):
         sign = np.where(masks, 1.0, -1.0)
         scores = sign.T @ difference / len(masks)
         spread = (sign.T**2 @ difference**2) / len(masks) - scores**2
-        errors = np.sqrt(np.maximum(spread, 0) / max(1, len(masks) - 1)) * (not exact)
+        if exact:
+            errors = np.zeros_like(scores)
+        elif len(masks) < 2:
+            errors = np.full_like(scores, np.nan)
+        else:
+            errors = np.sqrt(np.maximum(spread, 0) / (len(masks) - 1))
         return Finding(scores=scores.T, errors=errors.T)
 
     @staticmethod

@@ -58,8 +58,8 @@ class KernelShap(Explainer):
         return None if self.samples is None else min(self.samples + 2, 2**n_features)
 
     def least(self, n_features: int) -> int:
-        """As many equations as unknowns."""
-        return self.evaluations(n_features) or n_features + (2 if n_features > 1 else 1)
+        """Nothing, all, and d − 1 pairs: a mask and its complement make one equation."""
+        return self.evaluations(n_features) or 2 * n_features
 
     def explain(self, task: Task) -> Steps:
         """Ask for the coalitions and solve the regression."""
@@ -124,34 +124,32 @@ def _sample_pairs(
                 seen[key] = len(seen)
                 masks.append(mask)
                 times.append(1)
-        if len(seen) == n:
-            break
+            else:  # going on would count only what is already there, and favour small sizes
+                return np.array(masks), np.array(times, dtype=np.float64)
     return np.array(masks), np.array(times, dtype=np.float64)
 
 
 def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floats]:
     """The constrained regression, (features, classes), and the standard errors from the sampled pairs.
 
-    The constraint is met by eliminating the last feature.
+    The constraint is met by sharing the gain equally and fitting what is left with scores that sum to
+    zero; where the pairs leave several solutions, the smallest is taken, which favours no feature.
     """
+    n, d = found.pairs.shape
     masks = np.concatenate([found.pairs, ~found.pairs]).astype(np.float64)
     weight = np.tile(found.weight, 2)[:, None]
-    design = masks[:, :-1] - masks[:, -1:]
-    response = values - masks[:, -1:] * gain
-    normal = design.T @ (weight * design)
-    if len(found.pairs) < masks.shape[1] or np.linalg.matrix_rank(normal) < len(normal):
-        inverse = np.linalg.pinv(normal)
-    else:
-        inverse = np.linalg.inv(normal)
-    most = inverse @ (design.T @ (weight * response))
-    scores = np.concatenate([most, gain[None] - most.sum(axis=0, keepdims=True)])
-    lever = design @ inverse
-    lever = np.concatenate([lever, -lever.sum(axis=1, keepdims=True)], axis=1) * weight
-    residual = response - design @ most
-    errors = np.empty_like(scores)
-    n = len(found.pairs)
+    share = masks.mean(axis=1, keepdims=True)
+    design = masks - share
+    response = values - share * gain
+    inverse = np.linalg.pinv(design.T @ (weight * design), rcond=1e-12, hermitian=True)
+    lever = (design @ inverse) * weight
+    rest = lever.T @ response
+    residual = response - design @ rest
+    if found.complete < n < d:  # fits perfectly, which says nothing of the error
+        return gain / d + rest, np.full_like(rest, np.nan)
+    errors = np.empty_like(rest)
     for c in range(values.shape[1]):
         pull = lever * residual[:, c : c + 1]
         pull = (pull[:n] + pull[n:])[found.complete :]
-        errors[:, c] = np.sqrt((pull**2).sum(axis=0) * len(pull) / max(1, len(pull) - 1))
-    return scores, errors
+        errors[:, c] = np.sqrt((pull**2).sum(axis=0) * n / max(1, n - d + 1))
+    return gain / d + rest, errors

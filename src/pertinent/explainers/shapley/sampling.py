@@ -65,8 +65,8 @@ class ShapleySampling(Explainer):
 
     def _errors(self, gains: Floats) -> Floats:
         """The standard error of the mean; an order and its reverse are one draw."""
-        whole_pairs = len(gains) // 2
-        if self.antithetic and whole_pairs >= 2:
+        if self.antithetic:
+            whole_pairs = len(gains) // 2
             gains = gains[: 2 * whole_pairs].reshape(whole_pairs, 2, *gains.shape[1:]).mean(axis=1)
         if len(gains) < 2:
             return np.full(gains.shape[1:], np.nan)

@@ -91,4 +91,6 @@ def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[F
     lever = (design @ inverse) * weight
     scores = lever.T @ response
     residual = response - design @ scores
-    return scores, np.sqrt((lever**2).T @ residual**2)
+    freedom = len(masks) - 1 - float((design * lever).sum())
+    inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
+    return scores, np.sqrt((lever**2).T @ residual**2 * inflation)

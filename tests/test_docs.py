@@ -1,0 +1,233 @@
+"""What the documentation shows works: its Python runs, its commands parse, its tables are complete."""
+
+import doctest
+import inspect
+import logging
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import pertinent
+from pertinent.cli.parser import COMMANDS, make_parser, parse
+from pertinent.cli.settings import make_methods, make_metrics
+from pertinent.explainers import explainers
+from pertinent.metric import metrics
+from pertinent.models.embedded import NAMES
+from pertinent.removal import removals
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").glob("*.md"))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CATALOGUES = {"methods": pertinent.methods, "metrics": pertinent.metrics, "removals": pertinent.removals}
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    code: str
+    line: int
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page, *languages):
+    text = page.read_text(encoding="utf-8")
+    found = [Block(m[1], m[2], text.count("\n", 0, m.start()) + 1) for m in FENCE.finditer(text)]
+    return [block for block in found if block.language in languages]
+
+
+def commands(page):
+    """Every command line of our own in a shell block, as (line of the block, words)."""
+    for block in blocks(page, "bash", "console", "sh"):
+        for line in block.code.replace("\\\n", " ").splitlines():
+            line = re.sub(r"^(\$ +)?([A-Z_]+=\S+ +)*", "", line)
+            if line.startswith("pertinent "):
+                lexer = shlex.shlex(line, posix=True, punctuation_chars="|<>&;")
+                lexer.whitespace_split = True
+                words = list(lexer)
+                stop = next((i for i, word in enumerate(words) if set(word) <= set("|<>&;")), len(words))
+                yield block.line, words[1:stop]
+
+
+COMMAND_LINES = [(name(page), line, words) for page in PAGES for line, words in commands(page)]
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """What a page registers is forgotten, and what it does to logging undone."""
+    kept = [(registry, dict(registry.all())) for registry in (explainers, metrics, removals)]
+    level = logging.getLogger("pertinent").level
+    yield
+    for registry, classes in kept:
+        registry._classes = classes
+    logging.getLogger("pertinent").setLevel(level)
+
+
+# -- what is shown runs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name)
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    namespace = {"__name__": "docs"}
+    for block in blocks(page, "python"):
+        where = f"{name(page)}, block at line {block.line}"
+        if ">>>" in block.code:
+            test = doctest.DocTestParser().get_doctest(block.code, namespace, where, str(page), block.line)
+            namespace = test.globs
+            complaints = []
+            runner = doctest.DocTestRunner(optionflags=FLAGS)
+            runner.run(test, out=complaints.append, clear_globs=False)
+            assert not complaints, "".join(complaints)
+        else:
+            exec(compile(block.code, where, "exec", dont_inherit=True), namespace)
+
+
+@pytest.mark.parametrize(("page", "line", "words"), COMMAND_LINES, ids=lambda value: str(value)[:60])
+def test_commands_are_understood(page, line, words):
+    try:
+        args = parse(words)
+    except SystemExit as stop:  # --help and --version
+        assert stop.code in (0, None)
+        return
+    if "method" in args:
+        make_methods([args.method], args.set)
+    if "methods" in args:
+        make_methods(args.methods, args.set)
+    make_metrics(getattr(args, "metrics", None) or (), None)
+    if getattr(args, "removal", None):
+        removals.make(args.removal)
+    model = getattr(args, "model", None)
+    assert model is None or model in NAMES or model.startswith(("./", "/"))
+
+
+def test_there_are_commands_to_check():
+    assert len(COMMAND_LINES) > 10
+    assert {words[0] for _, _, words in COMMAND_LINES} >= set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if link.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), link
+        if anchor:
+            titles = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", t.lower()).replace(" ", "-") for t in titles}, link
+
+
+# -- what is listed is all there is ------------------------------------------------------------
+
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+HOW_TO = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
+
+
+def section(title, text=REFERENCE):
+    """What stands under a heading, with its sub-headings."""
+    found = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^#{{1,6}} |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"no section {title!r}"
+    start, level = found.start(), len(found[1])
+    end = re.compile(rf"^#{{1,{level}}} ", re.MULTILINE).search(text, found.end(1) + 1)
+    return text[start : end.start() if end else len(text)]
+
+
+def rows(text):
+    """Lines of tables by what stands in code in their first cell, without header lines."""
+    cells = [
+        [c.strip() for c in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"
+    ]
+    return {m[1]: row[1:] for row in cells if (m := re.match(r"`([^`]+)`$", row[0].strip("| ")))}
+
+
+@pytest.mark.parametrize("what", CATALOGUES)
+def test_reference_has_every_registered_name_and_setting(what):
+    table = rows(section(what.capitalize()))
+    entries = {entry.name: entry for entry in CATALOGUES[what]()}
+    assert list(table) == list(entries)
+    for key, entry in entries.items():
+        shown = re.findall(r"`([^`]+)`", table[key][-1])
+        assert shown == [f"{setting}={default!r}" for setting, default in entry.settings.items()], key
+        assert entry.summary == table[key][0], key
+    if what == "metrics":
+        assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
+    if what == "removals":
+        assert all(", ".join(cls.kinds) == table[key][1] for key, cls in removals.all().items())
+    else:
+        assert all(entry.paper == table[key][-2] for key, entry in entries.items())
+
+
+@pytest.mark.parametrize(
+    ("title", "what"), [("Choose a removal", "removals"), ("Choose a method and a budget", "methods")]
+)
+def test_how_to_tables_are_complete(title, what):
+    assert sorted(rows(section(title, HOW_TO))) == [entry.name for entry in CATALOGUES[what]()]
+
+
+def test_reference_has_every_public_name():
+    missing = [public for public in pertinent.__all__ if f"`pertinent.{public}`" not in REFERENCE]
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "function", [f for f in pertinent.__all__ if not inspect.isclass(getattr(pertinent, f))]
+)
+def test_reference_has_every_parameter_and_default(function):
+    table = rows(section(f"`pertinent.{function}`"))
+    parameters = inspect.signature(getattr(pertinent, function)).parameters.values()
+    named = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
+    known = {p.name: "required" if p.default is p.empty else f"`{p.default!r}`" for p in named}
+    if len(named) == len(parameters):
+        assert {key: row[0] for key, row in table.items()} == known
+    else:
+        assert known.items() <= {key: row[0] for key, row in table.items()}.items()
+
+
+@pytest.mark.parametrize("cls", ["Explanation", "Explanations", "Evaluation", "Text"])
+def test_reference_has_every_attribute_and_method(cls):
+    thing = getattr(pertinent, cls)
+    attributes = getattr(thing, "__dataclass_fields__", None) or vars(thing([]))
+    public = {n for n in (*dir(thing), *attributes) if n[0] != "_"}
+    shown = set(re.findall(r"`(\w+)[^`]*`", "\n".join(_first_cells(section(f"`pertinent.{cls}`")))))
+    assert public - {"index", "count"} == shown  # those two come with every sequence
+
+
+def _first_cells(text):
+    return [line.strip("|").split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
+
+
+def test_reference_has_every_error():
+    shown = section("`pertinent.PertinentError`")
+    errors = inspect.getmembers(__import__("pertinent.errors").errors, inspect.isclass)
+    assert not [n for n, e in errors if issubclass(e, pertinent.PertinentError) and n not in shown]
+
+
+def test_reference_has_every_option_of_every_command():
+    text = section("Command line")
+    assert set(rows(section("Commands"))) == {f"pertinent {command}" for command in COMMANDS}
+    real = {}
+    for command, parser in make_parser()[1].items():
+        for action in parser._actions:
+            if action.dest != "help":
+                real.setdefault(max(action.option_strings, key=len, default=action.metavar), set()).add(
+                    command
+                )
+    shown = {}
+    for first, row in rows(section("Options", text)).items():
+        shown[first.split()[0]] = set(COMMANDS) if row[0] == "all" else set(row[0].split(", "))
+    assert shown == real
+
+
+def test_reference_has_the_version_it_describes():
+    assert f"version {pertinent.__version__}" in REFERENCE
