@@ -11,7 +11,7 @@ from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, PertinentError, require
 from pertinent.evaluation import Evaluation, Measured
 from pertinent.explainers.base import Explainer
-from pertinent.explaining import explain_with, make_explainer
+from pertinent.explaining import explain_with, make_explainer, raise_first
 from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered
@@ -56,7 +56,10 @@ def evaluate(
     require(len(given) > 0, "explanations", "at least one", given)
     with shown(progress, "evaluate") as callback:
         engine = Engine(model, seed=seed, batch_size=batch_size, progress=callback)
-        return evaluate_with(engine, given, make_metrics(metrics), removal=removal)
+        evaluation = evaluate_with(engine, given, make_metrics(metrics), removal=removal)
+    if evaluation.failures and not evaluation.rows:
+        raise_first(evaluation.failures, "measured")
+    return evaluation
 
 
 def evaluate_with(
@@ -124,7 +127,7 @@ def compare(
         found = explain_with(engine, [inputs] if many is None else list(many), explainers, **options)
         every = [e for explanations in found for e in explanations]
         if not every:
-            raise InputError(f"Nothing could be explained; the first reason: {found[0].failures[0].reason}")
+            raise_first(found[0].failures, "explained")
         evaluation = evaluate_with(engine, every, make_metrics(metrics), removal=options.get("removal"))
     missing = [
         Failure(f.index, f"{explainer.name}: {f.reason}", f.error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -101,15 +101,18 @@ def explain(
             removal=removal,
             features=features,
         )[0]
-    if many is None:
-        if found.failures:
-            raise found.failures[0].error or InputError(found.failures[0].reason)
-        return found[0]
     if found.failures and not len(found):
-        first = found.failures[0]
-        kind = type(first.error) if isinstance(first.error, PertinentError) else InputError
-        raise kind(f"None of the {len(found.failures)} inputs could be explained; the first: {first.reason}")
-    return found
+        raise_first(found.failures, "explained")
+    return found[0] if many is None else found
+
+
+def raise_first(failures: Sequence[Failure], done: str) -> NoReturn:
+    """Everything failed: raise the only error, or the first with the number of all."""
+    first = failures[0]
+    if len(failures) == 1 and first.error is not None:
+        raise first.error
+    kind = type(first.error) if isinstance(first.error, PertinentError) else InputError
+    raise kind(f"None of the {len(failures)} inputs could be {done}; the first: {first.reason}")
 
 
 def explain_with(

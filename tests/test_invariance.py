@@ -1,0 +1,71 @@
+"""Same seed, same explanation: whatever the batch size, the order of inputs and their company."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as for_all
+from hypothesis import strategies as st
+
+import pertinent
+from tests import tiny
+
+TEXTS = [tiny.text(n, seed=n) for n in (5, 9, 14, 14, 23, 40)]
+METHODS = ["kernel-shap", "shapley-sampling", "lime", "banzhaf", "leave-one-out"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.wrap(tiny.pair("bert"))
+
+
+@pytest.fixture(scope="module")
+def alone(model):
+    return {
+        (method, text): pertinent.explain(model, text, method=method, budget=90, seed=3)
+        for method in [*METHODS, "parallel-local-search"]
+        for text in TEXTS
+    }
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@for_all(
+    order=st.permutations(TEXTS),
+    size=st.integers(1, 6),
+    batch=st.sampled_from([1, 17, 100, 5000]),
+    method=st.sampled_from(METHODS),
+)
+def test_scores(model, alone, order, size, batch, method):
+    found = pertinent.explain(model, list(order[:size]), method=method, budget=90, seed=3, batch_size=batch)
+    for text, e in zip(order, found, strict=False):
+        assert e.evaluations == alone[method, text].evaluations
+        np.testing.assert_allclose(e.scores, alone[method, text].scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 100, 5000])
+def test_searches(model, alone, batch):
+    found = pertinent.explain(
+        model, TEXTS[::-1], method="parallel-local-search", budget=90, seed=3, batch_size=batch
+    )
+    for text, e in zip(TEXTS[::-1], found, strict=True):
+        for sparsity, mask in alone["parallel-local-search", text].chosen.items():
+            np.testing.assert_array_equal(e.chosen[sparsity], mask)
+
+
+def test_padded_and_compact_give_the_same(alone):
+    padded = pertinent.wrap(tiny.pair("bert"), compaction=False)
+    for method in METHODS:
+        e = pertinent.explain(padded, TEXTS[4], method=method, budget=90, seed=3)
+        np.testing.assert_allclose(e.scores, alone[method, TEXTS[4]].scores, atol=1e-6)
+
+
+def test_methods_do_not_disturb_each_other(model, alone):
+    together = pertinent.compare(model, TEXTS, METHODS, budget=90, seed=3).explanations
+    for e in together:
+        expected = alone[e.method, e.given.raw.first]
+        np.testing.assert_allclose(e.scores, expected.scores, atol=1e-6)
+        assert e.evaluations == expected.evaluations
+
+
+def test_seeds_differ(model):
+    one, other = (pertinent.explain(model, TEXTS[5], budget=90, seed=s).scores for s in (0, 1))
+    assert np.abs(one - other).max() > 1e-4

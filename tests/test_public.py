@@ -1,0 +1,83 @@
+"""The public face: what is exported, what importing it costs, and what it needs."""
+
+import subprocess
+import sys
+
+import pertinent
+
+NAMES = [
+    "Evaluation", "Explanation", "Explanations", "PertinentError", "Text", "compare", "evaluate", "explain",
+    "load", "methods", "metrics", "read", "removals", "save_report", "wrap",
+]  # fmt: skip
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_exported_names():
+    assert pertinent.__all__ == NAMES
+    for name in NAMES:
+        assert callable(getattr(pertinent, name))
+    assert set(NAMES) < set(dir(pertinent))
+
+
+def test_functions_survive_the_import_of_every_submodule():
+    code = """
+import importlib, pkgutil, pertinent
+for module in pkgutil.walk_packages(pertinent.__path__, "pertinent."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name in pertinent.__all__:
+    assert callable(getattr(pertinent, name)), name
+"""
+    assert run(code).stderr == ""
+
+
+def test_import_is_cheap():
+    code = """
+import sys, pertinent
+heavy = {"torch", "transformers", "numpy", "pandas", "sklearn", "matplotlib", "rich", "pyarrow"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    assert run(code).stdout.strip() == "[]"
+
+
+def test_the_path_to_a_judged_explanation_needs_only_numpy_torch_and_transformers():
+    code = """
+import sys
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in "rich pyarrow pandas matplotlib sklearn skimage PIL shap".split():
+            return None
+        return self.finder.find_spec(name, path, target)
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+import pertinent
+model = pertinent.load("sentiment")
+e = pertinent.explain(model, "a slow start, then wonderful", method="parallel-local-search", sparsity=0.2)
+evaluation = pertinent.evaluate(e, model)
+assert evaluation.mean("parallel-local-search", "sufficiency") < 0.5
+print(e, evaluation)
+try:
+    e.save("x.parquet")
+except ImportError as error:
+    print(error)
+"""
+    result = run(code)
+    assert result.returncode == 0, result.stderr
+    assert "wonderful" in result.stdout
+    assert "pip install 'pertinent[tables]'" in result.stdout
+
+
+def test_nothing_is_unpickled():
+    from pathlib import Path
+
+    source = Path(pertinent.__file__).parent
+    for path in source.rglob("*.py"):
+        text = path.read_text()
+        assert "pickle" not in text, path
+        assert "torch.load(" not in text, path
