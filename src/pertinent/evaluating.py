@@ -8,7 +8,7 @@ from typing import Any
 
 from pertinent.engine.engine import Done, Engine, Job
 from pertinent.engine.progress import Callback, shown
-from pertinent.errors import InputError, PertinentError, require
+from pertinent.errors import InputError, PertinentError, SettingError, require, unknown
 from pertinent.evaluation import Evaluation, Measured
 from pertinent.explainers.base import Explainer
 from pertinent.explaining import explain_with, make_explainer, raise_first
@@ -20,6 +20,7 @@ from pertinent.models.wrap import wrap
 from pertinent.removal.base import Removal, removals
 
 DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
+EXPLAIN_OPTIONS = ("target", "sparsity", "budget", "removal", "features")
 
 
 def evaluate(
@@ -77,8 +78,7 @@ def evaluate_with(
                 key = (number, metric.name)
                 try:
                     given = again(engine.model, explanation)
-                    how = removal or removals.make(explanation.removal, explanation.removal_settings)
-                    how = (removals.make(how) if isinstance(how, str) else how).bind(engine.model)
+                    how = make_removal(removal, explanation).bind(engine.model)
                     how.check(given)
                 except PertinentError as error:
                     yield Done(key, None, error, 0.0)
@@ -93,9 +93,16 @@ def evaluate_with(
             measures[number][name] = done.result
         else:
             failures.append(Failure(number, f"{name}: {done.error}", done.error))
-    measured = [replace(e, measures=m) for e, m in zip(explanations, measures, strict=True)]
+    order = [metric.name for metric in metrics]
+    measured = [
+        replace(
+            e, measures=dict(sorted(m.items(), key=lambda item: item[0] in order and order.index(item[0])))
+        )
+        for e, m in zip(explanations, measures, strict=True)
+    ]
+    labels = _labels(measured)
     rows = [
-        Measured(number, e.method, metric.name, sparsity, value)
+        Measured(number, labels[number], metric.name, sparsity, value)
         for number, e in enumerate(measured)
         for metric in metrics
         for sparsity, value in e.measures.get(metric.name, {}).items()
@@ -118,6 +125,9 @@ def compare(
 
     `options` are those of `explain`: ``sparsity``, ``budget``, ``removal``, ``features``, ``target``.
     """
+    for option in options:
+        if option not in EXPLAIN_OPTIONS:
+            raise unknown("option of compare", option, EXPLAIN_OPTIONS)
     model = wrap(model)
     explainers = [make_explainer(method) for method in methods]
     require(len(explainers) > 0, "methods", "at least one", methods)
@@ -138,6 +148,31 @@ def compare(
     unmeasured = [replace(f, index=numbers[f.index]) for f in evaluation.failures]
     evaluation.failures = [*missing, *unmeasured]
     return evaluation
+
+
+def _labels(explanations: Sequence[Explanation]) -> list[str]:
+    """The method of each, with its settings where one method was used with several."""
+    used: dict[str, set[str]] = {}
+    for e in explanations:
+        used.setdefault(e.method, set()).add(repr(e.settings))
+    return [
+        " ".join([e.method, *(f"{k}={v}" for k, v in e.settings.items())])
+        if len(used[e.method]) > 1
+        else e.method
+        for e in explanations
+    ]
+
+
+def make_removal(removal: str | Removal | None, explanation: Explanation) -> Removal:
+    """The removal given, or the one that the explanation was made with."""
+    if removal is not None:
+        return removals.make(removal) if isinstance(removal, str) else removal
+    if "background" in explanation.removal_settings:
+        raise SettingError(
+            f"The explanation was made with a background of the removal {explanation.removal!r}'s own, "
+            "which it does not keep: give the same `removal=` again."
+        )
+    return removals.make(explanation.removal, explanation.removal_settings)
 
 
 def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:

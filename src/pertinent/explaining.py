@@ -212,7 +212,7 @@ def _steps(
         method=explainer.name,
         settings=settings_of(explainer),
         removal=removal.name,
-        removal_settings={k: v for k, v in settings_of(removal).items() if k != "background"},
+        removal_settings=_removal_settings(removal, model),
         given=given,
         classes=model.classes,
         target=number,
@@ -223,6 +223,13 @@ def _steps(
         sparsities=sparsities,
         **_scores(finding, number, d),
     )
+
+
+def _removal_settings(removal: Removal, model: Model) -> dict[str, Any]:
+    """What is needed to make the removal again; of a background of its own only that it has one."""
+    settings = settings_of(removal)
+    background = settings.pop("background", None)
+    return settings if background is model.background else {**settings, "background": "its own"}
 
 
 def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:

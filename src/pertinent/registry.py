@@ -23,11 +23,19 @@ class Registry(Generic[T]):
         self._classes: dict[str, type[T]] = {}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
-        """Decorate a class to enter it under `name`; a name taken twice raises."""
+        """Decorate a class to enter it under `name`; a name taken by another class raises."""
 
         def enter(cls: type[T]) -> type[T]:
-            if name in self._classes:
+            known = self._classes.get(name)
+            if known is not None and (known.__module__, known.__qualname__) != (
+                cls.__module__,
+                cls.__qualname__,
+            ):
                 raise SettingError(f"The {self.what} {name!r} is registered twice.")
+            if not hasattr(cls, "summary"):
+                raise SettingError(
+                    f"The {self.what} {name!r} must have a `summary`: what it does, in a line."
+                )
             cls.name = name  # type: ignore[attr-defined]
             self._classes[name] = cls
             return cls

@@ -19,8 +19,13 @@ class Interval:
     n: int
 
     def __str__(self) -> str:
-        """As ``0.123 [0.100, 0.145]``."""
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        """As ``0.123 [0.100, 0.145]``, or the mean alone where there are no bounds."""
+        return f"{self.mean:.3f} {self.bounds}".rstrip()
+
+    @property
+    def bounds(self) -> str:
+        """As ``[0.100, 0.145]``; nothing where one input gives none."""
+        return f"[{self.low:.3f}, {self.high:.3f}]" if np.isfinite(self.low) else ""
 
 
 def bootstrap(values: Floats, *, resamples: int = 10_000, level: float = 0.95, seed: int = 0) -> Interval:

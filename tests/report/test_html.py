@@ -176,7 +176,7 @@ def test_a_page_needs_nothing_else(text, image, evaluation):
 
 def test_failures_are_listed_with_reasons(text, evaluation):
     reader = Reader(save_report(Explanations([text], [Failure(4, "<i>broken</i>")]), evaluation=evaluation))
-    assert "No. 4: <i>broken</i>" in reader.text
+    assert "Input 5: <i>broken</i>" in reader.text
     assert all(f.reason in reader.text for f in evaluation.failures)
     assert "3 failed" in reader.text
 

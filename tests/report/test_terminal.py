@@ -140,7 +140,7 @@ def test_an_unregistered_metric_has_no_arrow(text):
 
 def test_failures_are_listed(text):
     output = printed(rendered_all(Explanations([text], [Failure(3, "the [i]text[/i] is blank")])))
-    assert "input 3: the [i]text[/i] is blank" in output
+    assert "input 4: the [i]text[/i] is blank" in output
 
 
 def test_evaluation_table_has_means_and_intervals(evaluation):

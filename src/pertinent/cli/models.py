@@ -20,8 +20,6 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
     """An embedded model, or the transformer in a folder."""
     from pertinent.models.embedded import NAMES, load, load_transformer
 
-    if kind_read(name) == "text":
-        _silence_transformers()
     if name in NAMES:
         return load(name, device=device, dtype=dtype)
     if not Path(name).is_dir():
@@ -29,10 +27,3 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
             f"{unknown('model', name, NAMES)} A folder with a transformers model will do, too."
         )
     return load_transformer(name, device=device, dtype=dtype)
-
-
-def _silence_transformers() -> None:
-    """No bar for the loading of a small model."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]

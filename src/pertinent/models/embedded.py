@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -52,13 +54,28 @@ def load_transformer(
 
     place, precision = _place(device, dtype)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            folder, dtype=precision, local_files_only=True, use_safetensors=True
-        )
+        with _no_bar():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                folder, dtype=precision, local_files_only=True, use_safetensors=True
+            )
     except Exception as error:
         raise ModelError(f"The transformers model in {str(folder)!r} cannot be loaded: {error}") from error
     return wrap((model.to(place), tokenizer), **options)
+
+
+@contextmanager
+def _no_bar() -> Iterator[None]:
+    """Loading takes a moment; transformers' progress bar for it would only flash."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def _place(device: str, dtype: str) -> tuple[str, Any]:

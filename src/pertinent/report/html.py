@@ -38,7 +38,7 @@ def fragments(explanations: Explanations) -> str:
 
 def failure_list(failures: Sequence[Failure]) -> str:
     """What failed and why, or nothing."""
-    lines = "".join(f"<li>No. {f.index}: {escaped(f.reason)}</li>" for f in failures)
+    lines = "".join(f"<li>Input {f.index + 1}: {escaped(f.reason)}</li>" for f in failures)
     return f'<h2>{len(failures)} failed</h2><ul class="failures">{lines}</ul>' if failures else ""
 
 

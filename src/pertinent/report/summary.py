@@ -29,7 +29,7 @@ class Cell:
     @property
     def interval_text(self) -> str:
         """The bounds, or nothing where one input gives none."""
-        return f"[{self.interval.low:.3f}, {self.interval.high:.3f}]" if self.has_bounds else ""
+        return self.interval.bounds
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,9 @@ def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
     if failures:
         yield Rule(Text(f"{len(failures)} failed"), style="red")
     for failure in failures:
-        yield Text(f" input {failure.index}: ", style="red").append(_safe(failure.reason), style="default")
+        yield Text(f" input {failure.index + 1}: ", style="red").append(
+            _safe(failure.reason), style="default"
+        )
 
 
 def _clipped(name: str) -> str:

@@ -1,0 +1,133 @@
+"""Memory as the number of inputs grows: the peaks of 10 and of 1,000 inputs should be the same.
+
+    PYTHONPATH=src python benchmarks/memory.py [--evaluations 200] [--json PATH]
+
+Texts of 30 tokens, kernel-shap, a tiny BERT (so that what the library holds is not lost beside the
+model). `streamed` drops every result as it comes, which leaves what the engine itself holds;
+`kept` is `pertinent.explain`, results and all. Every measurement has a process of its own.
+`working` is the peak less what was held before the first input, after a few to warm up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import random_texts, table, word_tokenizer
+from transformers import BertConfig, BertForSequenceClassification
+
+import pertinent
+from pertinent.engine.asks import Algorithm, Values
+from pertinent.engine.engine import Done, Engine, Job
+from pertinent.explainers.base import Task, whole
+from pertinent.explaining import make_explainer
+from pertinent.inputs.base import generator
+from pertinent.removal.base import removals
+
+WITHIN = 1.10
+MIB = 1024
+
+
+def held(name: str) -> float:
+    """MiB of memory: `VmRSS` now, `VmHWM` at its peak.
+
+    Not `getrusage`, whose peak a new process inherits from the one that started it.
+    """
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines[name].split()[0]) / MIB
+
+
+def tiny_bert() -> Any:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    config: Any = BertConfig(vocab_size=30_522, **sizes)
+    build: Any = BertForSequenceClassification
+    return build(config).eval()
+
+
+def stream(model: Any, n: int, evaluations: int) -> None:
+    """Explain texts that come from a generator, and drop each result."""
+    explainer = make_explainer("kernel-shap")
+    engine = Engine(model)
+
+    def steps(given: Any) -> Algorithm:
+        prediction = (yield Values(whole(given.n_features)))[0]
+        rng = generator(engine.seed, explainer.name, given.fingerprint)
+        return (yield from explainer.explain(Task(given.n_features, 0, prediction, evaluations, (0.1,), rng)))
+
+    def jobs() -> Iterator[Job | Done]:
+        removal = removals.make("attention-mask").bind(model)
+        for number in range(n):
+            given = model.prepare(random_texts(1, 30, number)[0], "tokens")
+            yield Job(number, given, removal, steps(given))
+
+    for done in engine.run(jobs(), n):
+        assert done.error is None, done.error
+
+
+def keep(model: Any, n: int, evaluations: int) -> None:
+    """Explain a list of texts, and keep all results."""
+    texts = [random_texts(1, 30, number)[0] for number in range(n)]
+    found = pertinent.explain(
+        model, texts, "kernel-shap", features="tokens", budget=evaluations, progress=False
+    )
+    assert len(found) == n, found.failures[:1]
+
+
+def measure(variant: str, n: int, evaluations: int) -> dict[str, Any]:
+    """Run in this process."""
+    model = pertinent.wrap((tiny_bert(), word_tokenizer()))
+    work = {"streamed": stream, "kept": keep}[variant]
+    work(model, 3, evaluations)
+    before, start = held("VmRSS"), time.perf_counter()
+    work(model, n, evaluations)
+    return {"peak": held("VmHWM"), "before": before, "seconds": time.perf_counter() - start}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--inputs", type=int, nargs="+", default=[10, 1000])
+    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--variant", choices=("streamed", "kept"), help="only this, in this process")
+    parser.add_argument("--json", help="also keep the rows here")
+    arguments = parser.parse_args()
+    if arguments.variant:
+        print(json.dumps(measure(arguments.variant, arguments.inputs[0], arguments.evaluations)))
+        return
+    rows = []
+    for variant in ("streamed", "kept"):
+        first = None
+        for n in arguments.inputs:
+            command = [sys.executable, __file__, "--variant", variant, "--inputs", str(n)]
+            command += ["--evaluations", str(arguments.evaluations)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found = json.loads(done.stdout.strip().splitlines()[-1])
+            first = first or found["peak"]
+            ratio = found["peak"] / first
+            met = ("yes" if ratio <= WITHIN else "NO") if variant == "streamed" else "results count"
+            rows.append(
+                {
+                    "results": variant,
+                    "inputs": n,
+                    "peak MiB": f"{found['peak']:.1f}",
+                    "working MiB": f"{found['peak'] - found['before']:.1f}",
+                    "seconds": f"{found['seconds']:.1f}",
+                    "x the first": f"{ratio:.3f}",
+                    f"within {WITHIN}": met,
+                }
+            )
+            print(table(rows[-1:]).splitlines()[-1], flush=True)
+    print(f"\n{table(rows)}")
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
