@@ -35,6 +35,8 @@ from pertinent.types import Ints
 METHODS = ("shapley-sampling", "kernel-shap", "lime")
 SEARCH = "parallel-local-search"
 PADDED = f"{SEARCH}, padded"
+SIMILAR = 0.85
+FLOORS = (1024, 2048, 4096, 8192)
 CLEARLY = 1.25
 Kept: TypeAlias = list[tuple[Ints, Ints]]
 
@@ -69,14 +71,17 @@ def pertinent_work(case: Case, what: str, kept: Kept) -> Callable[[Case], None]:
 
 
 def bare_batches(path: str, size: int) -> list[dict[str, torch.Tensor]]:
-    """Recorded rows in batches of `size` tokens, the longest first."""
+    """Recorded rows in batches of at most `size` tokens, the longest first, similar ones together."""
     saved = np.load(path)
     cuts = np.cumsum(saved["lengths"])[:-1]
     rows = list(zip(np.split(saved["ids"], cuts), np.split(saved["positions"], cuts), strict=True))
     rows.sort(key=lambda row: -len(row[0]))
     batches, first = [], 0
     while first < len(rows):
-        part = rows[first : first + max(1, size // len(rows[first][0]))]
+        longest = len(rows[first][0])
+        part = [
+            row for row in rows[first : first + max(1, size // longest)] if len(row[0]) > SIMILAR * longest
+        ]
         first += len(part)
         lengths = torch.tensor([len(ids) for ids, _ in part])
         attend = (torch.arange(int(lengths.max())) < lengths[:, None]).long()
@@ -148,7 +153,7 @@ def contestants(only: str) -> list[Contestant]:
     found = []
     for method in (*METHODS, SEARCH):
         found.append(Contestant(f"pertinent {method}", method))
-        found += [Contestant(f"floor {method}", method, size) for size in (2048, 4096, 8192)]
+        found += [Contestant(f"floor {method}", method, size) for size in FLOORS]
     found.append(Contestant(f"pertinent {PADDED}", SEARCH))
     found += [Contestant(p.name, p.rival, s, s == p.settings[0]) for p in PEERS for s in p.settings]
     return [c for c in found if only in f"{c.name} {c.rival}"]
@@ -245,7 +250,7 @@ def verdicts(times: Times) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--texts", type=int, default=4)
-    parser.add_argument("--evaluations", type=int, default=400, help="per text (and sparsity), 102 at least")
+    parser.add_argument("--evaluations", type=int, default=400, help="per text (and sparsity), 200 at least")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="", help="contestants with this in their name or rival's name")

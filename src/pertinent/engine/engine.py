@@ -24,10 +24,6 @@ from pertinent.types import Array, Floats
 
 logger = logging.getLogger(__name__)
 
-READY_BATCHES = 64
-"""Questions worth this many full batches are collected before another input is started, so that
-enough of them are of equal cost."""
-
 
 @dataclass
 class Job:
@@ -135,7 +131,7 @@ class Engine:
         start = time.perf_counter()
         try:
             while True:
-                while more and self._pending.cost < READY_BATCHES * self.batch_size.cost:
+                while more and self._pending.cost < self.model.ready_batches * self.batch_size.cost:
                     job = next(waiting, None)
                     more = job is not None
                     if isinstance(job, Done):

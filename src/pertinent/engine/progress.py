@@ -52,11 +52,10 @@ def _bar(what: str) -> Iterator[Callback]:
     def show(now: Progress) -> None:
         nonlocal bar
         if bar is None and time.monotonic() - start > PATIENCE:
-            bar = tqdm(total=now.total, desc=what, unit="input", leave=False)
+            bar = tqdm(total=now.total, desc=what, unit="input", leave=False, mininterval=0.2, miniters=0)
         if bar is not None:
             bar.set_postfix_str(f"{now.evaluations:,} masks, {now.failed} failed", refresh=False)
-            bar.n = now.done
-            bar.refresh()
+            bar.update(now.done - bar.n)
 
     try:
         yield show

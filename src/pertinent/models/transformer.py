@@ -35,6 +35,7 @@ class TransformerModel(Model):
     output = "logit"
     first_batch = 4096
     largest_batch = 16384
+    ready_batches = 64  # so that enough rows are of equal length
 
     def __init__(
         self,
