@@ -36,7 +36,7 @@ METHODS = ("shapley-sampling", "kernel-shap", "lime")
 SEARCH = "parallel-local-search"
 PADDED = f"{SEARCH}, padded"
 SIMILAR = 0.85
-FLOORS = (1024, 2048, 4096, 8192)
+FLOORS = (2048, 4096)
 CLEARLY = 1.25
 Kept: TypeAlias = list[tuple[Ints, Ints]]
 

@@ -1,9 +1,10 @@
 """Memory as the number of inputs grows: the peaks of 10 and of 1,000 inputs should be the same.
 
-    PYTHONPATH=src python benchmarks/memory.py [--evaluations 200] [--json PATH]
+    PYTHONPATH=src python benchmarks/memory.py [--inputs 10 1000] [--tokens 100] [--evaluations 400]
+                                               [--json PATH]
 
-Texts of 30 tokens, kernel-shap, a tiny BERT (so that what the library holds is not lost beside the
-model). `streamed` drops every result as it comes, which leaves what the engine itself holds;
+Kernel-shap on a tiny BERT, so that what the library holds is not lost beside the model.
+`streamed` drops every result as it comes, which leaves what the engine itself holds;
 `kept` is `pertinent.explain`, results and all. Every measurement has a process of its own.
 `working` is the peak less what was held before the first input, after a few to warm up.
 """
@@ -51,7 +52,7 @@ def tiny_bert() -> Any:
     return build(sizes).eval()
 
 
-def stream(model: Any, n: int, evaluations: int) -> None:
+def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
     """Explain texts that come from a generator, and drop each result."""
     explainer = make_explainer("kernel-shap")
     engine = Engine(model)
@@ -64,48 +65,50 @@ def stream(model: Any, n: int, evaluations: int) -> None:
     def jobs() -> Iterator[Job | Done]:
         removal = removals.make("attention-mask").bind(model)
         for number in range(n):
-            given = model.prepare(random_texts(1, 30, number)[0], "tokens")
+            given = model.prepare(random_texts(1, tokens, number)[0], "tokens")
             yield Job(number, given, removal, steps(given))
 
     for done in engine.run(jobs(), n):
         assert done.error is None, done.error
 
 
-def keep(model: Any, n: int, evaluations: int) -> None:
+def keep(model: Any, n: int, tokens: int, evaluations: int) -> None:
     """Explain a list of texts, and keep all results."""
-    texts = [random_texts(1, 30, number)[0] for number in range(n)]
+    texts = [random_texts(1, tokens, number)[0] for number in range(n)]
     found = pertinent.explain(
         model, texts, "kernel-shap", features="tokens", budget=evaluations, progress=False
     )
     assert len(found) == n, found.failures[:1]
 
 
-def measure(variant: str, n: int, evaluations: int) -> dict[str, Any]:
+def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, Any]:
     """Run in this process."""
     model = pertinent.wrap((tiny_bert(), word_tokenizer()))
     work = {"streamed": stream, "kept": keep}[variant]
-    work(model, 3, evaluations)
+    work(model, 3, tokens, evaluations)
     before, start = held("VmRSS"), time.perf_counter()
-    work(model, n, evaluations)
+    work(model, n, tokens, evaluations)
     return {"peak": held("VmHWM"), "before": before, "seconds": time.perf_counter() - start}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--inputs", type=int, nargs="+", default=[10, 1000])
-    parser.add_argument("--evaluations", type=int, default=200)
+    parser.add_argument("--tokens", type=int, default=100, help="of each text")
+    parser.add_argument("--evaluations", type=int, default=400)
     parser.add_argument("--variant", choices=("streamed", "kept"), help="only this, in this process")
     parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()
     if arguments.variant:
-        print(json.dumps(measure(arguments.variant, arguments.inputs[0], arguments.evaluations)))
+        sizes = (arguments.inputs[0], arguments.tokens, arguments.evaluations)
+        print(json.dumps(measure(arguments.variant, *sizes)))
         return
     rows = []
     for variant in ("streamed", "kept"):
         first = None
         for n in arguments.inputs:
             command = [sys.executable, __file__, "--variant", variant, "--inputs", str(n)]
-            command += ["--evaluations", str(arguments.evaluations)]
+            command += ["--tokens", str(arguments.tokens), "--evaluations", str(arguments.evaluations)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found = json.loads(done.stdout.strip().splitlines()[-1])
             first = first or found["peak"]

@@ -131,12 +131,13 @@ class Engine:
         start = time.perf_counter()
         try:
             while True:
-                while more and self._pending.cost < self.model.ready_batches * self.batch_size.cost:
+                while more and self._pending.cost < max(self.model.ready, 2 * self.batch_size.cost):
                     job = next(waiting, None)
                     more = job is not None
                     if isinstance(job, Done):
                         self._done.append(job)
                     elif job is not None:
+                        self.cache.open(job.name)
                         self._advance(Conversation(job, job.algorithm, None), None)
                 if self._pending.cost and len(self._flights) < self.model.in_flight:
                     self._launch()
@@ -205,8 +206,7 @@ class Engine:
 
     def _finish(self, talk: Conversation, result: Any) -> None:
         if talk.parent is None:
-            talk.over = True
-            self._done.append(Done(talk.job.key, result, None, talk.seconds))
+            self._end(talk, result, None)
             return
         parent, place = talk.parent
         parent.returned[place] = result
@@ -217,9 +217,13 @@ class Engine:
     def _fail(self, talk: Conversation, error: Exception) -> None:
         root = talk.root
         if not root.over:
-            root.over = True
             self._pending.drop(lambda chunk: chunk.talk.root is root)
-            self._done.append(Done(root.job.key, None, error, root.seconds))
+            self._end(root, None, error)
+
+    def _end(self, root: Conversation, result: Any, error: Exception | None) -> None:
+        root.over = True
+        self.cache.close(root.job.name)
+        self._done.append(Done(root.job.key, result, error, root.seconds))
 
     # -- batches -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pertinent.types import Ints, Masks
 if TYPE_CHECKING:
     from pertinent.engine.engine import Conversation
 
-WORTHWHILE = 1 / 8
+WORTHWHILE = 1 / 16
 """The share of a batch from which rows of equal cost travel alone, without any padding."""
 
 SIMILAR = 0.85

@@ -42,8 +42,8 @@ class Model(ABC):
         The cost that the search for a good batch size starts with, and where it ends.
     in_flight
         Batches that may wait on the device while the next is being prepared.
-    ready_batches
-        Questions worth this many full batches are collected before another input is started.
+    ready
+        Questions of this cost are collected before another input is started.
     """
 
     classes: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Model(ABC):
     first_batch: int = 64
     largest_batch: int = 4096
     in_flight: int = 1
-    ready_batches: int = 4
+    ready: int = 1024
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:

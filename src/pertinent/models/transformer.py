@@ -33,9 +33,8 @@ class TransformerModel(Model):
 
     unit: ClassVar[str] = "tokens"
     output = "logit"
-    first_batch = 4096
-    largest_batch = 16384
-    ready_batches = 64  # so that enough rows are of equal length
+    first_batch = largest_batch = 2048
+    ready = 32 * 2048  # so that enough rows are of equal length
 
     def __init__(
         self,
@@ -58,7 +57,8 @@ class TransformerModel(Model):
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
-            self.first_batch, self.largest_batch, self.in_flight = 65536, 65536, 8
+            self.first_batch = self.largest_batch = 65536
+            self.in_flight, self.ready = 8, 64 * 65536
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
