@@ -1,7 +1,6 @@
 """Speed on the CPU beside captum, shap, lime and interpreto, at equal numbers of model evaluations.
 
-    PYTHONPATH=src python benchmarks/cpu.py [--texts 4] [--evaluations 400] [--repeats 3]
-                                            [--only WORD] [--json PATH] [--markdown PATH]
+    python benchmarks/cpu.py [--texts 4] [--evaluations 400] [--repeats 3] [--only WORD] [--json PATH]
 
 The model is a 6-layer, 384-wide encoder (all-MiniLM-L6-v2 with a random head), the texts have about
 100 tokens. Every contestant runs in a process of its own, one after the other, on all cores, after a

@@ -1,9 +1,8 @@
 """Memory as the number of inputs grows: the peaks of 10 and of 1,000 inputs should be the same.
 
-    PYTHONPATH=src python benchmarks/memory.py [--inputs 10 1000] [--tokens 100] [--evaluations 400]
-                                               [--json PATH]
+    python benchmarks/memory.py [--inputs 10 1000] [--tokens 30] [--evaluations 70] [--json PATH]
 
-Kernel-shap on a tiny BERT, so that what the library holds is not lost beside the model.
+Kernel-shap on the 6-layer, 384-wide encoder of the CPU benchmark.
 `streamed` drops every result as it comes, which leaves what the engine itself holds;
 `kept` is `pertinent.explain`, results and all. Every measurement has a process of its own.
 `working` is the peak less what was held before the first input, after a few to warm up.
@@ -20,9 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from common import random_texts, table, word_tokenizer
-from transformers import BertConfig, BertForSequenceClassification
+from peers import load
 
 import pertinent
 from pertinent.engine.asks import Algorithm, Values
@@ -43,13 +41,6 @@ def held(name: str) -> float:
     """
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(lines[name].split()[0]) / MIB
-
-
-def tiny_bert() -> Any:
-    torch.manual_seed(0)
-    build: Any = BertForSequenceClassification
-    sizes = BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
-    return build(sizes).eval()
 
 
 def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
@@ -83,7 +74,8 @@ def keep(model: Any, n: int, tokens: int, evaluations: int) -> None:
 
 def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, Any]:
     """Run in this process."""
-    model = pertinent.wrap((tiny_bert(), word_tokenizer()))
+    case = load(1, evaluations)
+    model = pertinent.wrap((case.model, word_tokenizer()))
     work = {"streamed": stream, "kept": keep}[variant]
     work(model, 3, tokens, evaluations)
     before, start = held("VmRSS"), time.perf_counter()
@@ -94,8 +86,8 @@ def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--inputs", type=int, nargs="+", default=[10, 1000])
-    parser.add_argument("--tokens", type=int, default=100, help="of each text")
-    parser.add_argument("--evaluations", type=int, default=400)
+    parser.add_argument("--tokens", type=int, default=30, help="of each text")
+    parser.add_argument("--evaluations", type=int, default=70)
     parser.add_argument("--variant", choices=("streamed", "kept"), help="only this, in this process")
     parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()

@@ -24,6 +24,10 @@ from pertinent.types import Array, Floats
 
 logger = logging.getLogger(__name__)
 
+STARTS = 16
+"""Inputs that are started before the next batch: a first question is small and says little of what
+will follow, so too many would be started at once."""
+
 
 @dataclass
 class Job:
@@ -131,7 +135,9 @@ class Engine:
         start = time.perf_counter()
         try:
             while True:
-                while more and self._pending.cost < max(self.model.ready, 2 * self.batch_size.cost):
+                for _ in range(STARTS):
+                    if not more or self._pending.cost >= max(self.model.ready, 2 * self.batch_size.cost):
+                        break
                     job = next(waiting, None)
                     more = job is not None
                     if isinstance(job, Done):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,11 +42,13 @@ class Chunk:
 
 
 class Pending:
-    """Chunks of all conversations, by the cost of their rows."""
+    """Chunks of all conversations, by the cost of their rows, the oldest first."""
 
     def __init__(self) -> None:
-        self._chunks: dict[int, list[Chunk]] = {}
+        self._chunks: dict[int, deque[Chunk]] = {}
         self._totals: dict[int, int] = {}
+        self._since: dict[int, int] = {}
+        self._batches = 0
         self.cost = 0
 
     def add(self, talk: Conversation, masks: Masks, keys: list[bytes], costs: Ints) -> None:
@@ -59,28 +62,41 @@ class Pending:
 
     def put(self, chunk: Chunk) -> None:
         """Line up a chunk."""
-        self._chunks.setdefault(chunk.cost, []).append(chunk)
+        self._chunks.setdefault(chunk.cost, deque()).append(chunk)
         self._totals[chunk.cost] = self._totals.get(chunk.cost, 0) + chunk.total
+        self._since.setdefault(chunk.cost, self._batches)
         self.cost += chunk.total
 
     def drop(self, unwanted: Callable[[Chunk], bool]) -> None:
         """Forget the chunks of a conversation that has ended."""
         chunks = [c for waiting in self._chunks.values() for c in waiting if not unwanted(c)]
-        self.__init__()  # type: ignore[misc]
+        self._chunks, self._totals, self.cost = {}, {}, 0
         for chunk in chunks:
             self.put(chunk)
+        self._since = {cost: since for cost, since in self._since.items() if cost in self._chunks}
 
     def take(self, limit: int) -> list[Chunk]:
-        """Take out the rows of one batch: of equal cost if there are enough, else of similar cost."""
-        dearest = max(self._totals, key=lambda cost: self._totals[cost])
-        if self._totals[dearest] >= WORTHWHILE * limit:
-            return self._take(dearest, max(1, limit // max(1, dearest)))
+        """Take out the rows of one batch: of equal cost if there are enough, else of similar cost.
+
+        The fullest batch goes first, unless rows of some cost have waited for two rounds of all.
+        """
+        self._batches += 1
+        waited = min(self._since, key=self._since.__getitem__)
+        fullest = max(self._totals, key=self._totals.__getitem__)
+        overdue = self._batches - self._since[waited] > 2 * len(self._since)
+        first = waited if overdue else fullest
+        if self._totals[first] >= WORTHWHILE * limit:
+            run = [first]
+        elif overdue:
+            run = [c for c in sorted(self._totals, reverse=True) if SIMILAR * first <= c <= first]
+        else:
+            run = best_run(self._totals, limit)
+        rows = sum(self._totals[cost] // max(1, cost) for cost in run)
+        most = round_down(min(rows, max(1, limit // max(1, run[0]))))
         taken: list[Chunk] = []
-        longest = rows = 0
-        for cost in best_run(self._totals, limit):
-            longest = longest or cost
-            part = self._take(cost, max(1, limit // max(1, longest)) - rows)
-            rows += sum(len(chunk.keys) for chunk in part)
+        for cost in run:
+            part = self._take(cost, most)
+            most -= sum(len(chunk.keys) for chunk in part)
             taken += part
         return taken
 
@@ -88,18 +104,29 @@ class Pending:
         """Take out at most so many rows of one cost."""
         waiting, taken = self._chunks[cost], []
         while waiting and most > 0:
-            chunk = waiting.pop()
+            chunk = waiting.popleft()
             if len(chunk.keys) > most:
                 chunk, rest = chunk.cut(most)
-                waiting.append(rest)
+                waiting.appendleft(rest)
             taken.append(chunk)
             most -= len(chunk.keys)
         total = sum(chunk.total for chunk in taken)
         self._totals[cost] -= total
         self.cost -= total
+        self._since[cost] = self._batches
         if not waiting:
-            del self._chunks[cost], self._totals[cost]
+            del self._chunks[cost], self._totals[cost], self._since[cost]
         return taken
+
+
+def round_down(rows: int) -> int:
+    """1, 2, 3, 4, 6, 8, 12 …: few sizes, as libraries below keep working memory for each batch shape.
+
+    >>> [round_down(rows) for rows in (1, 5, 7, 100)]
+    [1, 4, 6, 96]
+    """
+    step = 1 << max(0, rows.bit_length() - 2)
+    return rows // step * step
 
 
 def best_run(totals: dict[int, int], limit: int) -> list[int]:
