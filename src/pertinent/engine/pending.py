@@ -91,8 +91,7 @@ class Pending:
             run = [c for c in sorted(self._totals, reverse=True) if SIMILAR * first <= c <= first]
         else:
             run = best_run(self._totals, limit)
-        rows = sum(self._totals[cost] // max(1, cost) for cost in run)
-        most = round_down(min(rows, max(1, limit // max(1, run[0]))))
+        most = max(1, limit // max(1, run[0]))
         taken: list[Chunk] = []
         for cost in run:
             part = self._take(cost, most)
@@ -117,16 +116,6 @@ class Pending:
         if not waiting:
             del self._chunks[cost], self._totals[cost], self._since[cost]
         return taken
-
-
-def round_down(rows: int) -> int:
-    """1, 2, 3, 4, 6, 8, 12 …: few sizes, as libraries below keep working memory for each batch shape.
-
-    >>> [round_down(rows) for rows in (1, 5, 7, 100)]
-    [1, 4, 6, 96]
-    """
-    step = 1 << max(0, rows.bit_length() - 2)
-    return rows // step * step
 
 
 def best_run(totals: dict[int, int], limit: int) -> list[int]:
