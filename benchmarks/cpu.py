@@ -141,7 +141,7 @@ class Contestant:
     def label(self) -> str:
         """The setting in words."""
         if self.name.startswith("pertinent"):
-            return "found while working"
+            return "its own"
         return ("all rows" if self.setting == ALL else str(self.setting)) + (
             " (default)" if self.default else ""
         )

@@ -111,13 +111,12 @@ class Engine:
         *,
         seed: int = 0,
         batch_size: int | None = None,
-        cache: Cache | None = None,
         progress: Callback | None = None,
     ) -> None:
         self.model = model
         self.seed = seed
         self.batch_size = BatchSize(model.first_batch, model.largest_batch, batch_size)
-        self.cache = cache or Cache()
+        self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
         self._pending = Pending()

@@ -77,11 +77,7 @@ class Explainer(ABC):
         """The algorithm."""
 
 
-class Explainers(Registry[Explainer]):
-    """The registered methods."""
-
-
-explainers = Explainers("method", "pertinent.explainers")
+explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
 
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:

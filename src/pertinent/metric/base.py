@@ -36,11 +36,7 @@ class Metric(ABC):
         """The algorithm."""
 
 
-class Metrics(Registry[Metric]):
-    """The registered metrics."""
-
-
-metrics = Metrics("metric", "pertinent.metric")
+metrics: Registry[Metric] = Registry("metric", "pertinent.metric")
 
 
 def on_scale(probability: Floats, scale: Scale) -> Floats:
