@@ -1,10 +1,11 @@
 """Memory as the number of inputs grows: the peaks of 10 and of 1,000 inputs should be the same.
 
-    python benchmarks/memory.py [--inputs 10 1000] [--tokens 30] [--evaluations 70] [--json PATH]
+    python benchmarks/memory.py [--inputs 10 1000] [--tokens 40] [--evaluations 200] [--json PATH]
 
 Kernel-shap on the 6-layer, 384-wide encoder of the CPU benchmark.
 `streamed` drops every result as it comes, which leaves what the engine itself holds;
 `kept` is `pertinent.explain`, results and all. Every measurement has a process of its own.
+The texts are large enough for ten of them to fill batches.
 `working` is the peak less what was held before the first input, after a few to warm up.
 """
 
@@ -86,8 +87,8 @@ def measure(variant: str, n: int, tokens: int, evaluations: int) -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--inputs", type=int, nargs="+", default=[10, 1000])
-    parser.add_argument("--tokens", type=int, default=30, help="of each text")
-    parser.add_argument("--evaluations", type=int, default=70)
+    parser.add_argument("--tokens", type=int, default=40, help="of each text")
+    parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--variant", choices=("streamed", "kept"), help="only this, in this process")
     parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()

@@ -14,22 +14,29 @@ from math import comb
 import numpy as np
 
 import pertinent
-from pertinent.engine.asks import Fork
+from pertinent.engine.asks import Fork, Gradients, MaskGradients
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, Finding, Task, plan_budget
 
 
 @dataclass(eq=False)
 class Game:
-    """Values (masks, classes) of masks (masks, features); remembers every question."""
+    """Values (masks, classes) of masks (masks, features); remembers every question.
+
+    `slopes` of masks and a target are those of its log-probability, where the game has any.
+    """
 
     d: int
     function: Callable[[np.ndarray], np.ndarray]
     shapley: np.ndarray | None = None
     banzhaf: np.ndarray | None = None
     asked: list[np.ndarray] = field(default_factory=list)
+    slopes: Callable[[np.ndarray, int], np.ndarray] | None = None
+    differentiated: list[np.ndarray] = field(default_factory=list)
+    events: list[tuple[str, np.ndarray]] = field(default_factory=list)
 
     def __call__(self, masks: np.ndarray) -> np.ndarray:
         self.asked.append(masks.copy())
+        self.events.append(("values", masks.copy()))
         return self.values(masks)
 
     def values(self, masks: np.ndarray) -> np.ndarray:
@@ -102,6 +109,37 @@ def random_table(d: int, seed: int, classes: int = 1) -> Game:
     return Game(d, lambda masks: table[masks @ (1 << np.arange(d))])
 
 
+@dataclass(frozen=True)
+class Smooth:
+    """p = σ(b + w·m + mᵀQm) of class 1, for any m from 0 to 1: two classes, with slopes."""
+
+    d: int
+    seed: int
+    strength: float = 1.0
+    pairs: float = 1.0
+
+    @property
+    def parameters(self) -> tuple[float, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([self.d, self.seed, 7])
+        pairs = np.triu(rng.normal(size=(self.d, self.d)), 1) * self.pairs / np.sqrt(self.d)
+        return float(rng.normal()) / 2, self.strength * rng.normal(size=self.d), self.strength * pairs
+
+    def game(self) -> Game:
+        offset, weights, pairs = self.parameters
+
+        def function(masks: np.ndarray) -> np.ndarray:
+            m = masks.astype(float)
+            p = 1 / (1 + np.exp(-(offset + m @ weights + ((m @ pairs) * m).sum(axis=1))))
+            return np.column_stack([1 - p, p])
+
+        def slopes(masks: np.ndarray, target: int) -> np.ndarray:
+            m = masks.astype(float)
+            missing = 1 - function(masks)[:, [target]]
+            return (1 if target else -1) * missing * (weights + m @ (pairs + pairs.T))
+
+        return Game(self.d, function, slopes=slopes)
+
+
 def play(
     explainer: Explainer,
     game: Game,
@@ -133,7 +171,14 @@ def converse(algorithm, game: Game):
         else:
             assert ask.masks.dtype == bool
             assert ask.masks.shape[1:] == (game.d,)
-            answer = game(ask.masks)
+            answer = differentiate(game, ask) if isinstance(ask, MaskGradients) else game(ask.masks)
+
+
+def differentiate(game: Game, ask: MaskGradients) -> Gradients:
+    """Values and slopes, remembered apart from the questions for values."""
+    game.differentiated.append(ask.masks.copy())
+    game.events.append(("slopes", ask.masks.copy()))
+    return Gradients(game.values(ask.masks), game.slopes(ask.masks, ask.target))
 
 
 def as_probabilities(game: Game) -> Game:

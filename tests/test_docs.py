@@ -7,6 +7,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -176,17 +177,30 @@ def test_how_to_tables_are_complete(title, what):
     assert sorted(rows(section(title, HOW_TO))) == [entry.name for entry in CATALOGUES[what]()]
 
 
+def test_every_setting_of_a_method_is_explained_below_the_table():
+    below = "\n".join(line for line in section("Methods").splitlines() if not line.startswith("|"))
+    settings = {setting for entry in pertinent.methods() for setting in entry.settings}
+    assert not [setting for setting in sorted(settings) if f"`{setting}`" not in below]
+
+
+@pytest.mark.parametrize("what", CATALOGUES)
+def test_readme_names_everything(what):
+    text = README.read_text(encoding="utf-8")
+    assert not [entry.name for entry in CATALOGUES[what]() if f"`{entry.name}`" not in text]
+
+
 def test_reference_has_every_public_name():
     missing = [public for public in pertinent.__all__ if f"`pertinent.{public}`" not in REFERENCE]
     assert not missing
 
 
-@pytest.mark.parametrize(
-    "function", [f for f in pertinent.__all__ if not inspect.isclass(getattr(pertinent, f))]
-)
+FUNCTIONS = [f for f in pertinent.__all__ if not inspect.isclass(getattr(pertinent, f))]
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, "training.train"])
 def test_reference_has_every_parameter_and_default(function):
     table = rows(section(f"`pertinent.{function}`"))
-    parameters = inspect.signature(getattr(pertinent, function)).parameters.values()
+    parameters = inspect.signature(resolve_name(f"pertinent.{function}")).parameters.values()
     named = [p for p in parameters if p.kind is not p.VAR_KEYWORD]
     known = {p.name: "required" if p.default is p.empty else f"`{p.default!r}`" for p in named}
     if len(named) == len(parameters):
@@ -195,7 +209,7 @@ def test_reference_has_every_parameter_and_default(function):
         assert known.items() <= {key: row[0] for key, row in table.items()}.items()
 
 
-@pytest.mark.parametrize("cls", ["Explanation", "Explanations", "Evaluation", "Text"])
+@pytest.mark.parametrize("cls", ["Explanation", "Explanations", "Evaluation", "RemovalCheck", "Text"])
 def test_reference_has_every_attribute_and_method(cls):
     thing = getattr(pertinent, cls)
     attributes = getattr(thing, "__dataclass_fields__", None) or vars(thing([]))

@@ -6,8 +6,8 @@ import sys
 import pertinent
 
 NAMES = [
-    "Evaluation", "Explanation", "Explanations", "PertinentError", "Text", "compare", "evaluate", "explain",
-    "load", "methods", "metrics", "read", "removals", "save_report", "wrap",
+    "Evaluation", "Explanation", "Explanations", "PertinentError", "RemovalCheck", "Text", "check_removal",
+    "compare", "evaluate", "explain", "load", "methods", "metrics", "read", "removals", "save_report", "wrap",
 ]  # fmt: skip
 
 

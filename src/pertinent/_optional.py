@@ -8,6 +8,7 @@ from typing import Any
 from pertinent.errors import MissingExtra
 
 _EXTRA = {
+    "accelerate": "train",
     "captum": "peers",
     "lime": "peers",
     "matplotlib": "plots",

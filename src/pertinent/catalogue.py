@@ -56,7 +56,7 @@ def _catalogue(registry: Registry[Any]) -> Catalogue:
             name,
             cls.summary,
             _source(cls),
-            {f.name: _default(f) for f in fields(cls) if f.name != "background"},
+            {f.name: _default(f) for f in fields(cls) if f.init and f.name != "background"},
         )
         for name, cls in registry.all().items()
     )

@@ -17,7 +17,7 @@ from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
-from pertinent.removal.base import Removal, removals
+from pertinent.removal.base import NOT_KEPT, Removal, removals
 
 DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
 EXPLAIN_OPTIONS = ("target", "sparsity", "budget", "removal", "features")
@@ -167,11 +167,12 @@ def make_removal(removal: str | Removal | None, explanation: Explanation) -> Rem
     """The removal given, or the one that the explanation was made with."""
     if removal is not None:
         return removals.make(removal) if isinstance(removal, str) else removal
-    if "background" in explanation.removal_settings:
-        raise SettingError(
-            f"The explanation was made with a background of the removal {explanation.removal!r}'s own, "
-            "which it does not keep: give the same `removal=` again."
-        )
+    for name, value in explanation.removal_settings.items():
+        if value == NOT_KEPT:
+            raise SettingError(
+                f"The explanation was made with a {name} of the removal {explanation.removal!r}'s own, "
+                "which it does not keep: give the same `removal=` again."
+            )
     return removals.make(explanation.removal, explanation.removal_settings)
 
 

@@ -29,6 +29,7 @@ from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
+from pertinent.removal_check import RemovalCheck
 from pertinent.types import Floats
 
 
@@ -42,6 +43,7 @@ def explain(
     budget: int | None = None,
     removal: str | Removal | None = None,
     features: str | None = None,
+    check: RemovalCheck | None = None,
     seed: int = 0,
     batch_size: int | None = None,
     progress: Callback | bool | None = None,
@@ -63,13 +65,16 @@ def explain(
     sparsity
         The shares of features that a search chooses, and that `mask` speaks of.
     budget
-        How many distinct masks may be asked for; by default what the settings call for, else 1000.
+        How many evaluations are allowed, in a search for each sparsity: a distinct mask counts 1, a
+        gradient 2; by default what the settings call for, else 1000.
     removal
         What "without" means: a name from `removals()` or an instance; by default what suits the
         model (attention-mask for transformers).
     features
         What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``; ``"patches:4"``,
         ``"pixels"``, ``"superpixels:50"``; ``"columns"``.
+    check
+        What `check_removal` found: explanations by a removal that is badly out of distribution warn.
     seed
         Same seed, same explanation, whatever the batch size, order or company.
     batch_size
@@ -103,6 +108,7 @@ def explain(
         )[0]
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
+    found = found if check is None else check.attach(found)
     return found[0] if many is None else found
 
 
@@ -226,10 +232,8 @@ def _steps(
 
 
 def _removal_settings(removal: Removal, model: Model) -> dict[str, Any]:
-    """What is needed to make the removal again; of a background of its own only that it has one."""
-    settings = settings_of(removal)
-    background = settings.pop("background", None)
-    return settings if background is model.background else {**settings, "background": "its own"}
+    """What is needed to make the removal again."""
+    return removal.settings(model)
 
 
 def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
@@ -241,7 +245,13 @@ def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
         class_scores, scores = scores, scores[target]
     if errors is not None and errors.ndim == 2:
         errors = errors[target]
-    return {"scores": scores, "class_scores": class_scores, "errors": errors, "chosen": finding.chosen}
+    return {
+        "scores": scores,
+        "class_scores": class_scores,
+        "errors": errors,
+        "chosen": finding.chosen,
+        "details": finding.details,
+    }
 
 
 def _membership(finding: Finding, d: int) -> Floats:

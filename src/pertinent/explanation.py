@@ -41,7 +41,8 @@ class Explanation:
     chosen
         The best set found for each sparsity, where the method searches.
     evaluations, budget
-        Distinct masks asked for, and how many were allowed (for each sparsity, in a search).
+        Distinct masks asked for, a gradient counting as two, and how many were allowed (for each
+        sparsity, in a search).
     seconds
         The time that the model spent on it.
     measures
@@ -50,6 +51,10 @@ class Explanation:
         Settings of the removal that differ from their defaults.
     sparsities
         The shares of features that it was made for, and is measured at.
+    details
+        What else the method reports, such as the precision and coverage of anchors.
+    warnings
+        Why it should not be trusted, such as a removal that is out of distribution for the model.
     """
 
     method: str
@@ -70,6 +75,8 @@ class Explanation:
     measures: Mapping[str, Mapping[float | None, float]] = field(default_factory=dict)
     removal_settings: Mapping[str, Any] = field(default_factory=dict)
     sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
+    details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -134,6 +141,8 @@ class Explanation:
             "seed": self.seed,
             "sparsities": list(self.sparsities),
             "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
+            "details": dict(self.details),
+            "warnings": list(self.warnings),
             "input": input_to_dict(self.given),
         }
 
@@ -148,6 +157,7 @@ class Explanation:
         for name in ("prediction", "scores", "class_scores", "errors"):
             rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
         rest["classes"], rest["sparsities"] = tuple(rest["classes"]), tuple(rest["sparsities"])
+        rest["warnings"] = tuple(rest.get("warnings", ()))  # files from before there were any
         rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
         return cls(**{**rest, "given": given, "chosen": chosen})
 

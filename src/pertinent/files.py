@@ -11,7 +11,7 @@ from pertinent._optional import optional
 from pertinent.errors import FileError
 from pertinent.explanation import Explanation, Explanations, Failure
 
-_NESTED = ("settings", "removal_settings", "measures", "chosen", "class_scores", "input")
+_NESTED = ("settings", "removal_settings", "measures", "chosen", "class_scores", "details", "input")
 _FORMAT = b"pertinent"
 
 

@@ -1,17 +1,27 @@
-"""Means with confidence intervals."""
+"""Means and differences of means, with confidence intervals and p-values from a block bootstrap."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.types import Floats
+from pertinent.errors import InputError, require
+from pertinent.types import Floats, Ints
+
+RESAMPLES = 100_000
+"""As many as Hase et al. 2021 took."""
+
+FEWEST = 20
+"""Inputs below which nothing is taken for clear: intervals of so few are too narrow, p-values too small."""
+
+_CELLS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the bounds of its confidence interval."""
+    """A mean and the bounds of its confidence interval; `n` counts the inputs."""
 
     mean: float
     low: float
@@ -28,20 +38,148 @@ class Interval:
         return f"[{self.low:.3f}, {self.high:.3f}]" if np.isfinite(self.low) else ""
 
 
-def bootstrap(values: Floats, *, resamples: int = 10_000, level: float = 0.95, seed: int = 0) -> Interval:
-    """The percentile bootstrap of a mean over inputs.
+@dataclass(frozen=True)
+class Difference(Interval):
+    """The mean of paired differences, its interval, and the p-value of there being none."""
+
+    p_value: float
+
+    def __str__(self) -> str:
+        """As ``0.123 [0.100, 0.145] (p = 0.004)``."""
+        return f"{super().__str__()} ({self.p_text})" if self.p_text else super().__str__()
+
+    @property
+    def p_text(self) -> str:
+        """As ``p = 0.004`` or ``p < 0.001``; nothing where one input gives none."""
+        if not np.isfinite(self.p_value):
+            return ""
+        return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+
+
+def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0) -> Interval:
+    """The mean of `values` and its percentile interval, inputs and model seeds resampled.
+
+    Hase et al. 2021, Sec. 5 (footnote 3) and Sec. 6.3; Efron & Tibshirani 1994. Each resample draws
+    whole inputs and, independently of them, whole seeds, both with replacement.
+
+    Parameters
+    ----------
+    values
+        (inputs,), or (seeds, inputs) where several models were trained. NaN is what is missing: it
+        counts neither in the mean nor in a resample, and inputs and seeds without any value are
+        left out.
+
+    Notes
+    -----
+    The order of inputs and of seeds does not matter. A dimension of one is not resampled; if both
+    are, there are no bounds (NaN). Few seeds make intervals somewhat narrow, as a bootstrap of few
+    things does: ten cover the mean in about 90% of cases instead of 95%. So do few inputs.
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)
+    >>> bootstrap(np.array([[0.0, 1.0, np.nan], [1.0, 2.0, np.nan]])).mean
+    1.0
     """
-    n = len(values)
-    if n < 2:
-        return Interval(float(values.mean()) if n else np.nan, np.nan, np.nan, n)
+    table = _table(values)
+    means = _resampled(table, resamples, seed)
+    return Interval(mean_of(table), *_bounds(means, level), table.shape[1])
+
+
+def paired_difference(
+    a: Floats, b: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
+) -> Difference:
+    """The mean of a − b over the same inputs and seeds, by the bootstrap of `bootstrap`.
+
+    Pairs of which either is NaN are left out. With D* the mean difference of a resample, the
+    two-sided p-value is ``2 · (1 + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1: never
+    0, and below 1 − `level` where (up to the ones added) the interval leaves 0 out. With fewer than
+    20 inputs it is smaller than it should be, with 10 about by half.
+
+    >>> paired_difference(np.arange(30.0), np.arange(30.0)).p_value
+    1.0
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.shape != b.shape:
+        raise InputError(f"Paired values must have the same shape, but have {a.shape} and {b.shape}.")
+    table = _table(a - b)
+    means = _resampled(table, resamples, seed)
+    p_value = np.nan
+    if len(means):
+        fewest = int(min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0)))
+        p_value = min(1.0, 2 * (1 + fewest) / (1 + len(means)))
+    return Difference(mean_of(table), *_bounds(means, level), table.shape[1], p_value)
+
+
+def mean_of(values: Floats) -> float:
+    """The mean of what is not NaN; NaN where nothing is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Floats:
+    """The mean for each resample, given how often each seed and each input was drawn.
+
+    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are there; NaN where a resample has none.
+    `values` are (seeds, inputs), the counts (resamples, seeds) and (resamples, inputs).
+    """
+    seeds, inputs = seed_counts.astype(np.float64), input_counts.astype(np.float64)
+    missing = np.isnan(values)
+    totals = np.einsum("bj,bj->b", seeds @ np.where(missing, 0.0, values), inputs)
+    if not missing.any():
+        return np.asarray(totals / (seeds.sum(axis=1) * inputs.sum(axis=1)))
+    weights = np.einsum("bj,bj->b", seeds @ (~missing).astype(np.float64), inputs)
+    return np.asarray(np.divide(totals, weights, out=np.full_like(totals, np.nan), where=weights > 0))
+
+
+def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
+    """The means of all resamples that have any value; none where there is nothing to resample."""
+    require(resamples >= 1, "resamples", "at least 1", resamples)
+    n_seeds, n_inputs = table.shape
+    if table.size < 2:
+        return np.empty(0)
     rng = np.random.default_rng(seed)
-    means = np.empty(resamples)
-    step = max(1, 2_000_000 // n)
-    for first in range(0, resamples, step):
-        rows = min(step, resamples - first)
-        means[first : first + rows] = values[rng.integers(n, size=(rows, n))].mean(axis=1)
+    step = max(1, _CELLS_AT_ONCE // (n_seeds + n_inputs))
+    means = np.concatenate(
+        [
+            resampled_means(table, _counts(rng, rows, n_seeds), _counts(rng, rows, n_inputs))
+            for rows in _steps(resamples, step)
+        ]
+    )
+    return np.asarray(means[~np.isnan(means)])
+
+
+def _counts(rng: np.random.Generator, rows: int, n: int) -> Ints:
+    """How often each of n things is drawn in n draws with replacement (rows, n)."""
+    drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+    return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+
+
+def _steps(total: int, step: int) -> Iterator[int]:
+    for first in range(0, total, step):
+        yield min(step, total - first)
+
+
+def _bounds(means: Floats, level: float) -> tuple[float, float]:
+    require(0 < level < 1, "level", "between 0 and 1", level)
+    if not len(means):
+        return np.nan, np.nan
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(values.mean()), float(low), float(high), n)
+    return float(low), float(high)
+
+
+def _table(values: Floats) -> Floats:
+    """(seeds, inputs) without empty rows and columns, in an order that does not depend on the given."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim not in (1, 2):
+        raise InputError(f"Values must be (inputs,) or (seeds, inputs), but have shape {table.shape}.")
+    table = np.atleast_2d(table)
+    if np.isinf(table).any():
+        raise InputError("Values must be finite, or NaN where they are missing.")
+    known = ~np.isnan(table)
+    table = table[known.any(axis=1)][:, known.any(axis=0)]
+    return table[_order(table)][:, _order(table.T)]
+
+
+def _order(rows: Floats) -> Ints:
+    """Rows by their smallest value, then the next: the same however their columns stand."""
+    return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))

@@ -101,7 +101,7 @@ def test_the_meter_counts_distinct_masks_and_enforces_the_budget():
     assert meter.evaluations == 2
     (done,) = Engine(model).run([job(model, [1.0, 2.0], Meter(2).watch(asks([[1, 0], [0, 1]], [[0, 0]])))])
     assert isinstance(done.error, BudgetError)
-    assert "asked for 3 masks, but its budget is 2" in str(done.error)
+    assert "asked for 3 evaluations, but its budget is 2" in str(done.error)
 
 
 def test_branches_of_a_fork_run_side_by_side_with_a_budget_each():
@@ -236,7 +236,7 @@ def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
 def test_batches_keep_their_limit_and_lose_nothing(costs, limit):
     pending = Pending()
     keys = [i.to_bytes(2, "little") for i in range(len(costs))]
-    pending.add(None, np.zeros((len(costs), 3), dtype=bool), keys, np.array(costs))
+    pending.add(None, np.arange(len(costs)), keys, np.array(costs))
     assert pending.cost == sum(costs)
     taken = []
     while pending.cost:
@@ -251,7 +251,7 @@ def test_batches_keep_their_limit_and_lose_nothing(costs, limit):
 def test_rows_of_equal_cost_travel_alone_when_there_are_enough():
     pending = Pending()
     costs = np.repeat([10, 11, 12], [20, 50, 20])
-    pending.add(None, np.zeros((90, 3), dtype=bool), [bytes([i]) for i in range(90)], costs)
+    pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], costs)
     assert {chunk.cost for chunk in pending.take(600)} == {11}
 
 

@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import json
+import time
+import tracemalloc
+from itertools import combinations, islice
 from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, chisquare
-from tests.games import Game, additive, majority, play, random_interactions, random_table
-from tests.reference.search import best_subset, local_search, objective_of
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, chisquare, multivariate_normal
+from tests.games import (
+    Game,
+    Smooth,
+    additive,
+    as_model,
+    as_probabilities,
+    majority,
+    play,
+    random_interactions,
+    random_table,
+)
+from tests.reference import lime
+from tests.reference.search import (
+    best_subset,
+    gradient_search,
+    local_search,
+    objective_of,
+    sets_in_order,
+    swaps_in_order,
+    taylor_search,
+)
 
+import pertinent
 from pertinent.engine.asks import Fork
 from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.search.base import as_masks, uniform_sets
 from pertinent.explainers.search.exhaustive import CHUNK, ExhaustiveSearch
+from pertinent.explainers.search.gradient_search import GradientSearch
+from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.random_search import RandomSearch
+from pertinent.explainers.search.swaps import best_swaps
+from pertinent.explainers.search.taylor_search import TaylorSearch
+from pertinent.explainers.search.thompson_search import RATIOS, ThompsonSearch, draw_posterior, likeliest
 
 BOTH = ("sufficiency", "comprehensiveness")
-SEARCHES = (ExhaustiveSearch, ParallelLocalSearch, RandomSearch)
+SEARCHES = (ExhaustiveSearch, ParallelLocalSearch, RandomSearch, ThompsonSearch)
+BUDGETED = (GradientSearch, OrderedSearch, ParallelLocalSearch, RandomSearch, TaylorSearch, ThompsonSearch)
+every_budgeted = pytest.mark.parametrize("kind", BUDGETED, ids=lambda c: c.name)
+both = pytest.mark.parametrize("objective", BOTH)
 
 
 def search(explainer, game, k, **options):
@@ -291,3 +325,415 @@ def test_a_fork_has_one_branch_for_each_size():
     ask = next(ParallelLocalSearch().explain(task))
     assert isinstance(ask, Fork)
     assert len(ask.branches) == 2
+
+
+# -- within the budget, whatever it is ------------------------------------------------------------
+
+
+def judged_sets(game, k, objective="sufficiency"):
+    """The sets of k features that were asked for, as the search sees them."""
+    sets = game.masks if objective == "sufficiency" else ~game.masks
+    return sets[sets.sum(axis=1) == k]
+
+
+@every_budgeted
+@both
+@pytest.mark.parametrize("budget", [1, 2, 3, 4, 5, 23, 60])
+def test_budgets_are_kept_and_spent_well(kind, objective, budget):
+    game = Smooth(12, seed=budget).game()
+    explainer = kind(objective=objective)
+    if budget < explainer.least(12):
+        with pytest.raises(BudgetError, match="at least 3"):
+            search(explainer, game, 5, target=1, budget=budget)
+        return
+    chosen = search(explainer, game, 5, target=1, budget=budget)
+    assert chosen.sum() == 5
+    spent = len(np.unique(game.masks, axis=0)) + 2 * sum(map(len, game.differentiated))
+    assert spent <= budget
+    assert spent >= budget - 2 or kind is OrderedSearch
+    if kind is not OrderedSearch:
+        best = max(objective_of(game, m, 1, objective) for m in judged_sets(game, 5, objective))
+        assert objective_of(game, chosen, 1, objective) == best
+
+
+@every_budgeted
+def test_where_all_features_are_kept_there_is_nothing_to_search(kind):
+    game = Smooth(6, seed=0).game()
+    chosen = search(kind(), game, 6, budget=50)
+    assert chosen.all()
+    assert not game.differentiated
+    assert kind is OrderedSearch or game.distinct == 1
+
+
+@every_budgeted
+def test_a_spread_budget_is_for_all_sizes_together(kind):
+    sparsities = (0.1, 0.2, 0.3, 0.5)
+    game = Smooth(20, seed=1).game()
+    play(kind(spread=True), game, target=1, budget=120, sparsities=sparsities)
+    apart = Smooth(20, seed=1).game()
+    play(kind(), apart, target=1, budget=30, sparsities=sparsities)
+    np.testing.assert_array_equal(game.masks, apart.masks)
+    spent = len(game.masks) + 2 * sum(map(len, game.differentiated))
+    assert 120 - 4 * 2 <= spent <= 120
+
+
+@every_budgeted
+def test_a_budget_too_small_to_spread_is_refused(kind):
+    needed = 4 * kind().least(20)
+    with pytest.raises(BudgetError, match=f"at least {needed} for {kind.name}, spread over 4 sparsities"):
+        play(kind(spread=True), Smooth(20, seed=1).game(), budget=needed - 1, sparsities=(0.1, 0.2, 0.3, 0.5))
+    play(kind(spread=True), Smooth(20, seed=1).game(), budget=needed, sparsities=(0.1, 0.2, 0.3, 0.5))
+
+
+# -- how it went ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*BUDGETED, ExhaustiveSearch], ids=lambda c: c.name)
+@both
+def test_a_trajectory_is_what_was_asked(kind, objective):
+    """Worked out again from the questions themselves."""
+    sparsity, k = 0.4, 4
+    game = Smooth(10, seed=3).game()
+    found = play(
+        kind(objective=objective, trajectory=True), game, target=1, budget=252, sparsities=(sparsity,)
+    )
+    log = found.details["trajectory"]
+    assert list(log) == ["4"]
+    sign = 1 if objective == "sufficiency" else -1
+    expected, seen, passes, best = [], set(), 0, -np.inf
+    for what, masks in game.events:
+        if what == "slopes":
+            passes += 2 * len(masks)
+            continue
+        sets = masks if objective == "sufficiency" else ~masks
+        for mask, p in zip(masks, game.values(masks)[:, 1].tolist(), strict=True):
+            seen.add(mask.tobytes())
+            if (sets.sum(axis=1) == k).all() and sign * p > best:
+                best = sign * p
+                expected.append([len(seen) + passes, p])
+    assert log["4"] == expected
+    chosen = found.chosen[sparsity]
+    assert objective_of(game, chosen, 1, objective) == pytest.approx(best, abs=1e-12)
+    steps, reached = np.array(log["4"]).T
+    assert (np.diff(steps) >= 0).all()  # what LIME asked already costs nothing
+    assert (np.diff(sign * reached) > 0).all()
+
+
+def test_what_prepares_a_search_is_no_part_of_its_trajectory():
+    """A quarter of the budget is LIME's; the figure in the paper begins after it."""
+    found = play(OrderedSearch(trajectory=True), Smooth(10, seed=3).game(), budget=100, sparsities=(0.5,))
+    assert found.details["trajectory"]["5"][0][0] > 20
+
+
+def test_trajectories_are_off_by_default_and_survive_files(tmp_path):
+    model = as_model(as_probabilities(random_interactions(8, seed=0)))
+    options = {"method": "parallel-local-search", "sparsity": (0.25, 0.5), "budget": 20}
+    assert "trajectory" not in pertinent.explain(model, np.ones(8), removal="constant", **options).details
+    e = pertinent.explain(model, np.ones(8), removal="constant", trajectory=True, **options)
+    assert set(e.details["trajectory"]) == {"2", "4"}
+    e.save(tmp_path / "e.parquet")
+    (again,) = pertinent.read(tmp_path / "e.parquet")
+    assert again.details == e.details
+    assert json.loads(e.to_json())["details"] == e.details
+
+
+# -- swaps ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(
+    gains=st.lists(st.integers(-4, 4), min_size=2, max_size=8),
+    seed=st.integers(0, 1000),
+    n=st.integers(1, 12),
+    share=st.sampled_from([0.0, 0.3, 0.8, 1.0]),
+)
+def test_the_best_swaps_are_the_best_of_all(gains, seed, n, share):
+    rng, d = np.random.default_rng(seed), len(gains)
+    gain = np.array(gains, dtype=float)
+    chosen = uniform_sets(rng, 1, d, int(rng.integers(1, d)))[0]
+    every = swaps_in_order(chosen, gain)
+    seen = {mask.tobytes() for mask in every if rng.random() < share}
+    new = [mask for mask in every if mask.tobytes() not in seen]
+    before = set(seen)
+    found = best_swaps(chosen, gain, n, seen)
+    totals = [gain[mask].sum() for mask in found]
+    assert totals == [gain[mask].sum() for mask in new[:n]]
+    names = {mask.tobytes() for mask in found}
+    assert len(names) == len(found)
+    assert names <= {mask.tobytes() for mask in new}
+    assert seen == before | names
+
+
+# -- Taylor search --------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize(
+    ("budget", "width", "steps", "target"),
+    [(4, 3, None, 1), (60, 3, None, 1), (200, 2, 5, 0), (97, 1, None, 1)],
+)
+def test_taylor_search_asks_what_the_plain_one_asks(objective, budget, width, steps, target):
+    smooth = Smooth(11, seed=budget)
+    game = smooth.game()
+    explainer = TaylorSearch(objective=objective, width=width, steps=steps)
+    chosen = search(explainer, game, 4, target=target, budget=budget, seed=5)
+    start = uniform_sets(np.random.default_rng(5).spawn(1)[0], 1, 11, 4)[0]
+    judged, differentiated = taylor_search(
+        smooth.game(), 4, budget, start, target=target, objective=objective, width=width, steps=steps
+    )
+    flip = objective == "comprehensiveness"
+    np.testing.assert_array_equal(game.masks, np.array(judged) ^ flip)
+    np.testing.assert_array_equal(np.concatenate(game.differentiated), np.array(differentiated) ^ flip)
+    best = max(judged, key=lambda mask: objective_of(game, mask, target, objective))
+    np.testing.assert_array_equal(chosen, best)
+
+
+@both
+def test_taylor_search_climbs_straight_where_the_gradient_is_right(objective):
+    """Log-odds that are linear: every swap it tries first is the best there is."""
+    game = Smooth(16, seed=1, pairs=0.0).game()
+    chosen = search(TaylorSearch(objective=objective), game, 5, target=1, budget=120)
+    expected, _ = best_subset(game, 5, target=1, objective=objective)
+    np.testing.assert_array_equal(chosen, expected)
+
+
+# -- gradient search ------------------------------------------------------------------------------
+
+
+def torch_log_p(smooth, target):
+    offset, weights, pairs = smooth.parameters
+    weights, pairs = torch.tensor(weights), torch.tensor(pairs)
+
+    def log_p(m):
+        logit = offset + m @ weights + m @ pairs @ m
+        return torch.nn.functional.logsigmoid(logit if target else -logit)
+
+    return log_p
+
+
+@both
+@pytest.mark.parametrize(
+    ("budget", "options"),
+    [
+        (4, {}),
+        (45, {}),
+        (200, {"check_every": 7, "learning_rate": 0.3}),
+        (101, {"sparsity_weight": 0.5, "target_sparsity": 0.35, "check_every": 1}),
+    ],
+)
+def test_gradient_search_asks_what_the_plain_one_asks(objective, budget, options):
+    smooth = Smooth(9, seed=budget)
+    game = smooth.game()
+    chosen = search(GradientSearch(objective=objective, **options), game, 3, target=1, budget=budget, seed=2)
+    plain = {("share" if k == "target_sparsity" else k): v for k, v in options.items()}
+    rng = np.random.default_rng(2).spawn(1)[0]
+    checked, drawn = gradient_search(torch_log_p(smooth, 1), 9, 3, budget, rng, objective=objective, **plain)
+    flip = objective == "comprehensiveness"
+    np.testing.assert_array_equal(game.masks, np.array(checked) ^ flip)
+    np.testing.assert_array_equal(np.concatenate(game.differentiated), np.array(drawn) ^ flip)
+    best = max(checked, key=lambda mask: objective_of(game, mask, 1, objective))
+    np.testing.assert_array_equal(chosen, best)
+    assert len(checked) + 2 * len(drawn) in (budget, budget - 1)
+
+
+def test_gradient_search_judges_where_it_ended():
+    """The last question is for a value, so no update is in vain."""
+    for budget in (4, 5, 42, 60, 100):
+        game = Smooth(9, seed=0).game()
+        search(GradientSearch(), game, 3, budget=budget)
+        assert game.events[-1][0] == "values"
+
+
+@both
+def test_gradient_search_goes_most_of_the_way_to_the_optimum(objective):
+    """From where it starts, in log-odds that are linear."""
+    gained, possible = 0.0, 0.0
+    for seed in range(10):
+        smooth = Smooth(12, seed=seed, pairs=0.0)
+        weights = smooth.parameters[1]
+        sets = [
+            search(GradientSearch(objective=objective), smooth.game(), 3, target=1, budget=budget, seed=seed)
+            for budget in (1, 600)
+        ]
+        first, last = (weights[mask].sum() for mask in sets)
+        gained += last - first
+        possible += np.sort(weights)[-3:].sum() - first
+    assert gained > 0.8 * possible
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "value"),
+    [
+        (GradientSearch, "learning_rate", 0.0),
+        (GradientSearch, "sparsity_weight", -1.0),
+        (GradientSearch, "target_sparsity", 0.0),
+        (GradientSearch, "check_every", 0),
+        (TaylorSearch, "width", 0),
+        (TaylorSearch, "steps", 0),
+        (OrderedSearch, "share", 1.0),
+        (ThompsonSearch, "start", 1),
+        (ThompsonSearch, "batch", 0),
+        (ThompsonSearch, "local", 1.1),
+        (ThompsonSearch, "near", -0.1),
+    ],
+)
+def test_settings_are_checked(kind, setting, value):
+    with pytest.raises(SettingError, match=f"`{setting}` must be"):
+        kind(**{setting: value})
+
+
+# -- ordered search -------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(scores=st.lists(st.integers(-3, 3), min_size=1, max_size=8), data=st.data())
+def test_sets_come_in_order_each_once(scores, data):
+    """Small whole numbers, so that many totals are equal."""
+    scores = np.array(scores, dtype=float)
+    k = data.draw(st.integers(1, len(scores)))
+    found = list(in_order(scores, k))
+    assert len(found) == comb(len(scores), k) == len({mask.tobytes() for mask in found})
+    assert all(mask.sum() == k for mask in found)
+    totals = [scores[mask].sum() for mask in found]
+    assert totals == [scores[mask].sum() for mask in sets_in_order(scores, k)]
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 1), (9, 1), (9, 9), (12, 5), (12, 7)])
+def test_sets_come_in_the_order_of_sorting_them_all(d, k):
+    scores = np.random.default_rng(d * k).normal(size=d)
+    np.testing.assert_array_equal(list(in_order(scores, k)), sets_in_order(scores, k))
+
+
+def test_sets_are_made_one_by_one():
+    """C(400, 200) has 119 digits."""
+    scores = np.random.default_rng(0).normal(size=400)
+    tracemalloc.start()
+    start = time.process_time()
+    totals = [scores[mask].sum() for mask in islice(in_order(scores, 200), 1000)]
+    seconds = time.process_time() - start
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.diff(totals).max() < 1e-9
+    assert seconds < 5
+    assert peak < 5e6
+
+
+@both
+@pytest.mark.parametrize(("budget", "share"), [(80, 0.25), (81, 0.5), (3, 0.25)])
+def test_ordered_search_asks_what_the_plain_one_asks(objective, budget, share):
+    game = Smooth(9, seed=budget).game()
+    chosen = search(OrderedSearch(objective=objective, share=share), game, 3, target=1, budget=budget)
+    masks, judged = game.asked
+    assert len(masks) == max(2, round(share * budget))
+    assert len(judged) == budget - len(masks)
+    scores = lime.fit(masks, game.values(masks))[1] if len(masks) > 2 else None
+    sets = judged if objective == "sufficiency" else ~judged
+    if scores is not None:
+        np.testing.assert_array_equal(sets, sets_in_order(scores, 3)[: len(sets)])
+    best = max(sets, key=lambda mask: objective_of(game, mask, 1, objective))
+    np.testing.assert_array_equal(chosen, best)
+
+
+# -- Thompson search ------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("options", [{}, {"local": 1.0, "batch": 3}, {"local": 0.0, "start": 2}])
+@pytest.mark.parametrize("budget", [1, 5, 50, 200])
+def test_thompson_search_asks_no_set_twice(objective, options, budget):
+    game = Smooth(12, seed=4).game()
+    search(ThompsonSearch(objective=objective, **options), game, 6, target=1, budget=budget)
+    assert game.distinct == len(game.masks) == budget
+    assert (game.masks.sum(axis=1) == 6).all()
+
+
+@pytest.mark.parametrize("budget", [60, 69])
+def test_thompson_search_goes_on_where_it_knows_all_neighbours(budget):
+    """Up to every set but one, with uniform sets where it has nothing better to propose."""
+    game = Smooth(8, seed=4, strength=3.0).game()
+    search(ThompsonSearch(), game, 4, target=1, budget=budget)
+    assert game.distinct == len(game.masks) == budget
+
+
+def test_thompson_search_finds_the_optimum_of_ten_features():
+    """200 of 252 sets, so the best is missed by bad luck only."""
+    hits = []
+    for seed in range(100):
+        game = as_probabilities(random_interactions(10, seed=seed))
+        chosen = search(ThompsonSearch(), game, 5, target=1, budget=200, seed=seed)
+        hits.append(np.isclose(game.values(chosen[None])[0, 1], best_subset_value(game, 5)))
+    assert np.mean(hits) >= 0.99
+
+
+def best_subset_value(game, k):
+    return game.values(as_masks(combinations(range(game.d), k), game.d))[:, 1].max()
+
+
+@both
+def test_thompson_search_learns_a_linear_game(objective):
+    """A hundred of C(40, 10) = 847,660,528 sets."""
+    found = []
+    for seed in range(10):
+        smooth = Smooth(40, seed=seed, pairs=0.0)
+        game = smooth.game()
+        order = np.argsort(-smooth.parameters[1])
+        best = np.isin(np.arange(40), order[:10])
+        chosen = search(ThompsonSearch(objective=objective), game, 10, target=1, budget=150, seed=seed)
+        found.append((chosen & best).sum())
+    assert np.mean(found) >= 9.5
+
+
+@both
+def test_thompson_search_knows_certainty_from_doubt(objective):
+    """p = 0 and p = 1 have log-odds of their own, not those of one half."""
+    d, k = 12, 4
+    wanted = np.arange(d) < k
+
+    def function(masks):
+        sets = masks if objective == "sufficiency" else ~masks
+        p = np.clip((sets & wanted).sum(axis=1) / 4 - 0.5, 0, 0.5) * 2
+        p = p if objective == "sufficiency" else 1 - p
+        return np.column_stack([1 - p, p])
+
+    game = Game(d, function)
+    for seed in range(5):
+        chosen = search(ThompsonSearch(objective=objective), game, k, target=1, budget=150, seed=seed)
+        np.testing.assert_array_equal(chosen, wanted)
+
+
+def test_draws_have_the_mean_and_covariance_of_the_posterior():
+    """θ ~ N(0, τ² I) and y = Cθ + noise of variance ν τ²: with L = Cᵀ(CCᵀ + νI)⁻¹, Ly and τ²(I − LC)."""
+    rng = np.random.default_rng(0)
+    sets = uniform_sets(rng, 30, 8, 3)
+    evidence = sets @ rng.normal(size=8) + rng.normal(size=30) / 2
+    weight = rng.uniform(0.1, 1, size=30)
+    drawn = draw_posterior(sets, evidence, weight, 200_000, np.random.default_rng(1))
+    share = weight / weight.sum()
+    root = np.sqrt(30 * share)
+    design = (sets - share @ sets) * root[:, None]
+    response = evidence - share @ evidence
+    response = response / np.sqrt(share @ response**2) * root
+    powers, basis = np.linalg.eigh(design @ design.T)
+    noise, prior = likeliest(powers.clip(0), basis.T @ response)
+    lever = design.T @ np.linalg.inv(design @ design.T + noise * np.eye(30))
+    covariance = prior * (np.eye(8) - lever @ design)
+    np.testing.assert_allclose(drawn.mean(axis=0), lever @ response, atol=5 * np.sqrt(prior / 2e5))
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=5 * prior * np.sqrt(2 / 2e5))
+
+
+def test_the_likeliest_noise_and_prior():
+    """The marginal likelihood N(y; 0, τ² (CCᵀ + ν I)) on a grid around what was found."""
+    rng = np.random.default_rng(3)
+    design = rng.normal(size=(12, 5))
+    response = design @ rng.normal(size=5) + rng.normal(size=12) * 0.7
+    powers, basis = np.linalg.eigh(design @ design.T)
+    powers = powers.clip(0)
+    noise, prior = likeliest(powers, basis.T @ response)
+
+    def likelihood(noise, prior):
+        return multivariate_normal(None, prior * (design @ design.T + noise * np.eye(12))).logpdf(response)
+
+    found = likelihood(noise, prior)
+    for ratio in RATIOS:
+        for scale in (0.5, 0.9, 1.1, 2.0):
+            assert likelihood(ratio * powers.mean(), scale * prior) <= found + 1e-9

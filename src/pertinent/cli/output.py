@@ -23,12 +23,13 @@ class Output:
     """The outputs asked for, seen to be possible before any work is done."""
 
     def __init__(self, args: Namespace) -> None:
-        self.html: str | None = args.html
+        self.html: str | None = getattr(args, "html", None)
         self.save: str | None = getattr(args, "save", None)
         self.json: str | None = getattr(args, "json", None)
+        self.plot: str | None = getattr(args, "plot", None)
         self.silent = getattr(args, "quiet", False) or self.json == "-"
         self._console = Console(quiet=self.silent, highlight=False)
-        for path in (self.html, self.save, self.json):
+        for path in (self.html, self.save, self.json, self.plot):
             if path is not None and path != "-":
                 _check_writable(Path(path))
 

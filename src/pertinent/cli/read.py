@@ -26,11 +26,12 @@ _GIVE = {"text": "texts, or --file", "image": "--image FILE", "table": "--row JS
 
 @dataclass(frozen=True)
 class Item:
-    """One input and where it stands, or why it could not be read."""
+    """One input and where it stands, or why it could not be read; its label, where one was asked for."""
 
     where: str
     raw: Any = None
     error: PertinentError | None = None
+    label: Any = None
 
 
 def kind_given(args: Namespace) -> str | None:
@@ -57,12 +58,28 @@ def items(args: Namespace, kind: str) -> list[Item]:
             logger.warning("%r is explained as a text; to explain what is in the file, use --file.", text)
         found.append(Item(f"text {number}", text))
     found += [Item(path, Path(path)) for path in args.image or ()]
-    found += [_item(f"row {n}", json_row, text) for n, text in enumerate(args.row or (), start=1)]
+    found += [item_of(f"row {n}", json_row, text) for n, text in enumerate(args.row or (), start=1)]
     if args.file is not None:
         found += islice(_file_items(args.file, kind, args.column, args.pair_column), args.limit)
     if not found:
         raise InputError(f"There is nothing to explain in {args.file!r}.")
     return found[: args.limit]
+
+
+def file_items(
+    file: str,
+    kind: str,
+    *,
+    column: str | None = None,
+    pair: str | None = None,
+    label: str | None = None,
+    limit: int | None = None,
+) -> list[Item]:
+    """The inputs in a file, each with what stands in its `label` column."""
+    found = list(islice(_file_items(file, kind, column, pair, label), limit))
+    if not found:
+        raise InputError(f"There is nothing in {file!r}.")
+    return found
 
 
 def known_columns(found: Iterable[Item], names: Collection[str]) -> list[Item]:
@@ -87,24 +104,30 @@ def json_row(text: str) -> Any:
     return row
 
 
-def _file_items(file: str, kind: str, column: str | None, pair: str | None) -> Iterator[Item]:
+def _file_items(
+    file: str, kind: str, column: str | None, pair: str | None, label: str | None = None
+) -> Iterator[Item]:
     path = Path(file)
     suffix = ".txt" if file == "-" else path.suffix.lower()
     if suffix not in (".txt", ".csv", ".tsv", ".jsonl"):
         raise FileError(f"The name of {file!r} must end in .txt, .csv, .tsv or .jsonl.")
     if suffix == ".txt" and kind == "table":
         raise FileError(f"Table rows are read from .csv, .tsv or .jsonl, but not from {file!r}.")
+    if suffix == ".txt" and label is not None:
+        raise FileError(f"Labels are read from .csv, .tsv or .jsonl, but not from {file!r}.")
     with _opened(path) as stream:
         if suffix in (".csv", ".tsv"):
-            yield from _records(path, stream, kind, column, pair)
+            yield from _records(path, stream, kind, column=column, pair=pair, label=label)
             return
         for line in _lines("stdin" if file == "-" else path.name, stream):
             if suffix == ".txt":
                 yield line
+            elif label is not None:
+                yield _labelled_line(line, kind, column, pair, label)
             elif kind == "table":
-                yield _item(line.where, json_row, line.raw)
+                yield item_of(line.where, json_row, line.raw)
             else:
-                yield _item(line.where, lambda text: _json_text(text, column, pair), line.raw)
+                yield item_of(line.where, lambda text: _json_text(text, column, pair), line.raw)
 
 
 @contextmanager
@@ -138,12 +161,31 @@ def _lines(name: str, stream: Iterable[str]) -> Iterator[Item]:
             logger.warning("%s: %d blank line%s skipped.", name, blank, "s were" if blank > 1 else " was")
 
 
-def _records(path: Path, stream: TextIO, kind: str, column: str | None, pair: str | None) -> Iterator[Item]:
+def _labelled_line(line: Item, kind: str, column: str | None, pair: str | None, label: str) -> Item:
+    """A JSON object, split into the input and its label."""
+    try:
+        found = json_row(line.raw)
+        if not isinstance(found, dict) or label not in found:
+            raise InputError(f"There is no {label!r} in {line.raw[:40]!r}.")
+        truth = found.pop(label)
+        raw = found if kind == "table" else picked(found, wanted_columns(list(found), column, pair))
+    except PertinentError as error:
+        return Item(line.where, error=error)
+    return Item(line.where, raw, label=truth)
+
+
+def _records(
+    path: Path, stream: TextIO, kind: str, *, column: str | None, pair: str | None, label: str | None
+) -> Iterator[Item]:
     rows = csv.reader(stream, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", strict=True)
     names = next(rows, None)
     if not names:
         raise FileError(f"{str(path)!r} is empty: its first line must name the columns.")
-    wanted = None if kind == "table" else _wanted(names, column, pair)
+    if label is not None and label not in names:
+        raise SettingError(f"{unknown('column', label, names)} Say which with --label-column.")
+    place = names.index(label) if label is not None else -1
+    inputs = [name for name in names if name != label]
+    wanted = None if kind == "table" else wanted_columns(inputs, column, pair)
 
     def read(row: list[str]) -> Any:
         if len(row) != len(names):
@@ -151,17 +193,19 @@ def _records(path: Path, stream: TextIO, kind: str, column: str | None, pair: st
                 f"the record has {len(row)} values for {len(names)} columns; quote values with commas"
             )
         record = dict(zip(names, row, strict=True))
-        return {k: _number(v) for k, v in record.items()} if wanted is None else _pick(record, wanted)
+        return {k: _number(record[k]) for k in inputs} if wanted is None else picked(record, wanted)
 
     try:
         for row in rows:
             if row:
-                yield _item(f"{path.name} line {rows.line_num}", read, row)
+                item = item_of(f"{path.name} line {rows.line_num}", read, row)
+                yield item if label is None or item.error is not None else replace(item, label=row[place])
     except csv.Error as error:
         yield Item(f"{path.name} line {rows.line_num}", error=InputError(f"the rest is unreadable: {error}"))
 
 
-def _item(where: str, read: Callable[[Any], Any], value: Any) -> Item:
+def item_of(where: str, read: Callable[[Any], Any], value: Any) -> Item:
+    """What `read` makes of a value, or why it cannot."""
     try:
         return Item(where, read(value))
     except PertinentError as error:
@@ -177,10 +221,10 @@ def _json(text: str) -> Any:
 
 def _json_text(line: str, column: str | None, pair: str | None) -> Any:
     found = _json(line)
-    return _pick(found, _wanted(list(found), column, pair)) if isinstance(found, dict) else found
+    return picked(found, wanted_columns(list(found), column, pair)) if isinstance(found, dict) else found
 
 
-def _wanted(names: list[str], column: str | None, pair: str | None) -> dict[str, str]:
+def wanted_columns(names: list[str], column: str | None, pair: str | None) -> dict[str, str]:
     """What the model is given, and the column it comes from."""
     if column is None and pair is None:
         for form in _FORMS:
@@ -194,7 +238,8 @@ def _wanted(names: list[str], column: str | None, pair: str | None) -> dict[str,
     return wanted
 
 
-def _pick(record: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, Any]:
+def picked(record: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, Any]:
+    """The texts of a record."""
     for name in wanted.values():
         if not isinstance(record[name], str):
             raise InputError(f"The column {name!r} must hold text, but holds {record[name]!r}.")

@@ -11,16 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Algorithm, Fork, Values
+from pertinent.engine.asks import (
+    Algorithm,
+    Fork,
+    Gradients,
+    MaskGradients,
+    PathGradients,
+    Question,
+    Slopes,
+    Values,
+)
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.pending import Chunk, Pending
 from pertinent.engine.progress import Callback, Progress
 from pertinent.errors import ModelError, PertinentError
 from pertinent.inputs.base import Input
-from pertinent.models.base import Answer, Model, convert, unusable
+from pertinent.models.base import Answer, Model, Slope, convert, unusable
 from pertinent.removal.base import Removal
-from pertinent.types import Array, Floats
+from pertinent.types import Floats
 
 logger = logging.getLogger(__name__)
 
@@ -75,8 +84,8 @@ class Conversation:
         self.job = job
         self.algorithm = algorithm
         self.parent = parent
-        self.ask: Values | None = None
-        self.known: dict[bytes, Array] = {}
+        self.ask: Question | None = None
+        self.known: dict[Any, Any] = {}
         self.returned: list[Any] = []
         self.outstanding = 0
         self.over = False
@@ -119,7 +128,7 @@ class Engine:
         self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
-        self._pending = Pending()
+        self._pending = {kind: Pending() for kind in (Values, MaskGradients, PathGradients)}
         self._flights: deque[_Flight] = deque()
         self._done: deque[Done] = deque()
 
@@ -135,7 +144,7 @@ class Engine:
         try:
             while True:
                 for _ in range(STARTS):
-                    if not more or self._pending.cost >= max(self.model.ready, 2 * self.batch_size.cost):
+                    if not more or self._waiting >= max(self.model.ready, 2 * self.batch_size.cost):
                         break
                     job = next(waiting, None)
                     more = job is not None
@@ -144,7 +153,7 @@ class Engine:
                     elif job is not None:
                         self.cache.open(job.name)
                         self._advance(Conversation(job, job.algorithm, None), None)
-                if self._pending.cost and len(self._flights) < self.model.in_flight:
+                if self._waiting and len(self._flights) < self.model.in_flight:
                     self._launch()
                 elif self._flights:
                     self._land()
@@ -159,6 +168,11 @@ class Engine:
         finally:
             self._flights.clear()
             self._count(seconds=time.perf_counter() - start)
+
+    @property
+    def _waiting(self) -> int:
+        """The cost of all questions that wait for the model."""
+        return sum(pending.cost for pending in self._pending.values())
 
     # -- conversations -------------------------------------------------------------------------
 
@@ -185,13 +199,19 @@ class Engine:
         for place, branch in enumerate(ask.branches):
             self._advance(Conversation(talk.job, branch, (talk, place)), None)
 
-    def _take(self, talk: Conversation, ask: Values) -> Floats | None:
+    def _take(self, talk: Conversation, ask: Question) -> Floats | Gradients | None:
         """Answer a question from the cache, or line up what is missing for the model."""
-        job, masks = talk.job, ask.masks
+        job, talk.ask, talk.known = talk.job, ask, {}
+        if isinstance(ask, PathGradients):
+            self._line_up_slopes(talk, ask)
+            return None
+        masks = ask.masks
         if masks.ndim != 2 or masks.shape[1] != job.given.n_features or masks.dtype != np.bool_:
             wanted = f"bool (n, {job.given.n_features})"
             raise TypeError(f"Masks must be {wanted}, not {masks.dtype} {masks.shape}.")
-        talk.ask = ask
+        if not isinstance(ask, Values):
+            self._line_up_slopes(talk, ask)
+            return None
         cached = self.cache.of(job.name)
         talk.known = {key: cached[key] for key in ask.keys if key in cached}
         missing = {key: row for row, key in enumerate(ask.keys) if key not in talk.known}
@@ -200,14 +220,29 @@ class Engine:
         talk.outstanding = len(missing)
         needed = masks if len(missing) == len(masks) else masks[list(missing.values())]
         cost = self.model.cost(job.removal, job.given, needed)
-        self._pending.add(talk, needed, list(missing), cost)
+        self._pending[Values].add(talk, np.array(list(missing.values())), list(missing), cost)
         return None
 
-    def _answer(self, talk: Conversation) -> Floats:
+    def _line_up_slopes(self, talk: Conversation, ask: Slopes) -> None:
+        """Line up a question for gradients, which are not remembered."""
+        talk.outstanding = len(ask.keys)
+        cost = np.full(len(ask.keys), self.model.slope_cost(talk.job.given))
+        self._pending[type(ask)].add(talk, np.array(ask.keys), list(ask.keys), cost)
+
+    def _answer(self, talk: Conversation) -> Floats | Gradients:
         """All rows of a question, in the form it was asked in."""
-        assert talk.ask is not None
-        outputs = np.array([talk.known[key] for key in talk.ask.keys])
-        return convert(outputs, self.model.output, talk.ask.output)
+        ask = talk.ask
+        assert ask is not None
+        if isinstance(ask, Values):
+            outputs = np.array([talk.known[key] for key in ask.keys])
+            return convert(outputs, self.model.output, ask.output)
+        outputs, slopes = (
+            np.array(part) for part in zip(*(talk.known[key] for key in ask.keys), strict=True)
+        )
+        values = convert(outputs, self.model.output, "probability")
+        if isinstance(ask, PathGradients):
+            slopes = slopes * values[:, [ask.target]]
+        return Gradients(values, slopes)
 
     def _finish(self, talk: Conversation, result: Any) -> None:
         if talk.parent is None:
@@ -222,7 +257,8 @@ class Engine:
     def _fail(self, talk: Conversation, error: Exception) -> None:
         root = talk.root
         if not root.over:
-            self._pending.drop(lambda chunk: chunk.talk.root is root)
+            for pending in self._pending.values():
+                pending.drop(lambda chunk: chunk.talk.root is root)
             self._end(root, None, error)
 
     def _end(self, root: Conversation, result: Any, error: Exception | None) -> None:
@@ -234,15 +270,28 @@ class Engine:
 
     def _launch(self) -> None:
         """Put one batch on the device."""
-        chunks = self._pending.take(self.batch_size.cost)
+        fullest = max(self._pending.values(), key=lambda pending: pending.cost)
+        chunks = fullest.take(self.batch_size.cost)
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
             self._recover(chunks, error)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
-        rows = [chunk.talk.job.removal(chunk.talk.job.given, chunk.masks, self.seed) for chunk in chunks]
-        return _Flight(chunks, sum(chunk.total for chunk in chunks), self.model.submit(rows))
+        cost = sum(chunk.total for chunk in chunks)
+        if not isinstance(chunks[0].talk.ask, Values):
+            return _Flight(chunks, cost, self.model.submit_slopes([self._slope(chunk) for chunk in chunks]))
+        rows = []
+        for chunk in chunks:
+            job, ask = chunk.talk.job, chunk.talk.ask
+            assert isinstance(ask, Values)
+            rows.append(job.removal(job.given, ask.masks[chunk.rows], self.seed))
+        return _Flight(chunks, cost, self.model.submit(rows))
+
+    def _slope(self, chunk: Chunk) -> Slope:
+        job, ask = chunk.talk.job, chunk.talk.ask
+        assert ask is not None and not isinstance(ask, Values)
+        return Slope(job.given, job.removal, ask, chunk.rows, self.seed)
 
     def _land(self) -> None:
         """Wait for the oldest batch and hand out its answers."""
@@ -254,32 +303,46 @@ class Engine:
 
     def _hand_out(self, flight: _Flight) -> None:
         outputs = flight.answer.outputs()
-        sizes = [len(c.keys) * c.talk.job.removal.draws for c in flight.chunks]
+        values = isinstance(flight.chunks[0].talk.ask, Values)
+        outputs, slopes = (outputs, None) if values else outputs
+        sizes = [len(c.keys) * (c.talk.job.removal.draws if values else 1) for c in flight.chunks]
         checked = self.model.checked(outputs, sum(sizes))
         seconds = flight.answer.seconds()
-        self.batch_size.observe(flight.cost, seconds)
+        if values:
+            self.batch_size.observe(flight.cost, seconds)
         self._count(sum(len(c.keys) for c in flight.chunks), len(checked), flight.cost, 1, seconds)
         bad = unusable(checked, self.model.output)
+        if slopes is not None:
+            for row in np.flatnonzero(~np.isfinite(slopes).all(axis=1)):
+                bad.setdefault(int(row), "the model's gradient holds NaN or infinity")
         parts = np.split(checked, np.cumsum(sizes)[:-1])
         first = 0
         for chunk, part in zip(flight.chunks, parts, strict=True):
             reasons = [bad[row] for row in range(first, first + len(part)) if row in bad] if bad else []
-            first += len(part)
             chunk.talk.root.seconds += seconds * chunk.total / flight.cost
             if reasons:
                 self._fail(chunk.talk, ModelError(f"{reasons[0][0].upper()}{reasons[0][1:]}."))
+            elif slopes is None:
+                self._deliver(chunk, self._remembered(chunk, part))
             else:
-                self._deliver(chunk, part)
+                d = chunk.talk.job.given.n_features
+                self._deliver(chunk, zip(part, slopes[first : first + len(part), :d], strict=True))
+            first += len(part)
 
-    def _deliver(self, chunk: Chunk, outputs: Floats) -> None:
-        talk = chunk.talk
-        draws = talk.job.removal.draws
+    def _remembered(self, chunk: Chunk, outputs: Floats) -> Floats:
+        """One row for each mask, its draws averaged, kept for whoever asks again."""
+        job = chunk.talk.job
+        draws = job.removal.draws
         if draws > 1:
             probabilities = convert(outputs, self.model.output, "probability")
             mean = probabilities.reshape(-1, draws, outputs.shape[1]).mean(axis=1)
             outputs = convert(mean, "probability", self.model.output)
-        self.cache.add(talk.job.name, chunk.keys, outputs)
-        talk.known.update(zip(chunk.keys, outputs, strict=True))
+        self.cache.add(job.name, chunk.keys, outputs)
+        return outputs
+
+    def _deliver(self, chunk: Chunk, answers: Iterable[Any]) -> None:
+        talk = chunk.talk
+        talk.known.update(zip(chunk.keys, answers, strict=True))
         talk.outstanding -= len(chunk.keys)
         if talk.outstanding == 0 and not talk.root.over:
             self._advance(talk, self._answer(talk))
@@ -291,7 +354,8 @@ class Engine:
             self.batch_size.halve(sum(chunk.total for chunk in chunks))
             logger.warning("Out of memory: going on with batches of %d.", self.batch_size.cost)
             for chunk in chunks:
-                self._pending.put(chunk)
+                assert chunk.talk.ask is not None
+                self._pending[type(chunk.talk.ask)].put(chunk)
         elif len(chunks) == 1:
             self._fail(chunks[0].talk, _named(error))
         else:

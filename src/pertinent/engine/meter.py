@@ -1,4 +1,4 @@
-"""Counts the distinct masks that one explanation asks for, and holds it to its budget."""
+"""Counts what one explanation asks for, and holds it to its budget."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ class Meter:
     """Stands between an algorithm and the engine.
 
     It sees every ask before the cache does, so no method gets cheaper because another ran first.
+    A distinct mask counts as one, a gradient as two: one pass forward, one backward.
     Branches of a fork have a budget each, and are counted together in `evaluations`.
     """
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self._seen: set[bytes] = set()
+        self._passes = 0
         self._branches: list[Meter] = []
 
     @property
     def evaluations(self) -> int:
-        """Distinct masks asked for so far."""
-        return len(self._seen) + sum(branch.evaluations for branch in self._branches)
+        """Distinct masks, and passes for gradients, so far."""
+        return self._spent + sum(branch.evaluations for branch in self._branches)
+
+    @property
+    def _spent(self) -> int:
+        return len(self._seen) + self._passes
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
         """The same algorithm, counted."""
@@ -35,10 +41,13 @@ class Meter:
                 meters = [Meter(self.budget) for _ in ask.branches]
                 self._branches += meters
                 ask = Fork([m.watch(b) for m, b in zip(meters, ask.branches, strict=True)])
-            elif isinstance(ask, Values):
-                self._seen.update(ask.keys)
-                if len(self._seen) > self.budget:
+            else:
+                if isinstance(ask, Values):
+                    self._seen.update(ask.keys)
+                else:
+                    self._passes += 2 * len(ask.keys)
+                if self._spent > self.budget:
                     raise BudgetError(
-                        f"The method asked for {len(self._seen)} masks, but its budget is {self.budget}."
+                        f"The method asked for {self._spent} evaluations, but its budget is {self.budget}."
                     )
             answer = yield ask

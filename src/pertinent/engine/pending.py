@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pertinent.types import Ints, Masks
+from pertinent.types import Ints
 
 if TYPE_CHECKING:
     from pertinent.engine.engine import Conversation
@@ -23,11 +23,11 @@ SIMILAR = 0.85
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Masks that one conversation waits on, each of the same cost."""
+    """Rows of a question that one conversation waits on, each of the same cost."""
 
     talk: Conversation
-    masks: Masks
-    keys: list[bytes]
+    rows: Ints
+    keys: list[Any]
     cost: int
 
     @property
@@ -37,8 +37,8 @@ class Chunk:
 
     def cut(self, n: int) -> tuple[Chunk, Chunk]:
         """The first n rows, and the others."""
-        first = Chunk(self.talk, self.masks[:n], self.keys[:n], self.cost)
-        return first, Chunk(self.talk, self.masks[n:], self.keys[n:], self.cost)
+        first = Chunk(self.talk, self.rows[:n], self.keys[:n], self.cost)
+        return first, Chunk(self.talk, self.rows[n:], self.keys[n:], self.cost)
 
 
 class Pending:
@@ -51,14 +51,14 @@ class Pending:
         self._batches = 0
         self.cost = 0
 
-    def add(self, talk: Conversation, masks: Masks, keys: list[bytes], costs: Ints) -> None:
-        """Line up the masks that a conversation waits on."""
+    def add(self, talk: Conversation, rows: Ints, keys: list[Any], costs: Ints) -> None:
+        """Line up the rows that a conversation waits on."""
         if (costs == costs[0]).all():
-            self.put(Chunk(talk, masks, keys, int(costs[0])))
+            self.put(Chunk(talk, rows, keys, int(costs[0])))
             return
         order = np.argsort(costs, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
-            self.put(Chunk(talk, masks[rows], [keys[row] for row in rows.tolist()], int(costs[rows[0]])))
+        for part in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
+            self.put(Chunk(talk, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]])))
 
     def put(self, chunk: Chunk) -> None:
         """Line up a chunk."""

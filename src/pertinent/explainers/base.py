@@ -44,12 +44,14 @@ class Finding:
     """What an algorithm returns.
 
     `scores` are (features,) for the target or (classes, features); `errors` are their standard
-    errors, in the same shape; `chosen` holds a mask of the important features for each sparsity.
+    errors, in the same shape; `chosen` holds a mask of the important features for each sparsity;
+    `details` is what else there is to report, in plain numbers, strings, lists and dicts.
     """
 
     scores: Floats | None = None
     errors: Floats | None = None
     chosen: Mapping[float, Masks] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 Steps: TypeAlias = Generator[Ask, Any, Finding]

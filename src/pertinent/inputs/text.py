@@ -136,6 +136,7 @@ def text_input(
     notes: tuple[str, ...] = (),
 ) -> TextInput:
     """Put a cut text together; the features are named by what the spans cover."""
-    names = tuple(text.segments[i][a:b] for i, a, b in spans.tolist())
+    segments = text.segments
+    names = tuple([segments[i][a:b] for i, a, b in spans.tolist()])
     content = (text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids)
     return TextInput(text, names, granularity, notes, digest(*content), text, spans, tokens)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pertinent.engine.asks import Slopes
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background
@@ -23,8 +24,19 @@ Output = Literal["probability", "logit"]
 class Answer:
     """A batch on its way: `outputs()` waits for it; `seconds()` is the time the device took."""
 
-    outputs: Callable[[], Array]
+    outputs: Callable[[], Any]
     seconds: Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Rows of a question for gradients, and the input and removal that it is about."""
+
+    given: Input
+    removal: Removal
+    ask: Slopes
+    rows: Ints
+    seed: int
 
 
 class Model(ABC):
@@ -75,6 +87,23 @@ class Model(ABC):
     @abstractmethod
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Start the evaluation of a batch."""
+
+    def slope_cost(self, given: Input) -> int:
+        """The cost of one gradient, in `unit`."""
+        del given
+        return 1
+
+    def submit_slopes(self, slopes: Sequence[Slope]) -> Answer:
+        """Start the evaluation of a batch of gradients.
+
+        Its `outputs` are the model's own (rows, classes), and the slopes of the target's
+        log-probability (rows, most features).
+        """
+        del slopes
+        raise ModelError(
+            "This method needs gradients, which only transformers and torch modules have; "
+            "choose one that asks for values, such as kernel-shap or parallel-local-search."
+        )
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error means that the batch was too large."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -31,9 +32,9 @@ def send(array: Array, device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
-def run(device: torch.device, forward: Callable[[], torch.Tensor]) -> Answer:
-    """Run `forward` without gradients; on CUDA, return before it has finished."""
-    with torch.inference_mode(), sdpa_kernel(ATTENTION):
+def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients: bool = False) -> Answer:
+    """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
+    with torch.no_grad() if gradients else torch.inference_mode(), sdpa_kernel(ATTENTION):
         if device.type != "cuda":
             return immediately(lambda: np.asarray(forward().float().cpu()))
         start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -49,6 +50,16 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor]) -> Answer:
         return here.numpy()
 
     return Answer(wait, lambda: start.elapsed_time(end) / 1000)
+
+
+def without_plans(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
+    """No oneDNN on the CPU: it keeps a plan for every batch shape, and ours are all different.
+
+    Only for float32, which torch computes as fast without it.
+    """
+    if device.type != "cpu" or dtype != torch.float32:
+        return nullcontext()
+    return torch.backends.mkldnn.flags(enabled=False, allow_tf32=None)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

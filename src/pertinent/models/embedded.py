@@ -54,7 +54,7 @@ def load_transformer(
 
     place, precision = _place(device, dtype)
     try:
-        with _no_bar():
+        with no_bar():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model = AutoModelForSequenceClassification.from_pretrained(
                 folder, dtype=precision, local_files_only=True, use_safetensors=True
@@ -65,7 +65,7 @@ def load_transformer(
 
 
 @contextmanager
-def _no_bar() -> Iterator[None]:
+def no_bar() -> Iterator[None]:
     """Loading takes a moment; transformers' progress bar for it would only flash."""
     from transformers.utils import logging
 

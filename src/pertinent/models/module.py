@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from pertinent.models import devices
-from pertinent.models.base import Answer, Output, unusable
+from pertinent.models.array_slopes import array_slopes
+from pertinent.models.base import Answer, Output, Slope, unusable
 from pertinent.models.function import FunctionModel
 from pertinent.removal.base import Rows
 from pertinent.types import Array, Floats
@@ -36,13 +37,18 @@ class ModuleModel(FunctionModel):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the module on the whole batch."""
         batch = np.asarray(self._batch(rows), dtype=np.float32)
-        return devices.run(self.device, lambda: self._forward(devices.send(batch, self.device)))
+        return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
-    def _forward(self, batch: torch.Tensor) -> torch.Tensor:
+    def submit_slopes(self, slopes: Sequence[Slope]) -> Answer:
+        """Gradients of many inputs of the same shape at once."""
+        return array_slopes(self, slopes)
+
+    def scores(self, batch: torch.Tensor) -> torch.Tensor:
+        """What the module says of a batch."""
         answer = self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch)
         scores = answer.logits if hasattr(answer, "logits") else answer
         assert isinstance(scores, torch.Tensor)
-        return scores
+        return scores[:, None] if scores.ndim == 1 else scores
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """Settle what the outputs are on the first answer."""

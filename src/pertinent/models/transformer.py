@@ -6,18 +6,22 @@ import copy
 import inspect
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
+from pertinent.engine.asks import MaskGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, text_input
-from pertinent.models import devices
+from pertinent.models import devices, weighted_attention
 from pertinent.models.arrays import split_inputs
-from pertinent.models.base import Answer, Model
+from pertinent.models.base import Answer, Model, Slope
 from pertinent.models.compaction import TOLERANCE, Compaction, States, stretch
+from pertinent.models.token_slopes import mask_slopes, path_slopes
 from pertinent.models.tokens import TokenBatch, collate
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.types import Ints, Masks
@@ -53,7 +57,7 @@ class TransformerModel(Model):
             model.config.problem_type == "multi_label_classification"
         ):
             raise ModelError("The model must be a single-label classifier with at least two classes.")
-        self.model = model.eval()
+        self.model = self.module = model.eval()
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
@@ -62,7 +66,8 @@ class TransformerModel(Model):
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
-        self._pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        self._weighs: dict[int, bool] = {}
+        self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self._example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
@@ -70,7 +75,7 @@ class TransformerModel(Model):
             self._states,
             self._text_of,
             self.max_length,
-            self._pad_id,
+            self.pad_id,
             allowed=compaction and self._position_base is not None,
         )
         if compaction and self._position_base is None:
@@ -81,7 +86,7 @@ class TransformerModel(Model):
         """Tokenise a text and find the tokens of each feature."""
         text = Text.of(raw)
         granularity = features or "words"
-        spans = cut(text, granularity)
+        spans = np.empty((0, 3), dtype=np.int64) if granularity == "tokens" else cut(text, granularity)
         encoded = self.tokenizer(
             *text.segments,
             truncation={"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
@@ -90,10 +95,9 @@ class TransformerModel(Model):
             max_length=self.max_length,
             return_offsets_mapping=True,
         )
-        sequence = [-1 if s is None else s for s in encoded.sequence_ids(0)]
-        offsets = np.array(encoded["offset_mapping"], dtype=np.int64)
-        place = np.column_stack([np.array(sequence, dtype=np.int64), offsets])
-        removable = np.array([s >= 0 and text.removable(s) for s in sequence])
+        sequence = np.array([-1 if s is None else s for s in encoded.sequence_ids(0)], dtype=np.int64)
+        place = np.column_stack([sequence, np.array(encoded["offset_mapping"], dtype=np.int64)])
+        removable = np.array([text.removable(0), text.removable(1), False])[sequence]
         ids = np.array(encoded["input_ids"], dtype=np.int64)
         if not removable.any():
             raise InputError("No token of the text can be removed: it is empty to the tokenizer.")
@@ -142,8 +146,49 @@ class TransformerModel(Model):
         """Run the model on the rows of many texts at once."""
         parts = [part for part in rows if isinstance(part, TokenRows)]
         compact = [self.compaction.holds(part.attend.shape[1]) for part in parts]
-        batch = collate(parts, compact, self._pad_id)
-        return devices.run(self.device, lambda: self._forward(self.model, batch).logits)
+        batch = collate(parts, compact, self.pad_id)
+        with devices.without_plans(self.device, self.dtype):
+            return devices.run(self.device, lambda: self.forward(batch).logits)
+
+    def slope_cost(self, given: Input) -> int:
+        """All tokens: a gradient needs the removed ones too."""
+        assert isinstance(given, TextInput) and given.tokens is not None
+        return len(given.tokens.ids)
+
+    def submit_slopes(self, slopes: Sequence[Slope]) -> Answer:
+        """Gradients of many texts at once, all of the same kind."""
+        kind = mask_slopes if isinstance(slopes[0].ask, MaskGradients) else path_slopes
+        with devices.without_plans(self.device, self.dtype):
+            return kind(self, slopes)
+
+    def weighs_attention(self, length: int) -> bool:
+        """Whether an attention mask of numbers, added to the scores, does what it should on such texts.
+
+        A window of local attention, which such a mask would open, shows only on texts longer than it.
+        """
+        rounded = min(max(16, 1 << (length - 1).bit_length()), self.max_length)
+        if rounded not in self._weighs:
+            self._weighs[rounded] = self.dtype != torch.float16 and self._try_weights(rounded)
+        return self._weighs[rounded]
+
+    def _try_weights(self, length: int) -> bool:
+        text = self._text_of(length)
+        attend = np.ones((1, len(text.ids)), dtype=np.bool_)
+        attend[0, 2:-1:2] = False
+        batch = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], attend, None)
+        weights = devices.send(attend.astype(np.float32), self.device)
+        bias = weighted_attention.attention_bias(weights, None, self.dtype)
+        try:
+            with torch.inference_mode():
+                whole = self.forward(replace(batch, attend=None)).logits.float()
+                hidden = self.forward(batch).logits.float()
+                with weighted_attention.in_use(self.model):
+                    weighed = self.forward(batch, attention_mask=bias).logits.float()
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return False
+        effect, error = (hidden - whole).abs().max(), (hidden - weighed).abs().max()
+        rounding = 1e-4 if self.dtype == torch.float32 else 0.05
+        return bool(error <= 0.05 * effect + rounding)
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the batch was too large for the device."""
@@ -152,16 +197,16 @@ class TransformerModel(Model):
     def _drops(self, hides: str, length: int) -> bool:
         return hides == "tokens and positions" or (hides == "tokens" and self.compaction.holds(length))
 
-    def _forward(self, model: Any, batch: TokenBatch, **options: Any) -> Any:
-        """Run `model`, giving it only the arguments it knows."""
+    def forward(self, batch: TokenBatch, model: Any = None, **options: Any) -> Any:
+        """Run the model (or this copy of it), giving it only the arguments it knows."""
+        model = self.model if model is None else model
         positions = batch.positions + (self._position_base or 0)
         ids, types, positions = devices.send(np.stack([batch.ids, batch.types, positions]), self.device)
-        if batch.zeroed is None:
+        if batch.zeroed is not None:
+            options.setdefault("inputs_embeds", self.embed(batch, model))
+        if "inputs_embeds" not in options:
             options["input_ids"] = ids
-        else:
-            keep = devices.send(~batch.zeroed, self.device)
-            options["inputs_embeds"] = model.get_input_embeddings()(ids) * keep[..., None]
-        if batch.attend is not None:
+        if batch.attend is not None and "attention_mask" not in options:
             options["attention_mask"] = devices.send(batch.attend.astype(np.int64), self.device)
         if self._position_base is not None:
             options["position_ids"] = positions
@@ -169,11 +214,19 @@ class TransformerModel(Model):
             options["token_type_ids"] = types
         return model(**options)
 
+    def embed(self, batch: TokenBatch, model: Any = None) -> torch.Tensor:
+        """The word embeddings of a batch, some of them set to zero."""
+        model = self.model if model is None else model
+        embeddings = model.get_input_embeddings()(devices.send(batch.ids, self.device))
+        if batch.zeroed is None:
+            return embeddings  # type: ignore[no-any-return]
+        return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
+
     def _states(self, batch: TokenBatch) -> States:
         """Hidden states and logits in float32, so that rounding hides no difference."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         with torch.inference_mode():
-            answer = self._forward(exact, batch, output_hidden_states=True)
+            answer = self.forward(batch, exact, output_hidden_states=True)
         return [*answer.hidden_states, answer.logits]
 
     def _find_position_base(self) -> int | None:
@@ -184,7 +237,7 @@ class TransformerModel(Model):
         plain = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
         self._position_base = None
         default = self._states(plain)
-        for base in (0, self._pad_id + 1):
+        for base in (0, self.pad_id + 1):
             self._position_base = base
             try:
                 found = self._states(plain)
@@ -206,9 +259,13 @@ class TransformerModel(Model):
 
     def _text_of(self, length: int) -> Tokens:
         special = np.array(self._example["special_tokens_mask"], dtype=np.bool_)
+        return stretch(np.array(self._example["input_ids"]), special, self.words, length)
+
+    @cached_property
+    def words(self) -> Ints:
+        """The ids of all tokens that are not special."""
         known = min(len(self.tokenizer), self.model.config.vocab_size)
-        words = np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
-        return stretch(np.array(self._example["input_ids"]), special, words, length)
+        return np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
 
 
 def _owners(spans: Ints, place: Ints) -> tuple[Ints, Ints]:

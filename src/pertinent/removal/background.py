@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background, TableInput
-from pertinent.removal.base import Removal, removals, row_generators
+from pertinent.registry import settings_of
+from pertinent.removal.base import NOT_KEPT, Removal, removals, row_generators
 from pertinent.removal.fill import fill_row
 from pertinent.types import Array, Masks
 
@@ -29,6 +30,12 @@ class NeedsBackground:
     def bind(self, model: Model) -> Self:
         """The same removal with the model's background rows, unless it has its own."""
         return self if self.background is not None else replace(self, background=model.background)
+
+    def settings(self, model: Model) -> dict[str, Any]:
+        """Without the background where it is the model's; of another only that there was one."""
+        settings = settings_of(self)
+        background = settings.pop("background", None)
+        return settings if background is model.background else {**settings, "background": NOT_KEPT}
 
     def rows_of(self, given: TableInput) -> Background:
         """The background, checked against the row it is to fill."""

@@ -5,19 +5,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.errors import SettingError
 from pertinent.inputs.base import generator, mask_bytes
 from pertinent.inputs.text import Text, TextInput, Tokens
-from pertinent.registry import Registry
+from pertinent.registry import Registry, settings_of
 from pertinent.types import Array, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Model
+
+
+NOT_KEPT = "its own"
+"""What is saved in place of a setting that a file cannot hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,11 @@ class Removal(ABC):
         """This removal, with what it needs to know of the model's data."""
         del model
         return self
+
+    def settings(self, model: Model) -> dict[str, Any]:
+        """What is needed, beside the model, to make this removal again."""
+        del model
+        return settings_of(self)
 
     def check(self, given: Input) -> None:
         """Raise a `SettingError` if this removal cannot be applied to the input."""

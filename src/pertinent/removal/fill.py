@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
-from pertinent.types import Array, Masks
+from pertinent.types import Array, Ints, Masks
 
 
 def fill_image(given: ImageInput, masks: Masks, filler: Array) -> Array:
@@ -16,7 +17,15 @@ def fill_image(given: ImageInput, masks: Masks, filler: Array) -> Array:
 
 def fill_row(given: TableInput, masks: Masks, filler: Array) -> Array:
     """Table rows (rows, columns); `filler` broadcasts against them."""
+    return np.where(masks[:, owners(given)], given.values, filler)
+
+
+def owners(given: Input) -> Ints:
+    """The feature that each value of an image or a table row belongs to."""
+    if isinstance(given, ImageInput):
+        return np.broadcast_to(given.labels, given.pixels.shape)
+    assert isinstance(given, TableInput)
     feature = np.empty(len(given.values), dtype=np.int64)
     for i, columns in enumerate(given.columns):
         feature[list(columns)] = i
-    return np.where(masks[:, feature], given.values, filler)
+    return feature

@@ -31,6 +31,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "evaluations": f"{e.evaluations:,}",
         "model time": _duration(e.seconds),
         "seed": str(e.seed),
+        **{name: _detail(value) for name, value in e.details.items() if isinstance(value, int | float | str)},
     }
 
 
@@ -156,6 +157,10 @@ def _format(explanation: Explanation) -> str:
 def _short(value: Any) -> str:
     text = on_one_line(str(value))
     return text if len(text) <= _LONGEST_SETTING else text[: _LONGEST_SETTING - 1] + "…"
+
+
+def _detail(value: float | str) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _duration(seconds: float) -> str:

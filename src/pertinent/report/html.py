@@ -73,11 +73,12 @@ def evaluation_card(evaluation: Evaluation) -> str:
         + "</tr>"
         for method in evaluation.methods
     )
+    notes = "".join(f'<p class="legend">{escaped(note)}.</p>' for note in found.notes)
     return (
         '<div class="pertinent"><div class="scroll"><table class="rows"><thead><tr>'
         f'<th scope="col">method</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
         f'<p class="legend">{escaped(found.caption)}. '
-        "↓ lower is better, ↑ higher is better; the best mean is bold.</p></div>"
+        f"↓ lower is better, ↑ higher is better; the best mean is bold.</p>{notes}</div>"
     )
 
 
@@ -102,7 +103,8 @@ def _heading(e: Explanation) -> str:
         chance = say.percent(e.prediction[e.target])
         line = f"What supports <strong>{escaped(e.target_name)}</strong> ({chance}) instead, "
         line += f"according to {escaped(e.method)}"
-    notes = "".join(f'<p class="note" role="note">⚠ {escaped(note)}</p>' for note in e.notes)
+    said = (*e.warnings, *e.notes)
+    notes = "".join(f'<p class="note" role="note">⚠ {escaped(note)}</p>' for note in said)
     return f"<header><h3>{title}</h3><p>{line}</p></header>{notes}"
 
 

@@ -14,6 +14,7 @@ from pertinent.evaluation import Evaluation
 from pertinent.explanation import Explanation
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
+from pertinent.removal_check import RemovalCheck
 from pertinent.report import facts as say
 from pertinent.report.colours import LIGHT
 from pertinent.report.pictures import heat_map, original
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 32
 _QUIET = "#5c626d"
+# Okabe & Ito's colours, told apart by everyone; the markers tell them apart in black and white.
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
+_MARKERS = "osD^vPX"
 
 
 def plot(explanation: Explanation, top: int | None = 20) -> Figure:
@@ -59,6 +63,39 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
         axes.set_xlabel(f"{better} is better", fontsize=9, color=_QUIET)
     panels[0].set_yticks(range(len(methods)), methods, parse_math=False)
     figure.supxlabel(found.caption, fontsize=8, color=_QUIET)
+    return figure
+
+
+def plot_check(check: RemovalCheck) -> Figure:
+    """The score against the share removed with 95% intervals, a line for each removal."""
+    figure = _figure(6.4, 4.0)
+    axes = figure.subplots()
+    n = len(check.removals)
+    for place, removal in enumerate(check.removals):
+        points = [p for p in check.points if p.removal == removal]
+        shift = 1.2 * (place - (n - 1) / 2)  # so that whiskers stand side by side
+        x = np.array([100 * p.share + (shift if p.share else 0.0) for p in points])
+        mean, low, high = (np.array([getattr(p.score, of) for p in points]) for of in ("mean", "low", "high"))
+        axes.errorbar(
+            x,
+            100 * mean,
+            yerr=100 * np.stack([mean - low, high - mean]) if np.isfinite(low).all() else None,
+            color=_LINES[place % len(_LINES)],
+            marker=_MARKERS[place % len(_MARKERS)],
+            ms=5.5,
+            lw=2.2 if removal == check.best else 1.3,
+            elinewidth=1.0,
+            label=f"{_clipped(removal)}, {check.verdict(removal)}",
+        )
+    axes.set_xticks([100 * share for share in (0.0, *check.shares)])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+    axes.set_xlabel(f"{check.features} removed, %", fontsize=9, color=_QUIET)
+    axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=_QUIET)
+    count = f"{check.inputs:,} inputs, {check.draws} masks each, 95% intervals"
+    axes.set_title(f"Best: {_clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)
+    for text in axes.legend(fontsize=8, frameon=False, loc="lower left").get_texts():
+        text.set_parse_math(False)
     return figure
 
 

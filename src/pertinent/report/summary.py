@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from pertinent.evaluation import Evaluation
-from pertinent.statistics import Interval
+from pertinent.statistics import FEWEST, Interval
+
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,23 +36,38 @@ class Cell:
 
 @dataclass(frozen=True)
 class Summary:
-    """Cells by method and metric."""
+    """Cells by method and metric; `notes` say whether the best method differs from the next."""
 
     cells: dict[tuple[str, str], Cell]
     caption: str
+    notes: tuple[str, ...] = ()
 
 
 def summary(evaluation: Evaluation) -> Summary:
     """Sum an evaluation up; the best mean of a metric is marked where methods compete."""
     cells = {(method, metric): Cell(i) for method, metric, _, i in evaluation.summary()}
+    notes = []
     for metric, better in evaluation.better.items():
-        own = {key: cell.interval.mean for key, cell in cells.items() if key[1] == metric}
-        if len(own) > 1:
-            best = min(own.values()) if better == "lower" else max(own.values())
-            cells |= {key: replace(cells[key], best=True) for key, mean in own.items() if mean == best}
+        means = {method: cell.interval.mean for (method, own), cell in cells.items() if own == metric}
+        ranked = sorted(means, key=lambda method: means[method], reverse=better == "higher")
+        if len(ranked) > 1:
+            best, following = ranked[:2]
+            winners = [key for key in cells if key[1] == metric and means[key[0]] == means[best]]
+            cells |= {key: replace(cells[key], best=True) for key in winners}
+            notes.append(_told_apart(evaluation, best, following, metric))
     counts = sorted({cell.interval.n for cell in cells.values()})
     inputs = "–".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
     caption = f"Mean over {inputs} input{'' if counts[-1:] == [1] else 's'}"
     if any(cell.has_bounds for cell in cells.values()):
         caption += ", 95% bootstrap confidence intervals"
-    return Summary(cells, caption)
+    return Summary(cells, caption, tuple(dict.fromkeys(filter(None, notes))))
+
+
+def _told_apart(evaluation: Evaluation, best: str, following: str, metric: str) -> str:
+    """Whether the best method differs from the next, over the inputs that both explained."""
+    found = evaluation.difference(best, following, metric)
+    if found.n < FEWEST:
+        return f"{FEWEST} inputs are needed to say whether methods differ" if found.n > 1 else ""
+    if found.p_value < SIGNIFICANT:
+        return f"{metric}: {best} differs from {following}, the next best ({found.p_text})"
+    return f"{metric}: {best} may not differ from {following}, the next best ({found.p_text})"

@@ -50,7 +50,8 @@ def rendered(explanation: Explanation) -> RenderableType:
         if extra is not None:
             parts += [Text(), extra]
     parts += [Text(), _facts(explanation)]
-    parts += [Text(f"⚠ {_safe(note)}", style="bold yellow") for note in explanation.notes]
+    said = (*explanation.warnings, *explanation.notes)
+    parts += [Text(f"⚠ {safe(line)}", style="bold yellow") for line in said]
     return Padding(Group(*parts), (0, 1))
 
 
@@ -63,21 +64,22 @@ def rendered_all(explanations: Explanations) -> RenderableType:
 
 
 def evaluation_table(evaluation: Evaluation) -> Table:
-    """Mean and confidence interval by method and metric, the best mean of each metric in bold."""
+    """Mean and interval by method and metric, the best of each metric in bold; whether the next differs."""
     found = summary(evaluation)
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column("method")
     for metric, better in evaluation.better.items():
-        table.add_column(Text(f"{_safe(metric)} {say.arrow(better)}"), justify="right")
+        table.add_column(Text(f"{safe(metric)} {say.arrow(better)}"), justify="right")
     for method in evaluation.methods:
         cells = []
         for metric in evaluation.better:
             cell = found.cells.get((method, metric))
             text = Text(cell.text if cell else "–", style="bold" if cell and cell.best else "")
             cells.append(text.append(f" {cell.interval_text}" if cell else "", style="not bold dim"))
-        table.add_row(Text(_safe(method)), *cells)
+        table.add_row(Text(safe(method)), *cells)
     failed = f"; {len(evaluation.failures)} failed" if evaluation.failures else ""
-    table.caption = Text(f"{found.caption}{failed}", style="dim")
+    lines = [f"{found.caption}{failed}", *map(safe, found.notes)]
+    table.caption = Text("\n".join(lines), style="dim")
     table.caption_justify = "left"
     return table
 
@@ -103,9 +105,9 @@ def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
 
 def _heading(e: Explanation) -> Text:
     predicted = int(e.prediction.argmax())
-    line = Text(_safe(e.classes[predicted]), style="bold").append(f" {say.percent(e.prediction[predicted])}")
+    line = Text(safe(e.classes[predicted]), style="bold").append(f" {say.percent(e.prediction[predicted])}")
     if e.target != predicted:
-        line.append("   explained: ", style="dim").append(_safe(e.target_name), style="bold")
+        line.append("   explained: ", style="dim").append(safe(e.target_name), style="bold")
         line.append(f" {say.percent(e.prediction[e.target])}")
     return line
 
@@ -120,7 +122,7 @@ def _segments(e: Explanation, given: TextInput) -> Iterator[RenderableType]:
         if feature is not None and abs(share[feature]) >= _PLAIN_BELOW:
             marked = bool(smallest[list(piece.features)].any())
             style = Style(bgcolor=shade(share[feature], DARK), bold=marked, underline=marked)
-        texts[piece.segment].append(_safe(piece.text), style=style)
+        texts[piece.segment].append(safe(piece.text), style=style)
     for text in texts:
         yield Padding(text, (0, 2), style=f"on {DARK.ground}")
         if text is not texts[-1]:
@@ -134,8 +136,8 @@ def _legend(e: Explanation) -> Text:
         if isinstance(e.given, TextInput):
             line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
         return line
-    line.append("  ", style=f"on {DARK.support}").append(f" supports {_safe(e.target_name)}   ")
-    return line.append("  ", style=f"on {DARK.against}").append(f" speaks against {_safe(e.target_name)}")
+    line.append("  ", style=f"on {DARK.support}").append(f" supports {safe(e.target_name)}   ")
+    return line.append("  ", style=f"on {DARK.against}").append(f" speaks against {safe(e.target_name)}")
 
 
 def _picture(e: Explanation, given: ImageInput) -> Table:
@@ -199,7 +201,7 @@ def _sets(e: Explanation) -> RenderableType | None:
 def _measures(e: Explanation) -> Text | None:
     found = say.measures(e)
     line = Text("   ").join(
-        Text(f"{_safe(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
+        Text(f"{safe(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
         for m in found
     )
     sparsities = dict.fromkeys(s for m in found for s in m.values if s is not None)
@@ -210,8 +212,8 @@ def _measures(e: Explanation) -> Text | None:
 
 def _facts(e: Explanation) -> Text:
     found = say.facts(e)
-    method = Text(_safe(found.pop("method")), style="bold")
-    rest = "".join(f" · {label} {_safe(value)}" for label, value in found.items())
+    method = Text(safe(found.pop("method")), style="bold")
+    rest = "".join(f" · {label} {safe(value)}" for label, value in found.items())
     return method.append(rest, style="not bold dim")
 
 
@@ -219,15 +221,14 @@ def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
     if failures:
         yield Rule(Text(f"{len(failures)} failed"), style="red")
     for failure in failures:
-        yield Text(f" input {failure.index + 1}: ", style="red").append(
-            _safe(failure.reason), style="default"
-        )
+        yield Text(f" input {failure.index + 1}: ", style="red").append(safe(failure.reason), style="default")
 
 
 def _clipped(name: str) -> str:
-    name = _safe(name)
+    name = safe(name)
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """The text with control characters made visible."""
     return text.translate(_VISIBLE)

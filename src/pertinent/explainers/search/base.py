@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
 from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.engine.asks import Ask, Fork, Values
-from pertinent.errors import unknown
+from pertinent.engine.asks import Ask, Fork, Gradients, MaskGradients, Values
+from pertinent.errors import BudgetError, unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
+from pertinent.explainers.search.trajectory import followed
 from pertinent.types import Floats, Masks
 
 
@@ -28,9 +29,16 @@ class Search(Explainer):
     objective
         ``"sufficiency"``: keeping the set leaves the target's probability high.
         ``"comprehensiveness"``: removing the set makes it low.
+    spread
+        Whether the budget is for all sparsities together, in equal parts (their App. C, Table 5).
+    trajectory
+        Whether `details` tell how the search went: for each number of features chosen, the
+        evaluations made and the target's probability reached whenever it got better.
     """
 
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
+    spread: bool = field(default=False, kw_only=True)
+    trajectory: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -40,22 +48,54 @@ class Search(Explainer):
     def explain(self, task: Task) -> Steps:
         """Run one search for each number of features kept."""
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
+        if self.spread:
+            task = replace(task, budget=self._part(task, len(kept)))
         generators = task.rng.spawn(len(kept))
-        found = yield Fork([self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)])
+        branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
+        details: dict[str, Any] = {}
+        if self.trajectory:
+            details["trajectory"] = {str(k): [] for k in kept}
+            for place, k in enumerate(kept):
+                log = details["trajectory"][str(k)]
+                branches[place] = followed(branches[place], self.kept_by, task.target, k, log)
+        found = yield Fork(branches)
         best = dict(zip(kept, found, strict=True))
-        return Finding(chosen={s: best[n_kept(s, task.n_features)] for s in task.sparsities})
+        return Finding(chosen={s: best[n_kept(s, task.n_features)] for s in task.sparsities}, details=details)
+
+    def _part(self, task: Task, parts: int) -> int:
+        """What each search gets of a budget for all."""
+        needed = parts * self.least(task.n_features)
+        if task.budget < needed:
+            raise BudgetError(
+                f"`budget` must be at least {needed} for {self.name}, spread over {parts} sparsities, "
+                f"but got {task.budget}."
+            )
+        return task.budget // parts
 
     @abstractmethod
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Find the best set of k features, as a mask."""
 
+    def kept_by(self, sets: Masks) -> Masks:
+        """What is kept of the input when these are the sets in question; its own inverse."""
+        return sets if self.objective == "sufficiency" else ~sets
+
     def judge(self, task: Task, sets: Masks) -> Generator[Ask, Any, Floats]:
         """The objective of each set; larger is better."""
-        if self.objective == "sufficiency":
-            values = yield Values(sets)
-            return np.asarray(values[:, task.target])
-        values = yield Values(~sets)
-        return np.asarray(-values[:, task.target])
+        values = yield Values(self.kept_by(sets))
+        return self._signed(values[:, task.target])
+
+    def gains(self, task: Task, sets: Masks) -> Generator[Ask, Any, tuple[Floats, Floats]]:
+        """The objective of each set, and how fast log p gets better as a feature enters it.
+
+        A feature enters a set by being kept (sufficiency) or by being removed (comprehensiveness),
+        and the objective is log p or −log p: two signs that cancel.
+        """
+        found: Gradients = yield MaskGradients(self.kept_by(sets), task.target)
+        return self._signed(found.values[:, task.target]), found.slopes
+
+    def _signed(self, values: Floats) -> Floats:
+        return np.asarray(values if self.objective == "sufficiency" else -values)
 
 
 def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
@@ -66,7 +106,8 @@ def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
         return every[rng.permutation(possible)[:n]]
     sets: dict[bytes, Masks] = {}
     while len(sets) < n:
-        drawn = rng.random((n - len(sets), d)).argsort(axis=1).argsort(axis=1) < k
+        drawn = np.zeros((n - len(sets), d), dtype=np.bool_)
+        np.put_along_axis(drawn, rng.random(drawn.shape).argsort(axis=1)[:, :k], values=True, axis=1)
         for row in drawn:
             sets.setdefault(row.tobytes(), row)
     return np.array(list(sets.values()))
@@ -78,3 +119,10 @@ def as_masks(sets: Iterable[Sequence[int]], d: int) -> Masks:
     masks = np.zeros((len(chosen), d), dtype=np.bool_)
     masks[np.arange(len(chosen))[:, None], chosen] = True
     return masks
+
+
+def largest(scores: Floats, k: int) -> Masks:
+    """The mask of the k largest scores, the first where they are equal."""
+    mask = np.zeros(len(scores), dtype=np.bool_)
+    mask[np.argsort(-scores, kind="stable")[:k]] = True
+    return mask

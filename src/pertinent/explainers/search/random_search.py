@@ -19,7 +19,7 @@ from pertinent.types import Masks
 class RandomSearch(Search):
     """The best of as many distinct k-sparse sets as the budget allows, uniform over all of them."""
 
-    paper = "Hase et al. 2021, Sec. 6.1 (2)"
+    paper = "Hase et al. 2021, Sec. 6.1 (1)"
     summary = "the best of random sets, for each sparsity"
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:

@@ -70,8 +70,10 @@ class Lime(Explainer):
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
     """The whole input, then masks without a uniform number of uniform features."""
     removed = rng.integers(1, d + 1, size=(n - 1, 1))
-    masks = rng.random((n - 1, d)).argsort(axis=1).argsort(axis=1) >= removed
-    return np.concatenate([np.ones((1, d), dtype=np.bool_), masks])
+    order = rng.random((n - 1, d)).argsort(axis=1)
+    masks = np.ones((n, d), dtype=np.bool_)
+    np.put_along_axis(masks[1:], order, np.arange(d) >= removed, axis=1)
+    return masks
 
 
 def proximity(masks: Masks, kernel_width: float) -> Floats:

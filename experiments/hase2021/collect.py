@@ -1,0 +1,92 @@
+"""Results of all models put together: arrays (seeds, inputs) that the tables are made of."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from methods import GRID
+
+from pertinent.statistics import Difference, Interval, bootstrap, paired_difference
+from pertinent.types import Floats
+
+TRAININGS = {"standard": "Standard", "attention-mask": "CT"}
+_NAME = re.compile(
+    r"(?P<set>[a-z0-9]+)-(?P<training>standard|attention-mask)-(?P<seed>\d+)(?P<short>-short)?"
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One cell of a table."""
+
+    set: str
+    short: bool
+    training: str
+    method: str
+    budget: int | None
+    metric: str
+
+
+class Results:
+    """What `explain.py` measured, by cell."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files: dict[Key, dict[int, dict[str, Any]]] = {}
+        for path in sorted(folder.glob("*.json")):
+            match = _NAME.fullmatch(path.stem)
+            if match is None:
+                continue
+            for row in json.loads(path.read_text())["results"]:
+                key = Key(
+                    match["set"],
+                    bool(match["short"]),
+                    match["training"],
+                    row["method"],
+                    row["budget"],
+                    row["metric"],
+                )
+                self._files.setdefault(key, {})[int(match["seed"])] = row
+
+    def cells(self, which: str, *, short: bool = False) -> list[Key]:
+        """What was measured of a set."""
+        return [key for key in self._files if (key.set, key.short) == (which, short)]
+
+    def values(self, key: Key, scale: str = "probability") -> Floats | None:
+        """(seeds, inputs), the mean over sparsities; in points on the scale of probabilities."""
+        rows = self._files.get(key)
+        if not rows:
+            return None
+        factor = 100.0 if scale == "probability" else 1.0
+        return factor * np.array([np.mean(rows[seed]["values"][scale], axis=1) for seed in sorted(rows)])
+
+    def course(self, key: Key) -> Floats | None:
+        """(seeds, inputs, grid) in points; NaN before the first set was judged."""
+        rows = self._files.get(key)
+        if not rows or any(row["course"] is None for row in rows.values()):
+            return None
+        return 100.0 * np.array([rows[seed]["course"] for seed in sorted(rows)], dtype=float)
+
+    def after(self, key: Key, evaluations: int) -> Floats | None:
+        """(seeds, inputs) that a search had reached after so many evaluations for each sparsity."""
+        found = self.course(key)
+        return None if found is None else found[..., GRID.index(evaluations)]
+
+
+def interval(values: Floats) -> Interval:
+    """The mean over seeds and inputs, both resampled."""
+    return bootstrap(values)
+
+
+def difference(a: Floats, b: Floats) -> Difference:
+    """A − b, paired by seed and input."""
+    return paired_difference(a, b)
+
+
+def shown(found: Interval, digits: int = 2) -> str:
+    """As the paper writes it: the mean, and half of the interval's width."""
+    return f"{found.mean:.{digits}f} ({(found.high - found.low) / 2:.{digits}f})"

@@ -1,0 +1,147 @@
+"""Explain one model's decisions by every method, and measure them.
+
+`python explain.py --data DIR --model DIR --set sst2 --out results.json [--points 200] [--shortest]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from data import SETS, read
+from methods import (
+    AT_A_QUARTER,
+    BUDGET,
+    GRID,
+    OBJECTIVES,
+    ONLY_AT_A_QUARTER,
+    REDUCED,
+    SALIENCE,
+    SEARCHES,
+    SPARSITIES,
+)
+
+import pertinent
+from pertinent.explanation import Explanations
+from pertinent.metric.base import metrics
+from pertinent.models.embedded import load_transformer
+
+COMMON = {"features": "tokens", "sparsity": SPARSITIES, "removal": "attention-mask", "progress": False}
+
+
+def measured(found: Explanations, model: Any, name: str) -> dict[str, list[list[float]]]:
+    """A metric on both scales: a list over inputs of values over sparsities."""
+    values = {}
+    for scale in ("probability", "weight-of-evidence"):
+        metric = metrics.make(name, {"scale": scale})
+        evaluation = pertinent.evaluate(found, model, metric, progress=False)
+        assert not evaluation.failures, evaluation.failures[0]
+        values[scale] = [list(e.measures[name].values()) for e in evaluation.explanations]
+    return values
+
+
+def course(found: Explanations) -> list[list[float | None]]:
+    """The metric that each search had reached after each number of evaluations, over sparsities."""
+    rows = []
+    for e in found:
+        full = float(e.prediction[e.target])
+        per_size = []
+        for log in e.details["trajectory"].values():
+            steps = np.array([step for step, _ in log])
+            reached = [full - p for _, p in log]
+            place = np.searchsorted(steps, GRID, side="right") - 1
+            per_size.append([reached[i] if i >= 0 else np.nan for i in place])
+        mean = np.mean(per_size, axis=0)
+        rows.append([None if np.isnan(v) else float(v) for v in mean])
+    return rows
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method, its budget, and what it looks for (a salience method: nothing)."""
+
+    method: str
+    budget: int | None
+    objective: str | None
+    settings: dict[str, Any]
+
+    def carry_out(self, model: Any, texts: list[Any], seed: int) -> list[dict[str, Any]]:
+        """Explain all texts and measure the explanations."""
+        settings = dict(self.settings)
+        if self.objective is not None:
+            settings |= {"objective": self.objective, "trajectory": self.method != "anchors"}
+        start = time.perf_counter()
+        found = pertinent.explain(
+            model, texts, self.method, budget=self.budget, seed=seed, **COMMON, **settings
+        )
+        seconds = time.perf_counter() - start
+        assert not found.failures, (self.method, found.failures[0])
+        return [
+            {
+                "method": self.method,
+                "budget": self.budget,
+                "metric": metric,
+                "values": measured(found, model, metric),
+                "course": course(found) if settings.get("trajectory") else None,
+                "evaluations": float(np.mean([e.evaluations for e in found])),
+                "seconds": seconds,
+            }
+            for metric in ([self.objective] if self.objective else OBJECTIVES)
+        ]
+
+
+def planned(searches: dict[str, Any], budget: int, *, shortest: bool) -> list[Run]:
+    """Every method, with each budget and objective it is run at."""
+    runs = [Run(name, None, None, settings) for name, settings in SALIENCE.items()]
+    quarter = budget * REDUCED // BUDGET
+    for name, settings in searches.items():
+        for objective in OBJECTIVES:
+            if name not in ONLY_AT_A_QUARTER or shortest:
+                runs.append(Run(name, None if name == "exhaustive-search" else budget, objective, settings))
+            if name in AT_A_QUARTER and not shortest:
+                runs.append(Run(name, quarter, objective, settings))
+    return runs
+
+
+def main() -> None:
+    """Run every method, and write what was measured after each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--set", choices=SETS, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--shortest", action="store_true", help="the shortest texts, with exhaustive search")
+    parser.add_argument("--methods", nargs="+", help="only these")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    arguments = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    torch.set_num_threads(1 if torch.cuda.is_available() else 2)
+    model = load_transformer(str(arguments.model), device="cuda" if torch.cuda.is_available() else "cpu")
+    test = read(arguments.data, arguments.set, "test")
+    texts: list[Any] = test.examples
+    searches = SEARCHES
+    if arguments.shortest:
+        texts = [t for t in texts if 5 <= model.prepare(t, "tokens").n_features <= 10]
+        searches = SEARCHES | {"exhaustive-search": {}}
+    texts = texts[: arguments.points]
+    plan = planned(searches, arguments.budget, shortest=arguments.shortest)
+    results: list[dict[str, Any]] = []
+    for run in plan:
+        if arguments.methods and run.method not in arguments.methods:
+            continue
+        results += run.carry_out(model, texts, arguments.seed)
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps({"points": len(texts), "results": results}))
+        print(arguments.out.stem, run.method, run.budget, run.objective, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Fine-tune one model.
+
+    python fine_tune.py --data DIR --encoder DIR --out DIR --set sst2 --seed 0 [--removal attention-mask]
+
+Without `--removal` training is standard, with it counterfactual (Hase et al. 2021, Sec. 4).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+from data import DEV, SETS, read
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.utils import logging
+
+from pertinent.training import train
+
+logging.set_verbosity_error()
+
+
+def main() -> None:
+    """Train, measure on the test split, and leave the model and `result.json` in the folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument(
+        "--encoder", type=Path, required=True, help="a pretrained encoder in transformers' format"
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--set", choices=SETS, required=True)
+    parser.add_argument("--removal", help="train counterfactually with this removal")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, help="training examples")
+    parser.add_argument("--learning-rate", type=float, default=5e-5)
+    arguments = parser.parse_args()
+    spec = SETS[arguments.set]
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(arguments.seed)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        arguments.encoder,
+        num_labels=len(spec.classes),
+        id2label=dict(enumerate(spec.classes)),
+        dtype=torch.float32,
+    ).to(device)
+    tokenizer = AutoTokenizer.from_pretrained(arguments.encoder)
+    data = read(arguments.data, arguments.set, "train", arguments.limit)
+    dev = read(arguments.data, arguments.set, "dev", DEV)
+    start = time.perf_counter()
+    trained = train(
+        model,
+        tokenizer,
+        data.examples,
+        data.labels,
+        dev=(dev.examples, dev.labels),
+        out=arguments.out,
+        counterfactual=arguments.removal is not None,
+        removal=arguments.removal or "attention-mask",
+        epochs=spec.epochs,
+        batch_size=spec.batch_size,
+        learning_rate=arguments.learning_rate,
+        seed=arguments.seed,
+        max_length=spec.max_length,
+        precision="bfloat16" if device == "cuda" else "float32",
+        progress=False,
+        options={"warmup_steps": len(data.labels) * spec.epochs // spec.batch_size // 10},
+    )
+    test = read(arguments.data, arguments.set, "test", 2000)
+    right = correct(trained.model, test.examples, test.labels)
+    result = {
+        "set": arguments.set,
+        "removal": arguments.removal,
+        "seed": arguments.seed,
+        "train": len(data.labels),
+        "dev accuracy": trained.accuracy,
+        "test accuracy": sum(right) / len(right),
+        "right": right,
+        "seconds": time.perf_counter() - start,
+    }
+    (arguments.out / "result.json").write_text(json.dumps(result))
+
+
+def correct(model: object, examples: list[dict[str, str]], labels: list[int]) -> list[int]:
+    """Whether each example is classified rightly, 1 or 0."""
+    import pertinent
+
+    found = pertinent.explain(model, examples, "random", features="sentences", progress=False)
+    return [int(e.target == labels[number]) for e, number in zip(found, found.numbers, strict=True)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The methods that are compared, all under the paper's budget of 1000 passes for each explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+BUDGET = 1000
+REDUCED = 250
+SPARSITIES = (0.05, 0.10, 0.20, 0.50)
+OBJECTIVES = ("sufficiency", "comprehensiveness")
+
+SALIENCE: dict[str, dict[str, Any]] = {
+    "gradient": {},
+    "integrated-gradients": {"points": 498},
+    "lime": {"samples": 996},
+}
+SEARCHES: dict[str, dict[str, Any]] = {
+    "random-search": {},
+    "parallel-local-search": {},
+    "thompson-search": {},
+    "ordered-search": {},
+    "taylor-search": {},
+    "anchors": {},
+    "gradient-search": {},
+}
+AT_A_QUARTER: Sequence[str] = ("ordered-search", "thompson-search")
+"""Methods whose course depends on the budget, so that a quarter of it takes a run of its own."""
+
+ONLY_AT_A_QUARTER: Sequence[str] = ("thompson-search",)
+
+GRID = (10, 25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 600, 700, 800, 900, 1000)
+"""Evaluations after which the best objective is noted."""

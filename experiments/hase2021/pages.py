@@ -1,0 +1,381 @@
+"""Write the pages: the paper's tables and ours, side by side.
+
+    python experiments/hase2021/pages.py --results DIR [--speed speed.json]
+
+Makes the pages whose results are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from collect import TRAININGS, Key, Results, difference, interval, shown
+from data import SETS
+from methods import BUDGET, GRID, OBJECTIVES, REDUCED, SALIENCE
+from paper import METHODS, TABLE_1, TABLE_3, TABLE_4, TABLE_5, TABLE_7
+from removals import REMOVALS
+
+from pertinent.removal_check import RemovalCheck
+from pertinent.types import Floats
+
+HERE = Path(__file__).parent
+ORDER = [*METHODS, "thompson-search"]
+ARROWS = {"sufficiency": "Sufficiency ↓", "comprehensiveness": "Comprehensiveness ↑"}
+SIGN = {"sufficiency": -1, "comprehensiveness": 1}
+COLUMNS = [(metric, training) for metric in OBJECTIVES for training in TRAININGS]
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(head)]
+    lines += [["---"] * len(lines[0]), *map(list, rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def columns(source: str) -> list[str]:
+    """The four columns of a metric table."""
+    return [f"{source}: {ARROWS[metric]} {TRAININGS[training]}" for metric, training in COLUMNS]
+
+
+def metric_rows(
+    cell: Callable[[str, str, str], Floats | None],
+    paper: dict[str, tuple[tuple[float, float], ...]],
+    methods: Iterable[str],
+) -> list[list[str]]:
+    """A row for each method: the paper's four numbers, then ours; the best of a column in bold if p < .05."""
+    found = {m: {c: cell(m, *c) for c in COLUMNS} for m in methods}
+    found = {m: cells for m, cells in found.items() if any(v is not None for v in cells.values())}
+    best = {c: _clearly_best({m: v for m in found if (v := found[m][c]) is not None}, c[0]) for c in COLUMNS}
+    rows = []
+    for method, cells in found.items():
+        theirs = [f"{mean:.2f} ({half:.2f})" for mean, half in paper.get(method, ())] or ["–"] * 4
+        ours = []
+        for column, values in cells.items():
+            text = "–" if values is None else shown(interval(values))
+            ours.append(f"**{text}**" if best[column] == method else text)
+        rows.append([method, *theirs, *ours])
+    return rows
+
+
+def _clearly_best(values: dict[str, Floats], metric: str) -> str | None:
+    """The best method, if it differs from the second best at p < .05."""
+    order = sorted(values, key=lambda m: -SIGN[metric] * float(np.mean(values[m])))
+    if len(order) < 2:
+        return None
+    return order[0] if difference(values[order[0]], values[order[1]]).p_value < 0.05 else None
+
+
+def budget_of(method: str) -> int | None:
+    """The budget that a method's full run has in the results."""
+    if method in SALIENCE or method == "exhaustive-search":
+        return None
+    return REDUCED if method == "thompson-search" else BUDGET
+
+
+def compared(results: Results, which: str, column: tuple[str, str], a: str, b: str) -> str:
+    """How two methods differ, in words."""
+    metric, training = column
+    values = [results.values(Key(which, False, training, m, budget_of(m), metric)) for m in (a, b)]
+    if values[0] is None or values[1] is None:
+        return "not measured"
+    found = difference(values[0], values[1])
+    better = SIGN[metric] * found.mean > 0
+    return f"{'better' if better else 'worse'} by {abs(found.mean):.2f} points ({found.p_text})"
+
+
+def main_table(results: Results) -> str:
+    """Table 1."""
+    page = "# Table 1: sufficiency and comprehensiveness of all methods at equal budget\n\n"
+    page += (
+        "1000 passes for each explanation, forward and backward counted together; `thompson-search`, "
+        f"ours, has {REDUCED}. Points (difference in probability × 100), with half the width of the 95% "
+        "interval from a block bootstrap over inputs and model seeds, 100,000 resamples. Bold: best of "
+        "its column at p < .05.\n"
+    )
+    for which in SETS:
+        keys = results.cells(which)
+        if not keys:
+            continue
+
+        def cell(method: str, metric: str, training: str, which: str = which) -> Floats | None:
+            return results.values(Key(which, False, training, method, budget_of(method), metric))
+
+        example = next(v for k in keys if (v := results.values(k)) is not None)
+        page += f"\n## {SETS[which].name}: {example.shape[1]} test points, {example.shape[0]} seeds\n\n"
+        page += table(
+            ["method", *columns("paper"), *columns("ours")],
+            metric_rows(cell, TABLE_1.get(which, {}), ORDER),
+        )
+        page += "\n"
+        for metric, training in COLUMNS:
+            against = compared(results, which, (metric, training), "parallel-local-search", "random-search")
+            own = compared(results, which, (metric, training), "thompson-search", "parallel-local-search")
+            page += (
+                f"- {ARROWS[metric][:-2]}, {TRAININGS[training]}: PLS is {against} than random search; "
+                f"thompson-search at {REDUCED} is {own} than PLS at {BUDGET}.\n"
+            )
+    return page
+
+
+def accuracy_table(results: Path) -> str:
+    """Table 3."""
+    rows = []
+    for which, spec in SETS.items():
+        cells = []
+        for training in TRAININGS:
+            files = sorted(results.glob(f"{which}-{training}-*.train.json"))
+            right = [json.loads(path.read_text())["right"] for path in files]
+            cells.append(100 * np.array(right, dtype=float) if right else None)
+        if cells[0] is None or cells[1] is None:
+            continue
+        paper = [f"{mean:.2f} ({half:.2f})" for mean, half in TABLE_3[which]]
+        gap = difference(cells[1], cells[0])
+        rows.append(
+            [spec.name, *paper, *(shown(interval(c)) for c in cells), f"{gap.mean:+.2f} ({gap.p_text})"]
+        )
+    page = "# Table 3: accuracy of standard and counterfactual-trained models\n\n"
+    page += (
+        "Test accuracy in %, with half the width of the 95% interval. Paper: the best of ten seeds of "
+        "BERT-base, intervals over data. Ours: three seeds of all-MiniLM-L6-v2, intervals over data and "
+        "seeds.\n\n"
+    )
+    head = ["set", "paper Standard", "paper CT", "ours Standard", "ours CT", "ours CT − Standard"]
+    return page + table(head, rows)
+
+
+def removal_page(results: Path, pictures: Path) -> str:
+    """Figure 2."""
+    page = "# Figure 2: how accurate models stay as random tokens go\n\n"
+    page += (
+        "Accuracy in % on 1,000 dev points when a share of random tokens is removed: ten masks for each "
+        "point and majority vote, the same masks for all removals. Models are trained on 10,000 "
+        "examples, three seeds; counterfactual-trained (CT) ones with the removal they are tested on. "
+        "With half the width of the 95% interval over points and seeds.\n"
+    )
+    for which in ("snli", "sst2"):
+        found: dict[tuple[str, str, float], Floats] = {}
+        for training in ("Standard", "CT"):
+            for removal in REMOVALS:
+                name = "standard" if training == "Standard" else removal
+                files = sorted(results.glob(f"removals-{which}-10000-{name}-*.json"))
+                checks = [RemovalCheck.read(path) for path in files]
+                for share in (0.0, 0.2, 0.5, 0.8) if checks else ():
+                    right = [
+                        [row.right for row in check.rows if (row.removal, row.share) == (removal, share)]
+                        for check in checks
+                    ]
+                    found[training, removal, share] = 100 * np.array(right, dtype=float)
+        if not found:
+            continue
+        page += f"\n## {SETS[which].name}\n\n"
+        for training in ("Standard", "CT"):
+            rows = [
+                [removal, *(shown(interval(found[training, removal, s]), 1) for s in (0.0, 0.2, 0.5, 0.8))]
+                for removal in REMOVALS
+            ]
+            page += f"{training}:\n\n" + table(["removal", "0%", "20%", "50%", "80%"], rows) + "\n"
+        for training in ("Standard", "CT"):
+            for share in (0.2, 0.5, 0.8):
+                order = sorted(REMOVALS, key=lambda r: -float(found[training, r, share].mean()))
+                gaps = ", ".join(_gap(found, training, order[0], other, share) for other in order[1:])
+                page += f"- {training}, {share:.0%} removed: {order[0]} is best; ahead of {gaps}.\n"
+        picture = f"figure2-{which}.png"
+        _plot(found, pictures / picture, SETS[which].name)
+        page += f"\n![Accuracy against share removed, {SETS[which].name}]({picture})\n"
+    return page
+
+
+def _gap(found: dict[tuple[str, str, float], Floats], training: str, a: str, b: str, share: float) -> str:
+    gap = difference(found[training, a, share], found[training, b, share])
+    return f"{b} by {gap.mean:.2f} ({gap.p_text})"
+
+
+def _plot(found: dict[tuple[str, str, float], Floats], path: Path, title: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    colours = dict(zip(REMOVALS, ("#0072B2", "#E69F00", "#009E73", "#CC79A7"), strict=True))
+    for axis, training in zip(axes, ("Standard", "CT"), strict=True):
+        for place, removal in enumerate(REMOVALS):
+            boxes = [
+                (found[training, removal, 0.0] - found[training, removal, s]).mean(axis=1)
+                for s in (0.2, 0.5, 0.8)
+            ]
+            for column, drops in enumerate(boxes):
+                x = np.full(len(drops), column + 0.18 * (place - 1.5))
+                label = removal if column == 0 else None
+                axis.plot(x, drops, "o", color=colours[removal], label=label, markersize=6, alpha=0.8)
+        axis.set_xticks(range(3), ["20%", "50%", "80%"])
+        axis.set_xlabel("tokens removed")
+        axis.set_title(f"{title}, {training}")
+        axis.grid(axis="y", alpha=0.3)
+    axes[0].set_ylabel("drop in accuracy (points)")
+    axes[0].legend(frameon=False)
+    figure.savefig(path, dpi=130)
+
+
+def short_table(results: Results) -> str:
+    """Table 4."""
+
+    def cell(method: str, metric: str, training: str) -> Floats | None:
+        budget = None if method in SALIENCE or method == "exhaustive-search" else BUDGET
+        return results.values(Key("sst2", True, training, method, budget, metric))
+
+    page = "# Table 4: short sentences of SST-2, beside exhaustive search\n\n"
+    page += "Sentences of 5 to 10 tokens, so that all sets can be judged. Otherwise as in Table 1.\n\n"
+    return page + table(["method", *columns("paper"), *columns("ours")], metric_rows(cell, TABLE_4, ORDER))
+
+
+def reduced_table(results: Results) -> str:
+    """Table 5."""
+    page = "# Table 5: a reduced budget, 1000 passes over all four sparsities\n\n"
+    page += (
+        "Salience methods have 1000 passes, searches 250 for each sparsity. Random search and PLS are "
+        "read off their course after 250 evaluations, which is the same as a run of 250.\n"
+    )
+    for which in SETS:
+        if not results.cells(which):
+            continue
+
+        def cell(method: str, metric: str, training: str, which: str = which) -> Floats | None:
+            if method in SALIENCE:
+                return results.values(Key(which, False, training, method, None, metric))
+            if method in ("ordered-search", "thompson-search"):
+                return results.values(Key(which, False, training, method, REDUCED, metric))
+            if method in ("random-search", "parallel-local-search"):
+                return results.after(Key(which, False, training, method, BUDGET, metric), REDUCED)
+            return None
+
+        page += f"\n## {SETS[which].name}\n\n"
+        page += table(
+            ["method", *columns("paper"), *columns("ours")],
+            metric_rows(cell, TABLE_5.get(which, {}), ORDER),
+        )
+    return page
+
+
+def evidence_table(results: Results) -> str:
+    """Table 7."""
+    page = "# Table 7: weight of evidence, counterfactual-trained models\n\n"
+    page += "The same explanations as in Table 1, measured by the change in log-odds (Eqn. 2).\n"
+    for which in SETS:
+        if not results.cells(which):
+            continue
+        rows = []
+        for method in ORDER:
+            cells = [
+                results.values(
+                    Key(which, False, "attention-mask", method, budget_of(method), metric),
+                    "weight-of-evidence",
+                )
+                for metric in OBJECTIVES
+            ]
+            if cells[0] is None or cells[1] is None:
+                continue
+            paper = TABLE_7.get(which, {}).get(method)
+            theirs = [f"{m:.2f} ({h:.2f})" for m, h in paper] if paper else ["–", "–"]
+            rows.append([method, *theirs, *(shown(interval(c)) for c in cells)])
+        head = [f"{source}: {ARROWS[metric]}" for source in ("paper", "ours") for metric in OBJECTIVES]
+        page += f"\n## {SETS[which].name}\n\n" + table(["method", *head], rows)
+    return page
+
+
+def course_page(results: Results, pictures: Path) -> str:
+    """Figure 3."""
+    from matplotlib.figure import Figure
+
+    page = "# Figure 3: search over time\n\n"
+    page += "The metric reached after so many evaluations for each sparsity; counterfactual-trained models.\n"
+    searches = {
+        "random-search": BUDGET,
+        "ordered-search": BUDGET,
+        "parallel-local-search": BUDGET,
+        "thompson-search": REDUCED,
+    }
+    colours = dict(zip(searches, ("#999999", "#E69F00", "#0072B2", "#D55E00"), strict=True))
+    for which in SETS:
+        if not results.cells(which):
+            continue
+        figure = Figure(figsize=(9, 3.6), layout="constrained")
+        for axis, metric in zip(figure.subplots(1, 2), OBJECTIVES, strict=True):
+            for method, budget in searches.items():
+                found = results.course(Key(which, False, "attention-mask", method, budget, metric))
+                if found is None:
+                    continue
+                places = [i for i, n in enumerate(GRID) if n <= budget and not np.isnan(found[..., i]).any()]
+                means = [interval(found[..., i]) for i in places]
+                at = [GRID[i] for i in places]
+                axis.plot(at, [m.mean for m in means], color=colours[method], label=method)
+                axis.fill_between(
+                    at, [m.low for m in means], [m.high for m in means], color=colours[method], alpha=0.12
+                )
+            axis.set_xlabel("evaluations for each sparsity")
+            axis.set_ylabel(f"{ARROWS[metric]} (points)")
+            axis.grid(alpha=0.3)
+            axis.legend(frameon=False)
+        figure.suptitle(SETS[which].name)
+        picture = f"figure3-{which}.png"
+        figure.savefig(pictures / picture, dpi=130)
+        page += f"\n![Search over time, {SETS[which].name}]({picture})\n"
+    return page
+
+
+def speed_page(path: Path) -> str:
+    """Appendix A.3."""
+    found = json.loads(path.read_text())
+    page = "# Appendix A.3: wall time for 500 explanations\n\n"
+    page += (
+        "At one sparsity, 1000 passes, texts of 512 tokens of which 483 or 484 may be removed. Paper: "
+        f"BERT-base on one RTX 2080. Ours: a random BERT-base in bfloat16 on one {found['device']}; a "
+        "search keeps half of the tokens, the dearest of the four sparsities. Nothing is scaled for the "
+        "machines; times of fewer than 500 points are scaled up to 500.\n\n"
+    )
+    rows = [
+        [
+            row["method"],
+            str(row["points"]),
+            "–" if row["paper hours"] is None else f"{3600 * row['paper hours']:,.0f}",
+            f"{row['seconds per 500']:.1f}",
+            "–" if row["times faster"] is None else f"{row['times faster']:.0f}×",
+            "–" if row["times faster"] is None else ("yes" if row["times faster"] >= 100 else "NO"),
+        ]
+        for row in found["rows"]
+    ]
+    head = ["method", "points run", "paper, s", "ours, s", "faster", "at least 100×"]
+    return page + table(head, rows)
+
+
+def main() -> None:
+    """Write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--speed", type=Path)
+    parser.add_argument("--out", type=Path, default=HERE)
+    arguments = parser.parse_args()
+    results = Results(arguments.results)
+    pages: dict[str, str] = {}
+    if any(arguments.results.glob("*.train.json")):
+        pages["table3"] = accuracy_table(arguments.results)
+    if any(arguments.results.glob("removals-*.json")):
+        pages["figure2"] = removal_page(arguments.results, arguments.out)
+    if any(results.cells(which) for which in SETS):
+        pages["table1"] = main_table(results)
+        pages["table5"] = reduced_table(results)
+        pages["table7"] = evidence_table(results)
+        pages["figure3"] = course_page(results, arguments.out)
+    if results.cells("sst2", short=True):
+        pages["table4"] = short_table(results)
+    if arguments.speed:
+        pages["speed"] = speed_page(arguments.speed)
+    for name, text in pages.items():
+        (arguments.out / f"{name}.md").write_text(text, encoding="utf-8")
+        print(f"{name}.md")
+
+
+if __name__ == "__main__":
+    main()

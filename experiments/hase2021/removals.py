@@ -1,0 +1,43 @@
+"""How accurate a model stays as random tokens go, by removal (Figure 2).
+
+`python removals.py --data DIR --model DIR --set snli --out results.json [--removals attention-mask …]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from data import SETS, read
+
+import pertinent
+from pertinent.models.embedded import load_transformer
+
+REMOVALS = ("attention-mask", "mask-token", "slice-out", "zero-vector")
+
+
+def main() -> None:
+    """Check the removals and write the accuracies."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--set", choices=SETS, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--points", type=int, default=1000)
+    parser.add_argument("--removals", nargs="+", default=list(REMOVALS))
+    arguments = parser.parse_args()
+    torch.set_num_threads(1 if torch.cuda.is_available() else 2)
+    model = load_transformer(str(arguments.model), device="cuda" if torch.cuda.is_available() else "cpu")
+    dev = read(arguments.data, arguments.set, "dev", arguments.points)
+    check = pertinent.check_removal(
+        model, dev.examples, dev.labels, removals=arguments.removals, features="tokens", progress=False
+    )
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    check.save(arguments.out)
+    print(json.dumps({"model": str(arguments.model), "advice": check.recommendation}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

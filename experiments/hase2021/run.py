@@ -1,0 +1,148 @@
+"""Run a stage of the experiments over sets, trainings and seeds, several processes at a time.
+
+    python experiments/hase2021/run.py train   --data DIR --encoder DIR --work DIR
+    python experiments/hase2021/run.py explain --data DIR --work DIR --results DIR
+    python experiments/hase2021/run.py removals …
+
+What is there already is not made again, so a run that was stopped can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from data import SETS
+from removals import REMOVALS
+
+HERE = Path(__file__).parent
+SMALL = 10_000
+"""Training examples for the comparison of removals, as in the paper (App. B.2)."""
+
+
+def folder(which: str, removal: str | None, seed: int, limit: int | None = None) -> str:
+    """The name of a model."""
+    size = f"-{limit}" if limit else ""
+    return f"{which}{size}-{removal or 'standard'}-{seed}"
+
+
+def training(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
+    """One command for each model."""
+    wanted = [
+        (which, removal, seed, None)
+        for seed, which, removal in itertools.product(
+            range(arguments.seeds), arguments.sets, (None, "attention-mask")
+        )
+    ]
+    wanted += [
+        (which, removal, seed, SMALL)
+        for seed, which, removal in itertools.product(
+            range(arguments.seeds), arguments.removal_sets, (None, *REMOVALS)
+        )
+    ]
+    jobs = []
+    for which, removal, seed, limit in wanted:
+        out = arguments.work / folder(which, removal, seed, limit)
+        command = ["fine_tune.py", "--data", arguments.data, "--encoder", arguments.encoder, "--out", out]
+        command += ["--set", which, "--seed", seed]
+        command += ["--removal", removal] if removal else []
+        command += ["--limit", limit] if limit else []
+        jobs.append((out / "result.json", [str(word) for word in command]))
+    return jobs
+
+
+def explaining(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
+    """One command for each model; the short sentences of SST-2 on their own."""
+    jobs = []
+    for which, seed, removal in itertools.product(
+        arguments.sets, range(arguments.seeds), (None, "attention-mask")
+    ):
+        name = folder(which, removal, seed)
+        for short in (True, False) if which == "sst2" else (False,):
+            out = arguments.results / f"{name}{'-short' if short else ''}.json"
+            command = ["explain.py", "--data", arguments.data, "--model", arguments.work / name]
+            command += ["--set", which, "--out", out, "--points", arguments.points, "--seed", seed]
+            command += ["--shortest"] if short else []
+            command += ["--methods", *arguments.methods] if arguments.methods else []
+            jobs.append((out, [str(word) for word in command]))
+    return jobs
+
+
+def removing(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
+    """One command for each model trained on few examples; counterfactual ones with their own removal."""
+    jobs = []
+    for which, seed, removal in itertools.product(
+        arguments.removal_sets, range(arguments.seeds), (None, *REMOVALS)
+    ):
+        name = folder(which, removal, seed, SMALL)
+        out = arguments.results / f"removals-{name}.json"
+        command = ["removals.py", "--data", arguments.data, "--model", arguments.work / name]
+        command += ["--set", which, "--out", out]
+        command += ["--removals", removal] if removal else []
+        jobs.append((out, [str(word) for word in command]))
+    return jobs
+
+
+def carry_out(job: tuple[Path, list[str]], last: float) -> tuple[str, float, str]:
+    """Run one command unless its result is there or time is up."""
+    made, command = job
+    start = time.perf_counter()
+    if made.is_file():
+        return made.name, 0.0, "was there"
+    if time.time() > last:
+        return made.name, 0.0, "no time left"
+    # One thread each: many of these run side by side.
+    environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=HERE,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=max(1.0, last - time.time()),
+        )
+    except subprocess.TimeoutExpired:
+        return made.name, time.perf_counter() - start, "stopped: time is up"
+    state = "done" if done.returncode == 0 else f"FAILED\n{done.stderr[-1500:]}"
+    return f"{made.parent.name}/{made.name}", time.perf_counter() - start, state
+
+
+def absolute(text: str) -> Path:
+    """A path that means the same wherever a command runs."""
+    return Path(text).resolve()
+
+
+def main() -> None:
+    """Run the stage."""
+    stages = {"train": training, "explain": explaining, "removals": removing}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("stage", choices=stages)
+    parser.add_argument("--data", type=absolute, required=True)
+    parser.add_argument("--encoder", type=absolute)
+    parser.add_argument("--work", type=absolute, required=True, help="models lie here")
+    parser.add_argument("--results", type=absolute, default=HERE / "results")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--removal-sets", nargs="*", choices=SETS, default=["sst2", "snli"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--methods", nargs="+", help="only these")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after this long")
+    arguments = parser.parse_args()
+    jobs = stages[arguments.stage](arguments)
+    last = time.time() + arguments.seconds
+    with ThreadPoolExecutor(arguments.processes) as pool:
+        for name, seconds, state in pool.map(lambda job: carry_out(job, last), jobs):
+            print(f"{name}: {state} ({seconds:.0f} s)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

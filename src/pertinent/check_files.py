@@ -1,0 +1,60 @@
+"""Reading and writing removal checks as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from pertinent.ablation import Ablated
+from pertinent.errors import FileError
+from pertinent.explanation import Failure
+from pertinent.removal_check import RemovalCheck
+
+_FORMAT = "pertinent removal check 1"
+_PLAIN = ("measure", "default", "classes", "features", "draws", "seed", "skipped")
+
+
+def to_json(check: RemovalCheck) -> str:
+    """Every row, and what follows from them for those who do not read it back."""
+    plain: dict[str, Any] = {"format": _FORMAT, "recommendation": check.recommendation, "best": check.best}
+    plain["verdicts"] = {removal: check.verdict(removal) for removal in check.removals}
+    plain |= {name: getattr(check, name) for name in _PLAIN}
+    plain["failures"] = [[f.index, f.reason] for f in check.failures]
+    plain["rows"] = [astuple(row) for row in check.rows]
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def write(check: RemovalCheck, path: str | Path) -> None:
+    """Write a JSON file; it appears whole or not at all."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to save into.")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(to_json(check) + "\n", encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read(path: str | Path) -> RemovalCheck:
+    """Read a check that was saved."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.")
+    try:
+        return _check(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{str(path)!r} is damaged or holds no removal check.") from error
+
+
+def _check(plain: Mapping[str, Any]) -> RemovalCheck:
+    if plain["format"] != _FORMAT:
+        raise ValueError(plain["format"])
+    rest = {name: plain[name] for name in _PLAIN} | {"classes": tuple(plain["classes"])}
+    failures = tuple(Failure(index, reason) for index, reason in plain["failures"])
+    return RemovalCheck(tuple(Ablated(*row) for row in plain["rows"]), failures=failures, **rest)

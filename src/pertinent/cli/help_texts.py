@@ -1,0 +1,107 @@
+"""What ``--help`` teaches."""
+
+from __future__ import annotations
+
+EXIT_CODES = """\
+exit codes:
+  0    all went well
+  1    some inputs failed (they are listed on stderr), the others were explained
+  2    bad usage, or nothing could be explained
+  130  interrupted
+"""
+
+MAIN = """\
+Finds and tests the features that a model's decision rests on: words of a text, parts of an image,
+columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits' and
+'table', or on a folder with a transformers text classifier.
+
+  pertinent demo                                  see it at work, and get an HTML report
+  pertinent explain "a slow start, then wonderful"
+  pertinent compare "a slow start, then wonderful" --methods kernel-shap,lime
+  pertinent explain --help                        each command has examples
+"""
+
+EXPLAIN = """\
+Explain texts, images or table rows: score every feature by what it does for the model's decision,
+or search for the few features that carry it.
+
+examples:
+  pertinent explain "a slow start, then wonderful"
+  pertinent explain "one text" "another text" --method parallel-local-search --sparsity .1,.2
+  pertinent explain --file reviews.csv --column review --limit 50 --html report.html
+  pertinent explain --image seven.png --features patches:2
+  pertinent explain --file wines.csv --model table --method shapley-sampling --set samples=25
+  pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --save out.parquet
+
+Each explanation is also measured: sufficiency (how much is lost with only the chosen features;
+lower is better) and comprehensiveness (how much is lost without them; higher is better).
+"""
+
+COMPARE = """\
+Explain the same inputs by several methods, measure them all, and show them side by side.
+
+examples:
+  pertinent compare "a slow start, then wonderful" --methods kernel-shap,lime,random
+  pertinent compare --file reviews.txt --methods kernel-shap,parallel-local-search --budget 500
+  pertinent compare --file reviews.jsonl --methods lime,shapley-sampling --set lime.samples=300 --show
+  pertinent compare --file wines.csv --model table --methods kernel-shap,leave-one-out --html report.html
+"""
+
+EVALUATE = """\
+Measure explanations that `pertinent explain --save FILE.parquet` wrote, with the model they explain.
+
+examples:
+  pertinent evaluate out.parquet
+  pertinent evaluate out.parquet --model topics --metrics insertion,deletion
+  pertinent evaluate out.parquet --removal mask-token --html report.html
+"""
+
+CHECK = """\
+Find out which removal suits a model: remove random features of the inputs in every way that fits,
+with the same masks, and see how much accuracy each way costs (Hase et al. 2021, Sec. 5). A removal that
+costs more than another makes inputs that the model does not know, and explanations that mislead.
+
+examples:
+  pertinent check sentiment reviews.csv --label-column label
+  pertinent check sentiment reviews.txt --limit 200 --plot check.png
+  pertinent check ./my-classifier pairs.jsonl --removals attention-mask,mask-token --shares .5,.8
+  pertinent check table wines.csv --json check.json
+
+Some hundred inputs tell removals apart. Without --label-column the agreement with the prediction for
+the whole input is measured, instead of accuracy.
+"""
+
+TRAIN = """\
+Fine-tune a text classifier on labelled texts, so that its explanations speak of what it learned.
+Beside every text it sees the same text with most tokens removed (Hase et al. 2021, Sec. 4), so
+that what explanation methods ask it about is nothing new to it. --standard leaves that out.
+
+examples:
+  pertinent train sentiment reviews.csv --dev dev.csv --out my-sentiment
+  pertinent train ./my-encoder pairs.jsonl --new-head --out my-classifier --epochs 10 --device cuda
+  pertinent train topics news.parquet --out standard-topics --standard --label-column topic
+  pertinent train sentiment reviews.csv --dev dev.csv --out my-sentiment --resume
+  pertinent explain --model my-sentiment "a slow start, then wonderful"
+
+DATA is .csv, .tsv, .jsonl or .parquet, with a text (or a pair, or a query and its document) and a
+label in each record. A label is the name of a class or its number.
+"""
+
+DEMO = """\
+Explain four texts, one image and one table row with the embedded models, offline; print the
+explanations and write them into one HTML file that needs nothing else.
+
+examples:
+  pertinent demo
+  pertinent demo --html /tmp/report.html
+  NO_COLOR=1 pertinent demo
+"""
+
+CATALOGUE = """\
+List the {what} there are, with the paper, and the settings with their defaults.
+
+examples:
+  pertinent {what}
+  pertinent {what} | less
+  {use}
+"""

@@ -1,0 +1,253 @@
+"""The options of each command, and how their values are read."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """What to explain."""
+    group = parser.add_argument_group("what to explain")
+    group.add_argument("inputs", nargs="*", metavar="TEXT", help="one text or several")
+    group.add_argument(
+        "--file",
+        metavar="PATH",
+        help=".txt: a text on each line; .csv, .tsv, .jsonl: a text, pair or table row in each record; "
+        "-: lines from stdin",
+    )
+    group.add_argument(
+        "--column", metavar="NAME", help="the file's column with the text ('text', or the only one)"
+    )
+    group.add_argument("--pair-column", metavar="NAME", help="the column with the second text of a pair")
+    group.add_argument("--image", action="append", metavar="FILE", help="an image file; may be repeated")
+    group.add_argument(
+        "--row",
+        action="append",
+        metavar="JSON",
+        help="a table row, as a JSON object or array; may be repeated",
+    )
+    group.add_argument("--limit", type=positive, metavar="N", help="explain the first N inputs only")
+
+
+def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
+    """How to explain it."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar=setting, help="a setting of the method; may be repeated"
+    )
+    parser.add_argument(
+        "--budget",
+        type=positive,
+        metavar="N",
+        help="how many masks each explanation may ask for; a gradient counts as two",
+    )
+    parser.add_argument(
+        "--features",
+        metavar="WHAT",
+        help="words, tokens, sentences; patches:SIDE, pixels, superpixels:COUNT; columns",
+    )
+    parser.add_argument(
+        "--target", metavar="CLASS", help="the class to explain, by name or number (the predicted)"
+    )
+    add_measured(parser)
+
+
+def add_measured(parser: argparse.ArgumentParser) -> None:
+    """At which sparsities, by which removal, with which seed."""
+    parser.add_argument(
+        "--sparsity",
+        type=shares,
+        metavar="S,S,…",
+        help="shares of features that count as chosen (.05,.1,.2,.5)",
+    )
+    parser.add_argument(
+        "--removal", metavar="NAME", help='what "without" means: a name from `pertinent removals`'
+    )
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"
+    )
+
+
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """What to measure."""
+    parser.add_argument(
+        "--metrics",
+        type=names,
+        metavar="A,B,…",
+        help="names from `pertinent metrics` (sufficiency,comprehensiveness)",
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model, and where it runs."""
+    group = parser.add_argument_group("the model")
+    group.add_argument(
+        "--model",
+        metavar="NAME|FOLDER",
+        help="sentiment, topics, digits, table, or a folder with a transformers text classifier "
+        "(sentiment for texts, digits for images, table for rows)",
+    )
+    add_place(group)
+
+
+def add_place(group: argparse._ArgumentGroup) -> None:
+    """Where a model runs, and how."""
+    group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
+    group.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="its precision (%(default)s)",
+    )
+    group.add_argument(
+        "--batch-size",
+        type=positive,
+        metavar="N",
+        help="tokens (transformers) or rows in a batch (found while working)",
+    )
+
+
+def add_check(parser: argparse.ArgumentParser) -> None:
+    """All of ``pertinent check``."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="sentiment, topics, table, or a folder with a text classifier"
+    )
+    parser.add_argument(
+        "data", metavar="DATA", help=".txt, .csv, .tsv or .jsonl, as in `pertinent explain --file`"
+    )
+    parser.add_argument(
+        "--label-column", metavar="NAME", help="the column with the true class, by name or number"
+    )
+    parser.add_argument("--column", metavar="NAME", help="the column with the text ('text', or the only one)")
+    parser.add_argument("--pair-column", metavar="NAME", help="the column with the second text of a pair")
+    parser.add_argument("--limit", type=positive, metavar="N", help="read the first N inputs only")
+    parser.add_argument(
+        "--removals", type=names, metavar="A,B,…", help="names from `pertinent removals` (all that fit)"
+    )
+    parser.add_argument(
+        "--shares",
+        type=shares,
+        default=(0.2, 0.5, 0.8),
+        metavar="S,S,…",
+        help="shares of features to remove (.2,.5,.8)",
+    )
+    parser.add_argument(
+        "--draws", type=positive, default=10, metavar="N", help="masks per input and share (%(default)s)"
+    )
+    parser.add_argument(
+        "--features", metavar="WHAT", help="tokens, words, sentences; columns (tokens for transformers)"
+    )
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"
+    )
+    add_place(parser.add_argument_group("the model"))
+    group = parser.add_argument_group("where the answer goes")
+    group.add_argument("--plot", metavar="PATH.png", help="draw the scores by share (.png, .svg or .pdf)")
+    group.add_argument("--json", metavar="PATH", help="save for `pertinent.RemovalCheck.read`; - for stdout")
+    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Where the answer goes."""
+    group = parser.add_argument_group("where the answer goes")
+    group.add_argument("--html", metavar="PATH", help="write one self-contained HTML report")
+    group.add_argument(
+        "--save", metavar="PATH.parquet", help="save for `pertinent evaluate` and `pertinent.read`"
+    )
+    group.add_argument("--json", metavar="PATH", help="write JSON; - for stdout, and nothing else there")
+    group.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def add_train(parser: argparse.ArgumentParser) -> None:
+    """All of ``pertinent train``."""
+    parser.add_argument(
+        "model", metavar="MODEL", help="sentiment, topics, or a folder with a transformers model"
+    )
+    parser.add_argument("data", metavar="DATA", help="what to train on: .csv, .tsv, .jsonl, .parquet")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the trained model goes")
+    parser.add_argument(
+        "--dev", metavar="FILE", help="examples to measure on; the best epoch's model is kept"
+    )
+    columns = parser.add_argument_group("what is in the file")
+    columns.add_argument(
+        "--label-column", default="label", metavar="NAME", help="the column with the label (%(default)s)"
+    )
+    columns.add_argument(
+        "--column", metavar="NAME", help="the column with the text ('text', or the only one)"
+    )
+    columns.add_argument("--pair-column", metavar="NAME", help="the column with the second text of a pair")
+    columns.add_argument("--query-column", metavar="NAME", help="the column with a query, never removed")
+    columns.add_argument("--document-column", metavar="NAME", help="the column with the query's document")
+    how = parser.add_argument_group("how to train")
+    how.add_argument("--standard", action="store_true", help="whole texts only, no counterfactuals")
+    how.add_argument(
+        "--removal", default="attention-mask", metavar="NAME", help="what removed tokens become (%(default)s)"
+    )
+    how.add_argument(
+        "--sparsity", type=shares, metavar="S,S,…", help="shares of tokens that are kept (.05,.1,.2,.5)"
+    )
+    how.add_argument("--new-head", action="store_true", help="begin with a new layer for the file's labels")
+    how.add_argument("--epochs", type=positive, default=3, metavar="N", help="(%(default)s)")
+    how.add_argument(
+        "--batch-size", type=positive, default=32, metavar="N", help="examples in a step (%(default)s)"
+    )
+    how.add_argument("--learning-rate", type=rate, default=1e-5, metavar="X", help="(%(default)s)")
+    how.add_argument("--max-length", type=positive, metavar="N", help="truncate texts to so many tokens")
+    how.add_argument(
+        "--patience", type=positive, metavar="N", help="stop when the dev accuracy was not beaten N times"
+    )
+    how.add_argument(
+        "--checkpoint-steps", type=positive, metavar="N", help="save a checkpoint every N steps (each epoch)"
+    )
+    how.add_argument("--resume", action="store_true", help="go on from the last checkpoint in FOLDER")
+    how.add_argument("--seed", type=whole, default=0, metavar="N", help="same seed, same model (%(default)s)")
+    how.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
+    how.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="mixed precision (%(default)s)",
+    )
+    how.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def names(text: str) -> list[str]:
+    """Names with commas between."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("must be at least one name")
+    return names
+
+
+def shares(text: str) -> tuple[float, ...]:
+    """Shares with commas between."""
+    try:
+        return tuple(float(share) for share in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be shares such as .05,.1, but got {text!r}") from None
+
+
+def whole(text: str) -> int:
+    """A whole number."""
+    return _integer(text, 0)
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    return _integer(text, 1)
+
+
+def rate(text: str) -> float:
+    """A learning rate."""
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 1:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, such as 2e-5, but got {text!r}")
+    return rate
+
+
+def _integer(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}, but got {text!r}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Salience from the model's own gradients."""

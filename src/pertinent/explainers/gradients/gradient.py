@@ -1,0 +1,81 @@
+"""Gradients at the input: as they are, or times the input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pertinent.engine.asks import PathGradients
+from pertinent.errors import unknown
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.types import Floats
+
+AT_THE_INPUT: Floats = np.ones(1)
+
+
+@dataclass(frozen=True)
+class GradientExplainer(Explainer):
+    """A method that needs a model with gradients: a transformer or a torch module."""
+
+    def least(self, n_features: int) -> int:
+        """One pass forward, one backward."""
+        return self.evaluations(n_features) or 2
+
+
+@explainers.register("gradient")
+@dataclass(frozen=True)
+class Gradient(GradientExplainer):
+    """∂p/∂x over each feature's parts: the embeddings of its tokens, its pixels, its columns.
+
+    Parameters
+    ----------
+    reduce
+        ``"sum"``, as in Hase et al., or ``"length"``, the L2 norm.
+
+    Note
+    ----
+    Where embeddings are normalised before anything else happens to them, as in BERT, adding a
+    constant to one changes nothing: the sum is zero up to rounding, and says nothing.
+    """
+
+    paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
+    summary = "the gradient of the target's probability, summed over each feature"
+    reduce: Literal["sum", "length"] = "sum"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.reduce not in ("sum", "length"):
+            raise unknown("reduce", self.reduce, ("sum", "length"))
+
+    def evaluations(self, n_features: int) -> int:
+        """One pass forward, one backward."""
+        del n_features
+        return 2
+
+    def explain(self, task: Task) -> Steps:
+        """Ask once."""
+        found = yield PathGradients(
+            AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
+        )
+        return Finding(scores=found.slopes[0])
+
+
+@explainers.register("gradient-x-input")
+@dataclass(frozen=True)
+class GradientTimesInput(GradientExplainer):
+    """x · ∂p/∂x, summed over each feature's parts."""
+
+    paper = "Shrikumar et al. 2016, Sec. 3"
+    summary = "the gradient times the input, summed over each feature"
+
+    def evaluations(self, n_features: int) -> int:
+        """One pass forward, one backward."""
+        del n_features
+        return 2
+
+    def explain(self, task: Task) -> Steps:
+        """Ask once."""
+        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
+        return Finding(scores=found.slopes[0])

@@ -1,0 +1,102 @@
+"""The samples behind anchors: drawn once, counted for every set they are fair samples of."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask, Values
+from pertinent.explainers.base import Task
+from pertinent.inputs.base import mask_bytes
+from pertinent.types import Floats, Ints, Masks
+
+
+class Arms:
+    """Sets of one size, how many samples each has, and in how many the target was predicted."""
+
+    def __init__(self, masks: Masks, n: Floats | None = None, hits: Floats | None = None) -> None:
+        self.masks = masks
+        self.n = np.zeros(len(masks)) if n is None else n
+        self.hits = np.zeros(len(masks)) if hits is None else hits
+
+    @property
+    def means(self) -> Floats:
+        """The precision estimated; 0 where there is no sample."""
+        return self.hits / np.maximum(self.n, 1)
+
+    def add(self, which: Ints, hits: Masks) -> None:
+        """Count one sample for each arm named."""
+        np.add.at(self.n, which, 1)
+        np.add.at(self.hits, which, hits)
+
+
+class Samples:
+    """All samples drawn, what each was drawn for, and what is left of the budget."""
+
+    def __init__(self, task: Task, keep: float, rng: np.random.Generator) -> None:
+        self.d = task.n_features
+        self.left = task.budget
+        self._task, self._keep, self._rng = task, keep, rng
+        self._known: dict[bytes, bool] = {}
+        self._drawn: list[tuple[Masks, Masks, Masks]] = []
+        self.allow(1)
+
+    def allow(self, share: float) -> None:
+        """Let the next draws ask for this part of what is left.
+
+        Known masks cost nothing; so that they end, too, no more samples are drawn than the budget.
+        """
+        self._reserve = self.left - ceil(share * self.left)
+        self._draws = self._task.budget
+
+    def draw(self, arms: Arms, which: Ints) -> Generator[Ask, Any, int]:
+        """Draw a sample for each arm named, as far as is allowed; how many were drawn."""
+        which = which[: self._draws]
+        drawn_for = arms.masks[which]
+        masks = drawn_for | (self._rng.random(drawn_for.shape) < self._keep)
+        keys = mask_bytes(masks)
+        new: dict[bytes, int] = {}
+        n = len(keys)
+        for row, key in enumerate(keys):
+            if key in self._known or key in new:
+                continue
+            if len(new) == self.left - self._reserve:
+                n = row
+                break
+            new[key] = row
+        if new:
+            values = yield Values(masks[list(new.values())])
+            self._known.update(zip(new, (values.argmax(axis=1) == self._task.target).tolist(), strict=True))
+        hits = np.array([self._known[key] for key in keys[:n]], dtype=np.bool_)
+        arms.add(which[:n], hits)
+        self.left -= len(new)
+        self._draws -= n
+        self._drawn.append((masks[:n], drawn_for[:n], hits))
+        return n
+
+    def all(self) -> tuple[Masks, Masks, Masks]:
+        """What was kept, the set it was drawn for, and whether the target was predicted."""
+        kept, drawn_for, hits = map(np.concatenate, zip(*self._drawn, strict=True))
+        return kept, drawn_for, hits
+
+    def candidates(self, parents: Iterable[Masks]) -> Arms:
+        """Each parent with one feature more, with the samples drawn for its subsets that contain it."""
+        kept, drawn_for, predicted = self.all()
+        arms: dict[bytes, tuple[Masks, int, int]] = {}
+        for parent in parents:
+            inside = (kept | ~parent).all(axis=1)
+            beyond = drawn_for & ~parent
+            # Drawn for a part of the parent, a sample serves every feature it has; for one feature
+            # beyond the parent, that feature; for more, none.
+            extra = beyond.sum(axis=1)
+            serves = np.where((extra == 0)[:, None], kept, beyond) & (inside & (extra < 2))[:, None]
+            n, hits = serves.sum(axis=0), serves[predicted].sum(axis=0)
+            for feature in np.flatnonzero(~parent):
+                mask = parent.copy()
+                mask[feature] = True
+                arms.setdefault(mask.tobytes(), (mask, n[feature], hits[feature]))
+        masks, counts, positives = zip(*arms.values(), strict=True)
+        return Arms(np.array(masks), np.array(counts, dtype=float), np.array(positives, dtype=float))

@@ -1,0 +1,209 @@
+"""Anchors: the few features that, kept, nearly always lead to the same prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.errors import require
+from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
+from pertinent.explainers.search.anchor_samples import Arms, Samples
+from pertinent.explainers.search.base import Search
+from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upper_bounds
+from pertinent.types import Ints, Masks
+
+START = 100
+"""Samples of the empty anchor that come first; every other anchor begins with those that contain it."""
+
+SHARE = 0.25
+"""The part of what is left of the budget that choosing the beam of one size may spend, so that a close
+race between single features does not leave nothing for larger anchors."""
+
+
+@explainers.register("anchors")
+@dataclass(frozen=True)
+class Anchors(Search):
+    """Ribeiro et al.'s Anchors: a beam search over sets, each beam chosen by a KL-LUCB bandit.
+
+    A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the
+    probability that the model then predicts the target. Wanted is the anchor with prec(A) ≥
+    `threshold` that covers most. As features are kept independently, the coverage, the probability
+    that a sample contains A, is keep^|A|: the smallest anchor covers most, and precision breaks ties.
+
+    1. *Candidates*: every set of the beam with one feature more, starting at the empty set.
+    2. *KL-LUCB* (Kaufmann & Kalyanakrishnan 2013): sample the weakest of the `beam` best and its
+       strongest rival until they are `epsilon` apart.
+    3. Sample those whose mean reaches the threshold until the lower bound of their precision is
+       above it less `tolerance`. The most precise that pass are the answer; if none, go on with 1.
+
+    Where none passes before the budget or the size ends it, the answer is the set of a beam with the
+    highest lower bound, and `details` say that the threshold was not reached.
+
+    A sample of A is one of B ⊇ A, too, if it contains B, for the other features are independent; so
+    no candidate starts from nothing. No mask is asked for twice. A run for at most k features is the
+    beginning of one for more, so one run, under one budget, serves all sparsities; `spread` changes
+    nothing. Anchors are the same for both objectives, as in Hase et al. 2021.
+
+    Parameters
+    ----------
+    threshold
+        The precision wanted.
+    delta
+        Bounds and choices may fail with this probability.
+    epsilon
+        How far from the best the chosen beam may be.
+    tolerance
+        How far below the threshold the lower bound may stay.
+    beam
+        The sets of each size that are extended.
+    batch
+        Samples of a set that are drawn at once.
+    keep
+        The probability with which a feature outside the anchor is kept.
+    fill
+        Fill a smaller anchor up to k with the features of highest precision on their own, so that it
+        compares with other methods; ``False`` chooses the anchor alone.
+    """
+
+    paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
+    summary = "the smallest set that nearly always leads to the prediction"
+    threshold: float = 0.95
+    delta: float = 0.05
+    epsilon: float = 0.1
+    tolerance: float = 0.05
+    beam: int = 4
+    batch: int = 10
+    keep: float = 0.5
+    fill: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(
+            not self.trajectory, "trajectory", "False for anchors, which never ask for the set itself", True
+        )
+        require(0 < self.threshold <= 1, "threshold", "above 0 and at most 1", self.threshold)
+        for name in ("delta", "epsilon", "keep"):
+            require(0 < getattr(self, name) < 1, name, "between 0 and 1", getattr(self, name))
+        require(0 <= self.tolerance < 1, "tolerance", "at least 0 and below 1", self.tolerance)
+        require(self.beam >= 1, "beam", "at least 1", self.beam)
+        require(self.batch >= 1, "batch", "at least 1", self.batch)
+
+    def explain(self, task: Task) -> Steps:
+        """Run once for the largest number of features, and read off the anchor for each."""
+        kept = {s: n_kept(s, task.n_features) for s in task.sparsities}
+        samples = Samples(task, self.keep, task.rng)
+        beams = yield from self._beams(samples, max(kept.values()))
+        best = {k: _best(beams[: k + 1]) for k in kept.values()}
+        return Finding(
+            chosen={s: self._filled(best[k], k, samples) for s, k in kept.items()},
+            details={
+                **self._describe(best[max(best)]),
+                "anchors": [{"sparsity": s, **self._describe(best[k])} for s, k in kept.items()],
+            },
+        )
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """The anchor of at most k features, by a run of its own."""
+        samples = Samples(task, self.keep, rng)
+        beams = yield from self._beams(samples, k)
+        return self._filled(_best(beams), k, samples)
+
+    def _beams(self, samples: Samples, k: int) -> Generator[Ask, Any, list[list[_Anchor]]]:
+        """The best anchors of each size from 0 on, until one passes, the size is k or nothing is left."""
+        arms = Arms(np.zeros((1, samples.d), dtype=np.bool_))
+        samples.allow(SHARE)
+        yield from samples.draw(arms, np.zeros(START, dtype=np.int64))
+        beams: list[list[_Anchor]] = []
+        for size in range(k + 1):
+            if size:
+                arms = samples.candidates(anchor.mask for anchor in beams[-1])
+            samples.allow(SHARE)
+            chosen = yield from self._top(samples, arms)
+            samples.allow(1)
+            beams.append((yield from self._judged(samples, arms, chosen)))
+            if any(anchor.passes for anchor in beams[-1]) or (size and not samples.left):
+                break
+        return beams
+
+    def _top(self, samples: Samples, arms: Arms) -> Generator[Ask, Any, Ints]:
+        """KL-LUCB: the `beam` arms of highest mean."""
+        yield from samples.draw(arms, np.flatnonzero(arms.n == 0))
+        rounds = 1
+        while True:
+            order = np.argsort(-arms.means, kind="stable")
+            inside, outside = order[: self.beam], order[self.beam :]
+            if not len(outside):
+                return inside
+            level = exploration(rounds, len(order), self.delta)
+            low = lower_bounds(arms.means[inside], arms.n[inside], level)
+            high = upper_bounds(arms.means[outside], arms.n[outside], level)
+            if high.max() - low.min() <= self.epsilon:
+                return inside
+            pair = np.array([inside[low.argmin()], outside[high.argmax()]])
+            if not (yield from samples.draw(arms, np.tile(pair, self.batch))):
+                return inside
+            rounds += 1
+
+    def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Generator[Ask, Any, list[_Anchor]]:
+        """Sample the chosen arms that may pass until they do or do not."""
+        level = log((1 + (self.beam - 1) * samples.d) / self.delta)
+        while True:
+            mean, n = arms.means[chosen], arms.n[chosen]
+            low, high = lower_bounds(mean, n, level), upper_bounds(mean, n, level)
+            reached, sure = mean >= self.threshold, low >= self.threshold - self.tolerance
+            unsure = chosen[reached & ~sure]
+            if not len(unsure) or not (yield from samples.draw(arms, np.tile(unsure, self.batch))):
+                break
+        passes = reached & sure
+        return [
+            _Anchor(
+                arms.masks[arm], int(n[i]), float(mean[i]), float(low[i]), float(high[i]), bool(passes[i])
+            )
+            for i, arm in enumerate(chosen)
+        ]
+
+    def _filled(self, anchor: _Anchor, k: int, samples: Samples) -> Masks:
+        mask = anchor.mask.copy()
+        if self.fill:
+            alone = samples.candidates([np.zeros_like(mask)]).means
+            mask[np.argsort(np.where(mask, -np.inf, -alone), kind="stable")[:k]] = True
+        return mask
+
+    def _describe(self, anchor: _Anchor) -> dict[str, Any]:
+        size = int(anchor.mask.sum())
+        return {
+            "anchor": np.flatnonzero(anchor.mask).tolist(),
+            "anchor size": size,
+            "precision": anchor.mean if anchor.n else None,
+            "precision low": anchor.low,
+            "precision high": anchor.high,
+            "coverage": self.keep**size,
+            "samples": anchor.n,
+            "threshold reached": anchor.passes,
+        }
+
+
+@dataclass(frozen=True)
+class _Anchor:
+    """A set of a beam: the samples it had, their mean, its bounds, and whether it passes."""
+
+    mask: Masks
+    n: int
+    mean: float
+    low: float
+    high: float
+    passes: bool
+
+
+def _best(beams: list[list[_Anchor]]) -> _Anchor:
+    """The most precise that passes (they are of one size), else the highest lower bound."""
+    passing = [anchor for beam in beams for anchor in beam if anchor.passes]
+    if passing:
+        return max(passing, key=lambda a: (a.mean, a.low))
+    return max((anchor for beam in beams[1:] for anchor in beam), key=lambda a: (a.low, a.mean))

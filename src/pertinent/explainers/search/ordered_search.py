@@ -1,0 +1,94 @@
+"""Ordered search: sets in the order of a linear score."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask, Values
+from pertinent.errors import require
+from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.search.base import Search
+from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
+from pertinent.types import Floats, Masks
+
+
+@explainers.register("ordered-search")
+@dataclass(frozen=True)
+class OrderedSearch(Search):
+    """Hase et al.'s Ordered Search.
+
+    1. θ: the scores that LIME gives for a `share` of the budget.
+    2. The rest of the budget goes to the sets of k features in the order of θᵀe, the largest
+       first, from a priority queue. They are made one by one, never all C(d, k) of them.
+    """
+
+    paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"
+    summary = "sets in the order of their LIME score, for each sparsity"
+    share: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(0 < self.share < 1, "share", "above 0 and below 1", self.share)
+
+    def least(self, n_features: int) -> int:
+        """Two masks for LIME, and one set."""
+        del n_features
+        return 3
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Score the features, then go through the sets."""
+        d = task.n_features
+        samples = min(max(2, round(self.share * task.budget)), task.budget - 1)
+        masks = draw_masks(rng, samples, d)
+        values = yield Values(masks)
+        lime = Lime()
+        weight = proximity(masks, lime.kernel_width)
+        scores = ridge(masks, values[:, [task.target]], weight, lime.alpha)[0][:, 0]
+        sets = np.array(list(islice(in_order(scores, k), task.budget - samples)))
+        objective = yield from self.judge(task, sets)
+        return np.asarray(sets[objective.argmax()])
+
+
+def in_order(scores: Floats, k: int) -> Iterator[Masks]:
+    """Every set of k features once, the largest total score first.
+
+    Features stand in line by their score. The first set is the first k of them. Any other is made
+    from it in one way only: its last feature moves down the line to its final place, then the one
+    before it, and so on. So a set leads to two others at most, each with a smaller total: the
+    feature that moves takes one more step, or the one before it takes its first.
+
+    >>> [np.flatnonzero(mask).tolist() for mask in in_order(np.array([3.0, 1.0, 2.0]), 2)]
+    [[0, 2], [0, 1], [1, 2]]
+    """
+    line = np.argsort(-scores, kind="stable")
+    worth = scores[line].tolist()
+    d = len(worth)
+    tie = count()
+    # Minus the total, a number to settle ties, the feature that moves, its place, the place that
+    # limits it, and the moves that are over: pairs of (feature, place) linked to earlier ones.
+    queue: list[tuple[float, int, int, int, int, Any]] = []
+    heappush(queue, (-sum(worth[:k]), next(tie), k - 1, k - 1, d, None))
+    while queue:
+        total, _, feature, place, limit, over = heappop(queue)
+        places = list(range(k))
+        places[feature] = place
+        moved = over
+        while moved is not None:
+            places[moved[0]], moved = moved[1], moved[2]
+        mask = np.zeros(d, dtype=np.bool_)
+        mask[line[places]] = True
+        yield mask
+        if place + 1 < limit:
+            further = total + worth[place] - worth[place + 1]
+            heappush(queue, (further, next(tie), feature, place + 1, limit, over))
+        if feature >= 1 and feature < place:
+            first = total + worth[feature - 1] - worth[feature]
+            moves = (feature, place, over)
+            heappush(queue, (first, next(tie), feature - 1, feature, place, moves))

@@ -1,0 +1,76 @@
+"""Taylor search: swaps chosen by a first-order guess, in a beam."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.errors import require
+from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.search.base import Search, uniform_sets
+from pertinent.explainers.search.swaps import best_swaps
+from pertinent.types import Masks
+
+
+@explainers.register("taylor-search")
+@dataclass(frozen=True)
+class TaylorSearch(Search):
+    """Hase et al.'s Taylor Search, after HotFlip.
+
+    1. Start at a random set.
+    2. With the gradient g of the objective along the mask, the change by swapping i out and j in is
+       about g_j − g_i. Each set in the beam proposes the `width` best swaps that are new.
+    3. The proposals are judged, and the best `width` of them are the next beam.
+
+    A gradient costs a pass forward and one backward. The best set ever judged is the answer.
+
+    Parameters
+    ----------
+    width
+        Of the beam, and proposals of each set.
+    steps
+        At most; by default as many as the budget allows.
+    """
+
+    paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
+    summary = "swaps by a first-order guess, in a beam, for each sparsity"
+    width: int = 3
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(self.width >= 1, "width", "at least 1", self.width)
+        require(self.steps is None or self.steps >= 1, "steps", "at least 1", self.steps)
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Move the beam until the budget is spent."""
+        beam = uniform_sets(rng, 1, task.n_features, k)
+        best, best_set = (yield from self.judge(task, beam))[0], beam[0]
+        spent, step = 1, 0
+        seen = {beam[0].tobytes()}
+        while k < task.n_features and (self.steps is None or step < self.steps):
+            beam = beam[: (task.budget - spent) // (2 + 1)]
+            if not len(beam):
+                break
+            _, gains = yield from self.gains(task, beam)
+            spent += 2 * len(beam)
+            proposals = []
+            for chosen, gain in zip(beam, gains, strict=True):
+                proposals += best_swaps(chosen, gain, self.width, seen)
+            proposals = proposals[: task.budget - spent]
+            if not proposals:
+                break
+            sets = np.array(proposals)
+            objective = yield from self.judge(task, sets)
+            spent += len(sets)
+            step += 1
+            order = np.argsort(-objective, kind="stable")
+            if objective[order[0]] > best:
+                best, best_set = objective[order[0]], sets[order[0]]
+            beam = sets[order[: self.width]]
+        return np.asarray(best_set)

@@ -1,0 +1,147 @@
+"""Thompson search: every answer teaches a linear model, which proposes what to ask next."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from pertinent.engine.asks import Ask
+from pertinent.errors import require
+from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.search.base import Search, as_masks, largest, uniform_sets
+from pertinent.explainers.search.swaps import best_swaps
+from pertinent.types import Floats, Masks
+
+RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Noise to signal, of which the likeliest is taken."""
+
+MOST = 256
+"""Answers that the model is fitted to: those nearest the best set."""
+
+GROWTH = 16
+"""A batch is at least this part of all answers: what is known well changes little by eight more."""
+
+FAR = 1e-3
+"""The least weight of an answer."""
+
+
+@explainers.register("thompson-search")
+@dataclass(frozen=True)
+class ThompsonSearch(Search):
+    r"""A search of our own that learns from all answers where Parallel Local Search forgets them.
+
+    1. Judge `start` uniform random sets.
+    2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
+       negative for comprehensiveness), in which a set e that differs from the best in h features
+       weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise and prior variance are the likeliest.
+    3. Draw `batch` θ from its posterior, more when there are many answers. A share `local` of them
+       propose the best swap in one of the three best sets, the others the k features with the
+       largest θ (or the nearest set to them that is new); where all these are known, uniform
+       sets. Judge the proposals; go on at 2.
+
+    What is uncertain varies between draws and so gets tried: no setting trades off exploration.
+    Where the budget covers all sets they are simply all judged.
+    """
+
+    paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
+    summary = "a linear model of the answers proposes the next sets, for each sparsity"
+    start: int = 20
+    batch: int = 8
+    local: float = 0.6
+    near: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(self.start >= 2, "start", "at least 2", self.start)
+        require(self.batch >= 1, "batch", "at least 1", self.batch)
+        require(0 <= self.local <= 1, "local", "from 0 to 1", self.local)
+        require(self.near >= 0, "near", "at least 0", self.near)
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Ask, learn, propose, until the budget is spent."""
+        d, budget = task.n_features, task.budget
+        if comb(d, k) <= budget:
+            sets = as_masks(combinations(range(d), k), d)
+            objective = yield from self.judge(task, sets)
+            return np.asarray(sets[objective.argmax()])
+        sets = uniform_sets(rng, min(self.start, budget), d, k)
+        seen = {chosen.tobytes() for chosen in sets}
+        evidence = self._log_odds((yield from self.judge(task, sets)))
+        while len(sets) < budget:
+            n = min(max(self.batch, len(sets) // GROWTH), budget - len(sets))
+            proposed = self._propose(sets, evidence, seen, n, rng)
+            new = np.array(proposed) if proposed else unseen(rng, n, d, k, seen)
+            evidence = np.append(evidence, self._log_odds((yield from self.judge(task, new))))
+            sets = np.concatenate([sets, new])
+        return np.asarray(sets[evidence.argmax()])
+
+    def _log_odds(self, objective: Floats) -> Floats:
+        """The target's log-odds, or their negative, as `objective` is p or −p."""
+        p = np.clip(np.abs(objective), 1e-9, 1 - 1e-9)
+        return self._signed(np.log(p / (1 - p)))
+
+    def _propose(
+        self, sets: Masks, evidence: Floats, seen: set[bytes], n: int, rng: np.random.Generator
+    ) -> list[Masks]:
+        """`n` sets that nobody has seen, or fewer."""
+        best = sets[np.argsort(-evidence, kind="stable")[:3]]
+        apart = (sets != best[0]).sum(axis=1) / 2
+        weight = np.exp(-self.near * apart / best[0].sum()) + FAR
+        proposed: list[Masks] = []
+        for number, theta in enumerate(draw_posterior(sets, evidence, weight, n, rng)):
+            if number < self.local * n:
+                proposed += best_swaps(best[number % len(best)], theta, 1, seen)
+                continue
+            chosen = largest(theta, int(best[0].sum()))
+            if chosen.tobytes() in seen:
+                proposed += best_swaps(chosen, theta, 1, seen)
+            else:
+                seen.add(chosen.tobytes())
+                proposed.append(chosen)
+        return proposed
+
+
+def unseen(rng: np.random.Generator, n: int, d: int, k: int, seen: set[bytes]) -> Masks:
+    """`n` uniform sets that nobody has seen, or fewer; now they are seen."""
+    new = [chosen for chosen in uniform_sets(rng, len(seen) + n, d, k) if chosen.tobytes() not in seen][:n]
+    seen.update(chosen.tobytes() for chosen in new)
+    return np.array(new)
+
+
+def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """`n` draws of θ (n, features) from the posterior of a weighted Bayesian linear regression.
+
+    A draw from the prior is corrected by how far it misses the evidence (Matheron's rule), which
+    takes a system as large as the answers, not as the features.
+    """
+    nearest = np.argsort(-weight, kind="stable")[:MOST]
+    sets, evidence, weight = sets[nearest], evidence[nearest], weight[nearest]
+    share = weight / weight.sum()
+    root = np.sqrt(share * len(share))
+    centred = (sets - share @ sets) * root[:, None]
+    response = evidence - share @ evidence
+    response = response / (np.sqrt(share @ response**2) + 1e-12) * root
+    powers, basis = np.linalg.eigh(centred @ centred.T)
+    powers = np.clip(powers, 0, None)
+    noise, prior = likeliest(powers, basis.T @ response)
+    drawn = rng.standard_normal((n, sets.shape[1])) * np.sqrt(prior)
+    missed = response - drawn @ centred.T - rng.standard_normal((n, len(sets))) * np.sqrt(noise * prior)
+    return np.asarray(drawn + ((missed @ basis) / (powers + noise)) @ basis.T @ centred)
+
+
+def likeliest(powers: Floats, response: Floats) -> tuple[float, float]:
+    """The noise variance relative to the prior's, and the prior's, by marginal likelihood."""
+    best = (-np.inf, 1.0, 1.0)
+    for ratio in RATIOS:
+        noise = ratio * max(float(powers.mean()), 1e-9)
+        spread = powers + noise
+        prior = float((response**2 / spread).mean())
+        likelihood = -len(powers) * np.log(prior + 1e-300) - np.log(spread).sum()
+        best = max(best, (float(likelihood), noise, prior))
+    return best[1], best[2]

@@ -1,0 +1,121 @@
+"""Removed tokens are filled in by a masked language model, and the predictions averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.errors import InputError, SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.registry import settings_of
+from pertinent.removal.base import (
+    NOT_KEPT,
+    TokenRemoval,
+    TokenRows,
+    kept_tokens,
+    removals,
+    row_generators,
+)
+from pertinent.types import Masks
+
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
+    from pertinent.models.filler import Filler
+
+
+@removals.register("marginalize")
+@dataclass(frozen=True)
+class Marginalize(TokenRemoval):
+    """Hase et al. 2021, Sec. 5 (2): class probabilities averaged over fillings x̃ ~ p_φ(x̃ | x, e).
+
+    `filler` is a masked language model with its tokenizer, as a pair or as the name of a folder in
+    transformers' format; its vocabulary must be the explained model's. It reads each mask once, all
+    removed tokens masked, and `samples` fillings are drawn, each token independently of the others.
+
+    Note
+    ----
+    A plain average: the authors' code weights each sample by its probability once more.
+    """
+
+    summary = "filled in by a masked language model and averaged (Hase et al. 2021)"
+    filler: Filler | tuple[Any, Any] | str | Path | None = None
+    samples: int = 10
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples >= 1, "samples", "at least 1", self.samples)
+        if isinstance(self.filler, tuple | list):
+            from pertinent.models.filler import Filler
+
+            require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
+            object.__setattr__(self, "filler", Filler(*self.filler))
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return self.samples
+
+    def bind(self, model: Model) -> Marginalize:
+        """The same with the filler loaded, where the model is, and seen to fit the model."""
+        tokenizer = getattr(model, "tokenizer", None)
+        if self.filler is None or tokenizer is None:
+            return self
+        from pertinent.models.filler import Filler, load_filler
+
+        filler = self.filler
+        if isinstance(filler, str | Path):
+            filler = load_filler(str(filler), str(getattr(model, "device", "cpu")))
+        if not isinstance(filler, Filler):
+            raise SettingError(
+                "`filler` must be a pair (masked language model, its tokenizer) or a folder, "
+                f"but got {type(filler).__name__}."
+            )
+        filler.check_vocabulary(tokenizer)
+        return self if filler is self.filler else replace(self, filler=filler)
+
+    def settings(self, model: Model) -> dict[str, Any]:
+        """The filler by its folder; of a pair only that there was one."""
+        del model
+        settings = settings_of(self)
+        if self.filler is not None:
+            folder = self.filler if isinstance(self.filler, str | Path) else self._bound.folder
+            settings["filler"] = NOT_KEPT if folder is None else str(folder)
+        return settings
+
+    def check(self, given: Input) -> None:
+        """There must be a filler, and it must be able to read the text."""
+        super().check(given)
+        assert isinstance(given, TextInput) and given.tokens is not None
+        if self.filler is None:
+            raise SettingError(
+                "The removal 'marginalize' needs a masked language model: "
+                "Marginalize(filler=(model, tokenizer)), or the name of a folder."
+            )
+        longest, length = self._bound.max_length, len(given.tokens.ids)
+        if length > longest:
+            raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+        """`samples` rows per mask, as long as the text."""
+        assert isinstance(given, TextInput) and given.tokens is not None
+        removed = ~kept_tokens(given, masks)
+        generators = row_generators(given, masks, seed, self.name)
+        uniform = np.concatenate(
+            [g.random((self.samples, n)).T for g, n in zip(generators, removed.sum(axis=1), strict=True)]
+        )
+        row, column = removed.nonzero()
+        ids = np.tile(given.tokens.ids, (len(masks), self.samples, 1))
+        ids[row, :, column] = self._bound.draw(given.tokens, removed, uniform)
+        ids = ids.reshape(-1, len(given.tokens.ids))
+        return TokenRows(given.tokens, np.ones(ids.shape, dtype=np.bool_), ids)
+
+    @property
+    def _bound(self) -> Filler:
+        from pertinent.models.filler import Filler
+
+        assert isinstance(self.filler, Filler)
+        return self.filler

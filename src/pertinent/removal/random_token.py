@@ -1,0 +1,58 @@
+"""Removed tokens become random words of the vocabulary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pertinent.errors import SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, row_generators
+from pertinent.types import Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
+
+
+@removals.register("random-token")
+@dataclass(frozen=True)
+class RandomToken(TokenRemoval):
+    """Each removed token is drawn uniformly from the vocabulary, special tokens left out.
+
+    Averaged over `samples` draws for each mask.
+    """
+
+    summary = "replaced by random tokens and averaged"
+    samples: int = 10
+    vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples >= 1, "samples", "at least 1", self.samples)
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return self.samples
+
+    def bind(self, model: Model) -> RandomToken:
+        """The same removal, knowing the model's words."""
+        bound = replace(self)
+        object.__setattr__(bound, "vocabulary", getattr(model, "words", None))
+        return bound
+
+    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+        """`samples` rows per mask."""
+        assert isinstance(given, TextInput) and given.tokens is not None
+        if self.vocabulary is None:
+            raise SettingError("The removal 'random-token' must be bound to a transformer first.")
+        kept = np.repeat(kept_tokens(given, masks), self.samples, axis=0)
+        shape = (self.samples, kept.shape[1])
+        generators = row_generators(given, masks, seed, self.name)
+        drawn = np.concatenate(
+            [self.vocabulary[g.integers(len(self.vocabulary), size=shape)] for g in generators]
+        )
+        return TokenRows(given.tokens, np.ones_like(kept), np.where(kept, given.tokens.ids, drawn))

@@ -1,0 +1,126 @@
+"""Texts with their labels, tokenised once and seen to be usable before any training."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from pertinent.errors import InputError, PertinentError, SettingError, unknown
+from pertinent.inputs.base import digest
+from pertinent.inputs.text import TextInput
+from pertinent.models import transformer
+from pertinent.models.transformer import TransformerModel
+from pertinent.types import Ints
+
+logger = logging.getLogger(__name__)
+
+
+class ExampleError(InputError):
+    """One example cannot be used; `row` is its place from 0 in the `data` (``"train"`` or ``"dev"``)."""
+
+    def __init__(self, data: str, row: int, reason: object) -> None:
+        super().__init__(f"{'Dev example' if data == 'dev' else 'Example'} {row}: {reason}")
+        self.data, self.row, self.reason = data, row, str(reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Tokenised texts, the class number of each, and whether its removed tokens may be left out."""
+
+    inputs: Sequence[TextInput]
+    labels: Ints
+    compact: Sequence[bool]
+
+    @classmethod
+    def of(
+        cls, model: TransformerModel, texts: Sequence[Any], labels: Sequence[Any], data: str = "train"
+    ) -> Examples:
+        """Read texts and labels; the first that cannot be used is named."""
+        texts, labels = list(texts), list(labels)
+        if len(texts) != len(labels):
+            raise SettingError(
+                f"There must be a label for each of {len(texts)} texts, but got {len(labels)}."
+            )
+        if not texts:
+            raise InputError("There are no dev examples." if data == "dev" else "There are no examples.")
+        inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
+        with _truncation_counted() as truncated:
+            for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
+                try:
+                    numbers[row] = class_number(label, model.classes)
+                    # Prepared before, perhaps, for another training on the same data.
+                    inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
+                except PertinentError as error:
+                    raise ExampleError(data, row, error) from error
+        if truncated:
+            logger.warning(
+                "%d of %d texts were truncated to %d tokens.", len(truncated), len(texts), model.max_length
+            )
+        compact = [model.compaction.holds(n) for n in map(length, inputs)]
+        return cls(inputs, numbers, compact)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Tokens of each text."""
+        return np.fromiter(map(length, self.inputs), dtype=np.int64, count=len(self))
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same texts and labels in the same order."""
+        return digest(self.labels, *(given.fingerprint for given in self.inputs)).hex()
+
+    def sorted_by_length(self) -> Examples:
+        """The same examples, so that neighbours need little padding."""
+        order = np.argsort(self.lengths, kind="stable")
+        return Examples([self.inputs[i] for i in order], self.labels[order], [self.compact[i] for i in order])
+
+
+def length(given: TextInput) -> int:
+    """Tokens of a text, special ones included."""
+    assert given.tokens is not None
+    return len(given.tokens.ids)
+
+
+def class_number(label: Any, classes: Sequence[str]) -> int:
+    """The number of a class given by its name, or by its number where no class is called that."""
+    if isinstance(label, str):
+        if label in classes:
+            return classes.index(label)
+        if not label.isdecimal():
+            raise unknown("class", label, classes)
+        label = int(label)
+    elif hasattr(label, "item"):
+        label = label.item()
+    if not isinstance(label, int | float) or not isfinite(label) or label != int(label):
+        raise InputError(f"The label must be the name or number of a class, but is {label!r}.")
+    if not 0 <= label < len(classes):
+        raise InputError(f"The label must be between 0 and {len(classes) - 1}, but is {label!r}.")
+    return int(label)
+
+
+@contextmanager
+def _truncation_counted() -> Iterator[list[str]]:
+    """What the model would say of each truncated text, gathered instead of logged a thousand times."""
+    said: list[str] = []
+
+    def gather(record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if "truncated" in message:
+            said.append(message)
+        return "truncated" not in message
+
+    transformer.logger.addFilter(gather)
+    try:
+        yield said
+    finally:
+        transformer.logger.removeFilter(gather)

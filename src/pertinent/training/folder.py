@@ -1,0 +1,95 @@
+"""The folder that a training writes: checkpoints while it goes on, the model when it is done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pertinent import __version__
+from pertinent.errors import FileError, SettingError
+from pertinent.models.transformer import TransformerModel
+
+RECORD = "pertinent.json"
+_BEGUN = "begun.json"
+_LAST_WRITTEN = "trainer_state.json"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder for one training, which is described by `settings`."""
+
+    path: Path
+    settings: Mapping[str, Any]
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where checkpoints lie."""
+        return self.path / "checkpoints"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the trained model is there; its record is written last."""
+        return (self.path / RECORD).is_file()
+
+    def open(self, *, resume: bool) -> None:
+        """Make the folder, or see that what is in it is of this very training."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FileError(f"{str(self.path)!r} is a file; `out` must be a folder.")
+        begun = self.path / RECORD if self.finished else self.checkpoints / _BEGUN
+        if begun.is_file():
+            if not resume:
+                raise FileError(
+                    f"{str(self.path)!r} holds a training already: resume it, or choose another folder."
+                )
+            self._compare(begun)
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise FileError(f"{str(self.path)!r} is not empty, and holds no training: choose another folder.")
+        else:
+            self.checkpoints.mkdir(parents=True)
+            _write(self.checkpoints / _BEGUN, self.settings)
+
+    def last_checkpoint(self) -> str | None:
+        """The last checkpoint that was written to its end."""
+        whole = [found.parent for found in self.checkpoints.glob(f"checkpoint-*/{_LAST_WRITTEN}")]
+        return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
+
+    def finish(self, wrapped: TransformerModel, done: Mapping[str, Any]) -> None:
+        """Save the model, say how it was trained, and remove the checkpoints."""
+        wrapped.model.save_pretrained(self.path)
+        wrapped.tokenizer.save_pretrained(self.path)
+        _write(self.path / RECORD, {"pertinent": __version__, **self.settings, **done})
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+    def read_back(self, model: Any) -> dict[str, Any]:
+        """Give the model the weights that were saved, and say what came of the training."""
+        saved = type(model).from_pretrained(self.path, local_files_only=True, use_safetensors=True)
+        model.load_state_dict(saved.state_dict())
+        return _read(self.path / RECORD)
+
+    def _compare(self, begun: Path) -> None:
+        before = _read(begun)
+        now = json.loads(json.dumps(self.settings))
+        changed = [name for name in now if before.get(name) != now[name]]
+        if changed:
+            raise SettingError(
+                f"{str(self.path)!r} holds a training with other settings ({', '.join(changed)}): "
+                "choose another folder."
+            )
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{str(path)!r} is damaged: {error}") from error
+    return content

@@ -1,0 +1,145 @@
+"""How to train, checked before anything is loaded, and as transformers wants to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from pertinent.errors import SettingError, require, unknown
+from pertinent.registry import settings_of
+from pertinent.removal.base import Removal, removals
+from pertinent.training.examples import Examples
+
+PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a training; `removal` is ``None`` for standard training."""
+
+    removal: Removal | None
+    sparsities: tuple[float, ...]
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+    precision: str
+    max_length: int | None
+    patience: int | None
+    checkpoint_steps: int | None
+    options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> Settings:
+        """The settings, with the removal made and seen to be usable."""
+        return cls(removal=text_removal(removal) if counterfactual else None, **settings)
+
+    def __post_init__(self) -> None:
+        require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
+        for share in self.sparsities:
+            require(0 < share <= 1, "sparsities", "shares above 0 and at most 1", self.sparsities)
+        for name in ("epochs", "batch_size", "patience", "checkpoint_steps"):
+            value = getattr(self, name)
+            if value is not None:
+                require(isinstance(value, int) and value >= 1, name, "a whole number of at least 1", value)
+        require(self.learning_rate > 0, "learning_rate", "above 0", self.learning_rate)
+        require(
+            isinstance(self.seed, int) and self.seed >= 0, "seed", "a whole number of at least 0", self.seed
+        )
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
+
+    def check_dev(self, given: bool) -> None:
+        """Early stopping needs something to watch."""
+        if self.patience is not None and not given:
+            raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
+
+    def check_device(self, device: str) -> None:
+        """Mixed float16 needs loss scaling, which is CUDA's."""
+        if self.precision == "float16" and device != "cuda":
+            raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {device}.")
+
+    def arguments(self, checkpoints: Path, *, measured: bool, device: str) -> Any:
+        """All of it as transformers' ``TrainingArguments``."""
+        from transformers import TrainingArguments
+
+        every = "epoch" if self.checkpoint_steps is None else "steps"
+        steps = {} if self.checkpoint_steps is None else {"save_steps": self.checkpoint_steps}
+        settings: dict[str, Any] = {
+            "output_dir": str(checkpoints),
+            "num_train_epochs": self.epochs,
+            "per_device_train_batch_size": self.batch_size,
+            "per_device_eval_batch_size": 4 * self.batch_size,
+            "learning_rate": self.learning_rate,
+            "seed": self.seed,
+            "use_cpu": device == "cpu",
+            "save_strategy": every,
+            "save_total_limit": 1,
+            "logging_strategy": "epoch",
+            "logging_nan_inf_filter": False,  # it would wait for the device at every step
+            "report_to": "none",
+            "disable_tqdm": True,
+            "remove_unused_columns": False,
+            "label_names": ["labels"],
+            "dataloader_pin_memory": False,  # the batches pin themselves when they are sent
+            "ddp_broadcast_buffers": False,  # two passes before one backward must not write to buffers
+            "restore_callback_states_from_checkpoint": True,
+            **steps,
+            **PRECISIONS[self.precision],
+        }
+        if measured:
+            settings |= {
+                "eval_strategy": every,
+                "load_best_model_at_end": True,
+                "metric_for_best_model": "accuracy",
+                "greater_is_better": True,
+            }
+            if self.checkpoint_steps is not None:
+                settings["eval_steps"] = self.checkpoint_steps
+        try:
+            return TrainingArguments(**settings | dict(self.options))
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"transformers does not accept these settings: {error}") from error
+
+    def recorded(self, data: Examples, dev: Examples | None) -> dict[str, Any]:
+        """What is written down of how a model was trained, in plain JSON."""
+        removal = self.removal
+        return {
+            "counterfactual": removal is not None,
+            "removal": None if removal is None else removal.name,
+            "removal_settings": {} if removal is None else settings_of(removal),
+            "sparsities": None if removal is None else list(self.sparsities),
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "seed": self.seed,
+            "precision": self.precision,
+            "max_length": self.max_length,
+            "patience": self.patience,
+            "checkpoint_steps": self.checkpoint_steps,
+            "options": dict(self.options),
+            "examples": len(data),
+            "dev_examples": 0 if dev is None else len(dev),
+            "data": data.fingerprint,
+        }
+
+
+def text_removal(removal: str | Removal) -> Removal:
+    """A removal that gives one row of tokens for each text."""
+    name = removal if isinstance(removal, str) else removal.name
+    usable = [known for known in removals.for_kind("text") if known != "marginalize"]
+    if name == "marginalize":
+        raise SettingError(
+            "The removal 'marginalize' needs many samples of each text, too many to train with: choose from "
+            f"{', '.join(usable)}."
+        )
+    made = removals.make(removal) if isinstance(removal, str) else removal
+    if "text" not in made.kinds:
+        raise SettingError(
+            f"The removal {name!r} is for {' and '.join(made.kinds)}, but texts are trained on: choose from "
+            f"{', '.join(usable)}."
+        )
+    # One counterfactual for each text: what is averaged over in an explanation comes over the epochs here.
+    return replace(made, samples=1) if "samples" in {f.name for f in fields(made)} else made  # type: ignore[call-arg]

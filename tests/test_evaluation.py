@@ -1,0 +1,122 @@
+"""Evaluations pair methods by input and seed, and their tables say which differ."""
+
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import pertinent
+from pertinent.errors import SettingError
+from pertinent.evaluation import Evaluation, Measured
+from pertinent.explanation import Explanations
+from pertinent.report.html import evaluation_table as html_table
+from pertinent.report.summary import summary
+from pertinent.report.terminal import evaluation_table
+from pertinent.statistics import paired_difference
+
+
+def words(texts):
+    return [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts]
+
+
+ONE = pertinent.explain(words, "not bad", "leave-one-out")
+
+
+def explanation(name, seed=0):
+    return replace(ONE, given=replace(ONE.given, fingerprint=name), seed=seed)
+
+
+def evaluation(values, better="lower"):
+    """An evaluation from (method, input, seed) to value."""
+    explanations = [explanation(bytes([name]), seed) for _, name, seed in values]
+    rows = [Measured(i, method, "m", 0.2, v) for i, ((method, _, _), v) in enumerate(values.items())]
+    return Evaluation(rows, Explanations(explanations), {"m": better})
+
+
+def competition(n, gap, better="lower"):
+    rng = np.random.default_rng(0)
+    hard = rng.normal(size=n)
+    methods = {"one": hard, "two": hard + gap + 0.1 * rng.normal(size=n), "three": hard + 5}
+    values = {(m, i, 0): float(v[i]) for m, v in methods.items() for i in range(n)}
+    return evaluation(values, better), methods
+
+
+def printed(found):
+    console = Console(width=200, file=StringIO())
+    console.print(evaluation_table(found))
+    return " ".join(console.file.getvalue().split())
+
+
+def test_differences_are_paired_by_input():
+    found, methods = competition(30, 0.3)
+    shuffled = Evaluation(found.rows[::-1], found.explanations, found.better)
+    for each in (found, shuffled):
+        pairs = {(a, b): d for a, b, _, d in each.differences()}
+        assert len(pairs) == 3
+        for (a, b), difference in pairs.items():
+            assert difference == paired_difference(methods[a], methods[b], resamples=10_000)
+    assert [(a, b) for a, b, _, _ in found.differences()] == [
+        ("two", "one"), ("three", "one"), ("three", "two")
+    ]  # fmt: skip
+
+
+def test_differences_from_a_baseline():
+    found, _ = competition(30, 0.3)
+    assert [(a, b) for a, b, _, _ in found.differences("two")] == [("one", "two"), ("three", "two")]
+    with pytest.raises(SettingError, match="Did you mean 'three'"):
+        next(found.differences("thre"))
+
+
+def test_inputs_that_one_method_lacks_are_left_out():
+    values = {("a", i, 0): float(i) for i in range(6)} | {("b", i, 0): i - 1.0 for i in range(3, 9)}
+    found = evaluation(values).difference("a", "b", "m")
+    assert (found.mean, found.n) == (1.0, 3)
+    assert evaluation(values).difference("a", "c", "m").n == 0
+
+
+def test_seeds_are_a_block_of_their_own():
+    rng = np.random.default_rng(1)
+    of_seed = rng.normal(size=5)
+    values = {("a", i, s): of_seed[s] + 0.01 * rng.normal() for s in range(5) for i in range(40)}
+    ((*_, found),) = evaluation(values).summary()
+    assert found.n == 40
+    assert found.high - found.low > 0.5 * of_seed.std()
+
+
+def test_an_input_given_twice_counts_twice():
+    found = pertinent.compare(words, ["not bad", "not bad", "so so"], ["leave-one-out", "random"])
+    assert {i.n for *_, i in found.summary()} == {3}
+    assert {d.n for *_, d in found.differences()} == {3}
+    for method, metric, _, interval in found.summary():
+        assert found.mean(method, metric) == interval.mean
+
+
+def test_values_are_means_over_sparsities():
+    rows = [Measured(0, "a", "m", s, v) for s, v in ((0.1, 1.0), (0.2, 3.0))]
+    rows += [Measured(1, "b", "m", s, v) for s, v in ((0.1, 0.0), (0.2, 1.0))]
+    found = Evaluation(rows, Explanations([explanation(b"x"), explanation(b"x")]), {"m": "lower"})
+    assert found.difference("a", "b", "m").mean == 1.5
+
+
+@pytest.mark.parametrize(
+    ("better", "gap", "said"),
+    [
+        ("lower", 0.3, "m: one differs from two, the next best (p < 0.001)"),
+        ("lower", -0.02, "m: one may not differ from two, the next best (p = "),
+        ("higher", 0.3, "m: three differs from two, the next best (p < 0.001)"),
+    ],
+)
+def test_tables_say_whether_the_next_best_differs(better, gap, said):
+    found, _ = competition(30, gap, better)
+    assert said in printed(found)
+    assert said.replace("<", "&lt;") in html_table(found)
+    assert [method for (method, _), cell in summary(found).cells.items() if cell.best] == [said.split()[1]]
+
+
+def test_few_inputs_are_too_few_to_say():
+    assert "20 inputs are needed" in printed(competition(19, 0.3)[0])
+    assert "p <" not in printed(competition(19, 0.3)[0])
+    assert "needed" not in printed(competition(1, 0.3)[0])
+    assert not summary(evaluation({("a", i, 0): 1.0 for i in range(30)})).notes

@@ -1,0 +1,95 @@
+"""``pertinent train``."""
+
+import csv
+import json
+
+import pytest
+import torch
+
+from pertinent.cli import main
+from tests import tiny
+from tests.training.test_training import plain_model, toy
+
+QUICK = ["--epochs", "1", "--batch-size", "8", "--learning-rate", "1e-3"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder with a model and data files."""
+    monkeypatch.chdir(tmp_path)
+    torch.set_num_threads(1)
+    for part in (plain_model(), tiny.tokenizer(model_max_length=200)):
+        part.save_pretrained("model")
+    texts, labels = toy(16)
+    with (tmp_path / "data.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *zip(texts, labels, strict=True)])
+    rows = [{"q": "w1", "d": t, "topic": "abc"[y]} for t, y in zip(texts, labels, strict=True)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    capsys.readouterr()
+
+    def go(*arguments):
+        code = main(["train", *arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return go
+
+
+def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
+    code, out, err = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", *QUICK)
+    assert (code, err) == (0, "")
+    assert "16 examples in 2 steps, dev accuracy" in out
+    assert "Saved: " in out
+    record = json.loads((tmp_path / "trained" / "pertinent.json").read_text())
+    assert record["counterfactual"] and record["learning_rate"] == 1e-3
+    assert main(["explain", "w1 w2", "--model", "trained", "--method", "leave-one-out", "--quiet"]) == 0
+    code, _, err = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", *QUICK)
+    assert code == 2 and "holds a training already" in err
+    again = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", "--resume", *QUICK)
+    assert again[:2] == (0, out)
+
+
+def test_new_head_query_and_standard(run, tmp_path):
+    columns = ["--label-column", "topic", "--query-column", "q", "--document-column", "d"]
+    code, _, err = run("./model", "data.jsonl", "--out", "t", *columns, *QUICK)
+    assert code == 2 and "data.jsonl line 1: Unknown class" in err and "--new-head" in err
+    code, out, _ = run(
+        "./model", "data.jsonl", "--out", "t", "--new-head", "--standard", *columns, *QUICK, "--quiet"
+    )
+    assert (code, out) == (0, "")
+    config = json.loads((tmp_path / "t" / "config.json").read_text())
+    assert list(config["id2label"].values()) == ["a", "b", "c"]
+    assert json.loads((tmp_path / "t" / "pertinent.json").read_text())["counterfactual"] is False
+
+
+def test_parquet(run):
+    import pandas as pd
+
+    texts, labels = toy(8)
+    pd.DataFrame({"review": texts, "label": labels}).to_parquet("data.parquet")
+    assert run("./model", "data.parquet", "--column", "review", "--out", "t", *QUICK)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["./model", "data.csv"], "--out"),
+        (["./model", "missing.csv", "--out", "t"], "There is no file 'missing.csv'"),
+        (["./model", "missing.parquet", "--out", "t"], "There is no file 'missing.parquet'"),
+        (["./model", "data.csv", "--out", "t", "--label-column", "lable"], "Did you mean 'label'"),
+        (["./model", "data.csv", "--out", "t", "--query-column", "text"], "go together"),
+        (["./model", "data.csv", "--out", "t", "--removal", "marginalize"], "many samples"),
+        (["digits", "data.csv", "--out", "t"], "reads images"),
+        (["./model", "data.csv", "--out", "t", "--learning-rate", "fast"], "between 0 and 1"),
+        (["./model", "bad.csv", "--out", "t"], "bad.csv line 3: The label must be between 0 and 2"),
+        (["./model", "blank.csv", "--out", "t"], "blank.csv line 2: The text is empty"),
+    ],
+)
+def test_mistakes(run, tmp_path, arguments, message):
+    (tmp_path / "bad.csv").write_text("text,label\nw1,0\nw2,9\n")
+    (tmp_path / "blank.csv").write_text('text,label\n" ",0\nw2,1\n')
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "t").exists()
