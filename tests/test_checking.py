@@ -535,3 +535,9 @@ def test_command_on_rows(run, tmp_path):
     code, out, err = run("table", "wines.csv", "--label-column", "cultivar", "--json", "-")
     assert (code, err) == (0, "")
     assert json.loads(out)["features"] == "columns"
+
+
+def test_explain_refuses_what_is_no_check():
+    model = pertinent.wrap(lambda texts: [[0.4, 0.6]] * len(texts))
+    with pytest.raises(SettingError, match="`check` must be what `check_removal` returned, but got int"):
+        pertinent.explain(model, "some text", check=5)

@@ -474,3 +474,19 @@ def test_demo(run, tmp_path):
     assert "parallel-local-search" in page
     assert "cultivar" in page
     assert {model for model, _, _ in TEXTS} == {"sentiment", "topics"}
+
+
+def test_a_removal_takes_settings():
+    from pertinent.cli.settings import make_removal
+    from pertinent.errors import SettingError
+
+    assert make_removal("uniform-noise:samples=5,low=0").samples == 5
+    assert make_removal("uniform-noise:low=0.5,high=1").low == 0.5
+    assert make_removal("marginalize:filler=a-folder,samples=3").filler == "a-folder"
+    assert make_removal("mask-token").name == "mask-token"
+    with pytest.raises(SettingError, match="sampels"):
+        make_removal("uniform-noise:sampels=5")
+    with pytest.raises(SettingError, match="uniform-noise:samples=5"):
+        make_removal("uniform-noise:samples")
+    with pytest.raises(SettingError, match="a whole number"):
+        make_removal("uniform-noise:samples=many")

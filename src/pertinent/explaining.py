@@ -12,7 +12,7 @@ from pertinent.engine.asks import Algorithm, Values
 from pertinent.engine.engine import Done, Engine, Job
 from pertinent.engine.meter import Meter
 from pertinent.engine.progress import Callback, shown
-from pertinent.errors import InputError, PertinentError, require
+from pertinent.errors import InputError, PertinentError, SettingError, require
 from pertinent.explainers.base import (
     DEFAULT_SPARSITIES,
     Explainer,
@@ -91,6 +91,8 @@ def explain(
     >>> pertinent.explain(model, "not bad at all", method="leave-one-out").top(1)
     [('bad', 0.7)]
     """
+    if check is not None and not isinstance(check, RemovalCheck):
+        raise SettingError(f"`check` must be what `check_removal` returned, but got {type(check).__name__}.")
     model = wrap(model)
     explainer = make_explainer(method, settings)
     many = model.split(inputs)

@@ -11,7 +11,7 @@ from pertinent import catalogue as catalogues
 from pertinent.cli.models import DEFAULTS, kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given, known_columns
-from pertinent.cli.settings import make_methods, make_metrics
+from pertinent.cli.settings import make_methods, make_metrics, make_removal
 from pertinent.cli.work import Outcome, Plan, carry_out
 from pertinent.errors import InputError, SettingError
 from pertinent.evaluating import DEFAULT_METRICS
@@ -20,7 +20,6 @@ from pertinent.explanation import Explanations
 from pertinent.files import read
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
-from pertinent.removal.base import removals
 
 
 def explain(args: Namespace) -> int:
@@ -59,7 +58,7 @@ def evaluate(args: Namespace) -> int:
         saved,
         model,
         metrics,
-        removal=removals.make(args.removal) if args.removal else None,
+        removal=make_removal(args.removal) if args.removal else None,
         seed=args.seed,
         batch_size=args.batch_size,
         progress=False if output.silent else None,
@@ -85,7 +84,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     """Read, explain and measure; what is wrong with the arguments is found before the model is loaded."""
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features}
-    options["removal"] = removals.make(args.removal) if args.removal else None
+    options["removal"] = make_removal(args.removal) if args.removal else None
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]

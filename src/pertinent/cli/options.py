@@ -60,7 +60,10 @@ def add_measured(parser: argparse.ArgumentParser) -> None:
         help="shares of features that count as chosen (.05,.1,.2,.5)",
     )
     parser.add_argument(
-        "--removal", metavar="NAME", help='what "without" means: a name from `pertinent removals`'
+        "--removal",
+        metavar="NAME",
+        help='what "without" means: a name from `pertinent removals`, perhaps with settings, such as '
+        "uniform-noise:samples=5",
     )
     parser.add_argument(
         "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"

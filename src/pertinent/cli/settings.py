@@ -1,4 +1,4 @@
-"""Settings of methods and metrics, from text."""
+"""Settings of methods, metrics and removals, from text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.metric.base import Metric, metrics
+from pertinent.registry import Registry
+from pertinent.removal.base import Removal, removals
 
 
 def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
@@ -27,7 +29,7 @@ def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
         if method not in settings:
             raise unknown("method in --set", method, names)
         settings[method][setting] = value
-    return [explainers.make(name, _typed(name, settings[name])) for name in names]
+    return [explainers.make(name, _typed(explainers, name, settings[name])) for name in names]
 
 
 def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> list[Metric]:
@@ -40,11 +42,32 @@ def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> 
     return made
 
 
-def _typed(method: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """The settings as the types that the method declares; unknown ones are left to the registry."""
-    cls = explainers.all().get(method)
-    hints = get_type_hints(cls) if cls is not None else {}
+def make_removal(text: str) -> Removal:
+    """A removal as ``name``, or ``name:setting=value,setting=value``."""
+    name, _, given = text.partition(":")
+    settings = {}
+    for pair in filter(None, given.split(",")):
+        setting, equals, value = pair.partition("=")
+        if not equals or not setting:
+            raise SettingError(
+                f"A removal's settings must be like uniform-noise:samples=5, but got {text!r}."
+            )
+        settings[setting] = value
+    return removals.make(name, _typed(removals, name, settings))
+
+
+def _typed(registry: Registry[Any], name: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """The settings as the types that the class declares; unknown ones are left to the registry."""
+    cls = registry.all().get(name)
+    hints = _hints(cls) if cls is not None else {}
     return {name: _read(name, text, hints.get(name, str)) for name, text in settings.items()}
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls)
+    except NameError:  # a type that is not imported at run time: what the default is will do
+        return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
 
 
 def _read(name: str, text: str, hint: Any) -> Any:

@@ -48,11 +48,13 @@ class ExhaustiveSearch(Search):
     def explain(self, task: Task) -> Steps:
         """Refuse what would not end or not fit the budget, then search."""
         d = task.n_features
-        largest = max(comb(d, n_kept(s, d)) for s in task.sparsities)
-        if largest > min(self.most, task.budget):
+        sizes = {n_kept(s, d) for s in task.sparsities}
+        largest = max(comb(d, k) for k in sizes)
+        allowed = min(self.most, task.budget // len(sizes) if self.spread else task.budget)
+        if largest > allowed:
             raise BudgetError(
                 f"exhaustive-search would ask for {largest:,} sets of {d} features, but at most "
-                f"{min(self.most, task.budget):,} are allowed. Use parallel-local-search, coarser "
+                f"{allowed:,} are allowed. Use parallel-local-search, coarser "
                 "features, or raise `most` and `budget`."
             )
         return (yield from super().explain(task))
