@@ -173,3 +173,16 @@ def test_scores_of_any_size_can_be_shown(text, scale):
     e = replace(text, scores=scale * np.linspace(-1, 1, len(text.features)))
     assert len(score_text(e, 0)) <= 12
     printed(rendered(e))
+
+
+def test_the_budget_is_said_to_be_for_each_sparsity_where_it_is():
+    from pertinent.report.facts import facts
+
+    model = pertinent.wrap(lambda texts: [[0.3, 0.7] if "fir" in t else [0.6, 0.4] for t in texts])
+
+    def budget(method, **settings):
+        e = pertinent.explain(model, "ash elm fir oak", method, budget=60, **settings)
+        return facts(e)["budget"]
+
+    assert budget("random-search") == "60 per sparsity"
+    assert budget("random-search", spread=True) == budget("anchors") == budget("lime") == "60"

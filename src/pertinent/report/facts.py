@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.explainers.base import explainers
 from pertinent.explanation import Explanation
 from pertinent.metric.base import metrics
 from pertinent.types import Ints, Masks
@@ -27,7 +28,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "settings": ", ".join(f"{k}={_short(v)}" for k, v in e.settings.items()) or "defaults",
         "removal": e.removal,
         "features": f"{len(e.features):,} ({e.given.granularity.partition(':')[0]})",
-        "budget": f"{e.budget:,}{' per sparsity' if e.chosen else ''}",
+        "budget": f"{e.budget:,}{' per sparsity' if _has_a_budget_each(e) else ''}",
         "evaluations": f"{e.evaluations:,}",
         "model time": _duration(e.seconds),
         "seed": str(e.seed),
@@ -157,6 +158,12 @@ def _format(explanation: Explanation) -> str:
 def _short(value: Any) -> str:
     text = on_one_line(str(value))
     return text if len(text) <= _LONGEST_SETTING else text[: _LONGEST_SETTING - 1] + "…"
+
+
+def _has_a_budget_each(explanation: Explanation) -> bool:
+    """Whether every sparsity had the budget to itself."""
+    method = explainers.all().get(explanation.method)
+    return getattr(method, "for_each_sparsity", False) and not explanation.settings.get("spread")
 
 
 def _detail(value: float | str) -> str:

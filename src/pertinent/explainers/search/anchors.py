@@ -72,6 +72,7 @@ class Anchors(Search):
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
     summary = "the smallest set that nearly always leads to the prediction"
+    for_each_sparsity = False
     threshold: float = 0.95
     delta: float = 0.05
     epsilon: float = 0.1

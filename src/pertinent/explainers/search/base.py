@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Search(Explainer):
         evaluations made and the target's probability reached whenever it got better.
     """
 
+    for_each_sparsity: ClassVar[bool] = True
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
     spread: bool = field(default=False, kw_only=True)
     trajectory: bool = field(default=False, kw_only=True)
