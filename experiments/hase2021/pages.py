@@ -26,6 +26,13 @@ HERE = Path(__file__).parent
 ORDER = [*METHODS, "thompson-search"]
 ARROWS = {"sufficiency": "Sufficiency ↓", "comprehensiveness": "Comprehensiveness ↑"}
 SIGN = {"sufficiency": -1, "comprehensiveness": 1}
+COMPARED = {
+    ("parallel-local-search", "random-search"): "PLS is {} than random search",
+    (
+        "thompson-search",
+        "parallel-local-search",
+    ): f"thompson-search at {REDUCED} is {{}} than PLS at {BUDGET}",
+}
 COLUMNS = [(metric, training) for metric in OBJECTIVES for training in TRAININGS]
 
 
@@ -77,11 +84,11 @@ def budget_of(method: str) -> int | None:
 
 
 def compared(results: Results, which: str, column: tuple[str, str], a: str, b: str) -> str:
-    """How two methods differ, in words."""
+    """How two methods differ, in words; nothing where one was not measured."""
     metric, training = column
     values = [results.values(Key(which, False, training, m, budget_of(m), metric)) for m in (a, b)]
     if values[0] is None or values[1] is None:
-        return "not measured"
+        return ""
     found = difference(values[0], values[1])
     better = SIGN[metric] * found.mean > 0
     return f"{'better' if better else 'worse'} by {abs(found.mean):.2f} points ({found.p_text})"
@@ -111,13 +118,11 @@ def main_table(results: Results) -> str:
             metric_rows(cell, TABLE_1.get(which, {}), ORDER),
         )
         page += "\n"
-        for metric, training in COLUMNS:
-            against = compared(results, which, (metric, training), "parallel-local-search", "random-search")
-            own = compared(results, which, (metric, training), "thompson-search", "parallel-local-search")
-            page += (
-                f"- {ARROWS[metric][:-2]}, {TRAININGS[training]}: PLS is {against} than random search; "
-                f"thompson-search at {REDUCED} is {own} than PLS at {BUDGET}.\n"
-            )
+        for column in COLUMNS:
+            said = f"- {ARROWS[column[0]][:-2]}, {TRAININGS[column[1]]}:"
+            for (a, b), what in COMPARED.items():
+                found = compared(results, which, column, a, b)
+                page += f"{said} {what.format(found)}.\n" if found else ""
     return page
 
 
