@@ -40,8 +40,8 @@ import pertinent
 from pertinent.engine.asks import Fork
 from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
-from pertinent.explainers.search.base import as_masks, uniform_sets
-from pertinent.explainers.search.exhaustive import CHUNK, ExhaustiveSearch
+from pertinent.explainers.search.base import CHUNK, as_masks, uniform_sets
+from pertinent.explainers.search.exhaustive import ExhaustiveSearch
 from pertinent.explainers.search.gradient_search import GradientSearch
 from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch

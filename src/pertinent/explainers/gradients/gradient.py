@@ -19,8 +19,13 @@ AT_THE_INPUT: Floats = np.ones(1)
 class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
-    def least(self, n_features: int) -> int:
+    def evaluations(self, n_features: int) -> int | None:
         """One pass forward, one backward."""
+        del n_features
+        return 2
+
+    def least(self, n_features: int) -> int:
+        """One gradient."""
         return self.evaluations(n_features) or 2
 
 
@@ -49,11 +54,6 @@ class Gradient(GradientExplainer):
         if self.reduce not in ("sum", "length"):
             raise unknown("reduce", self.reduce, ("sum", "length"))
 
-    def evaluations(self, n_features: int) -> int:
-        """One pass forward, one backward."""
-        del n_features
-        return 2
-
     def explain(self, task: Task) -> Steps:
         """Ask once."""
         found = yield PathGradients(
@@ -69,11 +69,6 @@ class GradientTimesInput(GradientExplainer):
 
     paper = "Shrikumar et al. 2016, Sec. 3"
     summary = "the gradient times the input, summed over each feature"
-
-    def evaluations(self, n_features: int) -> int:
-        """One pass forward, one backward."""
-        del n_features
-        return 2
 
     def explain(self, task: Task) -> Steps:
         """Ask once."""

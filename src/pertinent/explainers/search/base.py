@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,9 @@ from pertinent.errors import BudgetError, unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
 from pertinent.types import Floats, Masks
+
+CHUNK = 4096
+"""Sets that are made at once when all are judged."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,17 @@ class Search(Explainer):
     @abstractmethod
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Find the best set of k features, as a mask."""
+
+    def best_of_all(self, task: Task, k: int) -> Generator[Ask, Any, Masks]:
+        """The best of all sets of k features, some thousands judged at a time."""
+        every = combinations(range(task.n_features), k)
+        best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
+        while chunk := list(islice(every, CHUNK)):
+            sets = as_masks(chunk, task.n_features)
+            objective = yield from self.judge(task, sets)
+            if objective.max() > best:
+                best, best_set = objective.max(), sets[objective.argmax()]
+        return best_set
 
     def kept_by(self, sets: Masks) -> Masks:
         """What is kept of the input when these are the sets in question; its own inverse."""

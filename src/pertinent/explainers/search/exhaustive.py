@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from itertools import combinations, islice
 from math import comb
 from typing import Any
 
@@ -13,10 +12,8 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
-from pertinent.explainers.search.base import Search, as_masks
+from pertinent.explainers.search.base import Search
 from pertinent.types import Masks
-
-CHUNK = 4096
 
 
 @explainers.register("exhaustive-search")
@@ -60,13 +57,6 @@ class ExhaustiveSearch(Search):
         return (yield from super().explain(task))
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Judge all sets, some thousands at a time."""
+        """Judge all sets."""
         del rng
-        every = combinations(range(task.n_features), k)
-        best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
-        while chunk := list(islice(every, CHUNK)):
-            sets = as_masks(chunk, task.n_features)
-            objective = yield from self.judge(task, sets)
-            if objective.max() > best:
-                best, best_set = objective.max(), sets[objective.argmax()]
-        return best_set
+        return (yield from self.best_of_all(task, k))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations
 from math import comb
 from operator import xor
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, as_masks, uniform_sets
+from pertinent.explainers.search.base import Search, uniform_sets
 from pertinent.types import Ints, Masks
 
 PATIENCE = 1000
@@ -48,9 +47,7 @@ class ParallelLocalSearch(Search):
         """Walk until the budget is spent or no walk finds a new set."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
-            sets = as_masks(combinations(range(d), k), d)
-            objective = yield from self.judge(task, sets)
-            return np.asarray(sets[objective.argmax()])
+            return (yield from self.best_of_all(task, k))
         walks = _Walks(uniform_sets(rng, min(self.runs, budget), d, k), rng)
         best = yield from self.judge(task, walks.masks)
         spent = len(best)

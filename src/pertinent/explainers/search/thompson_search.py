@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, as_masks, largest, uniform_sets
+from pertinent.explainers.search.base import Search, largest, uniform_sets
 from pertinent.explainers.search.swaps import best_swaps
 from pertinent.types import Floats, Masks
 
@@ -67,9 +66,7 @@ class ThompsonSearch(Search):
         """Ask, learn, propose, until the budget is spent."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
-            sets = as_masks(combinations(range(d), k), d)
-            objective = yield from self.judge(task, sets)
-            return np.asarray(sets[objective.argmax()])
+            return (yield from self.best_of_all(task, k))
         sets = uniform_sets(rng, min(self.start, budget), d, k)
         seen = {chosen.tobytes() for chosen in sets}
         evidence = self._log_odds((yield from self.judge(task, sets)))
