@@ -26,9 +26,9 @@ from peers import load
 import pertinent
 from pertinent.engine.asks import Algorithm, Values
 from pertinent.engine.engine import Done, Engine, Job
-from pertinent.explainers.base import Task, whole
+from pertinent.explainers.base import Task
 from pertinent.explaining import make_explainer
-from pertinent.inputs.base import generator
+from pertinent.inputs.base import generator, whole
 from pertinent.removal.base import removals
 
 WITHIN = 1.10

@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.ablation import Ablated
-from pertinent.checking import majority, random_masks, true_class
+from pertinent.check.ablation import Ablated
+from pertinent.check.checking import majority, random_masks, true_class
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.cli import main
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.explanation import Failure
 from pertinent.inputs.table import Background, table_input
 from pertinent.removal.background import FromBackground
 from pertinent.removal.constant import Constant
-from pertinent.removal_check import RemovalCheck
 from tests import tiny
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]

@@ -1,6 +1,6 @@
 """Fine-tune one model.
 
-    python fine_tune.py --data DIR --encoder DIR --out DIR --set sst2 --seed 0 [--removal attention-mask]
+    python fine_tune.py --data DIR --encoder DIR --out DIR --result FILE --set sst2 --seed 0 [--removal NAME]
 
 Without `--removal` training is standard, with it counterfactual (Hase et al. 2021, Sec. 4).
 """
@@ -23,13 +23,14 @@ logging.set_verbosity_error()
 
 
 def main() -> None:
-    """Train, measure on the test split, and leave the model and `result.json` in the folder."""
+    """Train and save the model, and measure it on the test split."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument(
         "--encoder", type=Path, required=True, help="a pretrained encoder in transformers' format"
     )
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--result", type=Path, required=True, help="where to write how accurate it is")
     parser.add_argument("--set", choices=SETS, required=True)
     parser.add_argument("--removal", help="train counterfactually with this removal")
     parser.add_argument("--seed", type=int, default=0)
@@ -79,7 +80,8 @@ def main() -> None:
         "right": right,
         "seconds": time.perf_counter() - start,
     }
-    (arguments.out / "result.json").write_text(json.dumps(result))
+    arguments.result.parent.mkdir(parents=True, exist_ok=True)
+    arguments.result.write_text(json.dumps(result))
 
 
 def correct(model: object, examples: list[dict[str, str]], labels: list[int]) -> list[int]:

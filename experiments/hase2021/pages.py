@@ -19,7 +19,7 @@ from methods import BUDGET, GRID, OBJECTIVES, REDUCED, SALIENCE
 from paper import METHODS, TABLE_1, TABLE_3, TABLE_4, TABLE_5, TABLE_7
 from removals import REMOVALS
 
-from pertinent.removal_check import RemovalCheck
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.types import Floats
 
 HERE = Path(__file__).parent

@@ -1,6 +1,6 @@
 """Run a stage of the experiments over sets, trainings and seeds, several processes at a time.
 
-    python experiments/hase2021/run.py train   --data DIR --encoder DIR --work DIR
+    python experiments/hase2021/run.py train   --data DIR --encoder DIR --work DIR --results DIR
     python experiments/hase2021/run.py explain --data DIR --work DIR --results DIR
     python experiments/hase2021/run.py removals …
 
@@ -48,12 +48,13 @@ def training(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
     ]
     jobs = []
     for which, removal, seed, limit in wanted:
-        out = arguments.work / folder(which, removal, seed, limit)
+        name = folder(which, removal, seed, limit)
+        out, made = arguments.work / name, arguments.results / f"{name}.train.json"
         command = ["fine_tune.py", "--data", arguments.data, "--encoder", arguments.encoder, "--out", out]
-        command += ["--set", which, "--seed", seed]
+        command += ["--result", made, "--set", which, "--seed", seed]
         command += ["--removal", removal] if removal else []
         command += ["--limit", limit] if limit else []
-        jobs.append((out / "result.json", [str(word) for word in command]))
+        jobs.append((made, [str(word) for word in command]))
     return jobs
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pertinent.catalogue import methods, metrics, removals
-    from pertinent.checking import check_removal
+    from pertinent.check.checking import check_removal
+    from pertinent.check.removal_check import RemovalCheck
     from pertinent.errors import PertinentError
     from pertinent.evaluating import compare, evaluate
     from pertinent.evaluation import Evaluation
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from pertinent.inputs.text import Text
     from pertinent.models.embedded import load
     from pertinent.models.wrap import wrap
-    from pertinent.removal_check import RemovalCheck
     from pertinent.report.page import save_report
 
 __version__ = "0.1.0"
@@ -27,9 +27,9 @@ _HOME = {
     "Explanation": "pertinent.explanation",
     "Explanations": "pertinent.explanation",
     "PertinentError": "pertinent.errors",
-    "RemovalCheck": "pertinent.removal_check",
+    "RemovalCheck": "pertinent.check.removal_check",
     "Text": "pertinent.inputs.text",
-    "check_removal": "pertinent.checking",
+    "check_removal": "pertinent.check.checking",
     "compare": "pertinent.evaluating",
     "evaluate": "pertinent.evaluating",
     "explain": "pertinent.explaining",

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.engine.asks import Algorithm, Values
 from pertinent.engine.engine import Done, Engine, Job
 from pertinent.engine.meter import Meter
@@ -21,15 +22,13 @@ from pertinent.explainers.base import (
     explainers,
     n_kept,
     plan_budget,
-    whole,
 )
 from pertinent.explanation import Explanation, Explanations, Failure, class_number
-from pertinent.inputs.base import Input, generator
+from pertinent.inputs.base import Input, generator, whole
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
-from pertinent.removal_check import RemovalCheck
 from pertinent.types import Floats
 
 

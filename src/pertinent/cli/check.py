@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pertinent.checking import check_removal
+from pertinent.check.checking import check_removal
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.cli.models import kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import Item, file_items, known_columns
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.removal.base import removals
-from pertinent.removal_check import RemovalCheck
 
 PICTURES = (".png", ".svg", ".pdf")
 

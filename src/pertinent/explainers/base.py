@@ -93,13 +93,3 @@ def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> in
             f"but got {budget}."
         )
     return budget
-
-
-def whole(n_features: int) -> Masks:
-    """The mask that keeps everything."""
-    return np.ones((1, n_features), dtype=np.bool_)
-
-
-def nothing(n_features: int) -> Masks:
-    """The mask that keeps nothing."""
-    return np.zeros((1, n_features), dtype=np.bool_)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.engine.asks import Values
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers, whole
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.inputs.base import whole
 
 
 @explainers.register("leave-one-out")

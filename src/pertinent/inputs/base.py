@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pertinent.types import Array
+from pertinent.types import Array, Masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,16 @@ def generator(seed: int, *parts: object) -> np.random.Generator:
     """The random generator that belongs to `seed` and the things named."""
     words = np.frombuffer(digest(*parts), dtype=np.uint32)
     return np.random.default_rng([seed, *words.tolist()])
+
+
+def whole(n_features: int) -> Masks:
+    """The mask that keeps everything."""
+    return np.ones((1, n_features), dtype=np.bool_)
+
+
+def nothing(n_features: int) -> Masks:
+    """The mask that keeps nothing."""
+    return np.zeros((1, n_features), dtype=np.bool_)
 
 
 def mask_bytes(masks: Array) -> list[bytes]:

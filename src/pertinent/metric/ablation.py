@@ -8,8 +8,8 @@ import numpy as np
 
 from pertinent.engine.asks import Values
 from pertinent.errors import unknown
-from pertinent.explainers.base import whole
 from pertinent.explanation import Explanation
+from pertinent.inputs.base import whole
 from pertinent.metric.base import Measures, Metric, Scale, metrics, on_scale
 
 

@@ -10,7 +10,7 @@ import torch
 
 from pertinent.engine.asks import MaskGradients, PathGradients
 from pertinent.errors import InputError, SettingError
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import Input, nothing
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.models import devices
@@ -20,7 +20,6 @@ from pertinent.models.slopes import (
     differentiate,
     draws_of,
     length_of,
-    none_kept,
     row_weights,
     shares_of,
     sum_by_feature,
@@ -87,14 +86,16 @@ def _baseline(model: ModuleModel, slope: Slope) -> Array:
     rows = []
     for seed, place in draws_of(slope, removal):
         if seed not in known:
-            known[seed] = np.asarray(removal(given, none_kept(given), seed))
+            known[seed] = np.asarray(removal(given, nothing(given.n_features), seed))
         rows.append(known[seed][place])
     return np.array(rows)
 
 
 def _filler(slope: Slope) -> Array:
     """What the removal puts in place of everything, if that is always the same."""
-    first, second = (slope.removal(slope.given, none_kept(slope.given), slope.seed + i) for i in (0, 1))
+    first, second = (
+        slope.removal(slope.given, nothing(slope.given.n_features), slope.seed + i) for i in (0, 1)
+    )
     if slope.removal.draws > 1 or not np.array_equal(first, second):  # type: ignore[arg-type]
         raise SettingError(
             f"Gradients along a mask need a removal that fills in fixed values, such as 'mean' or "

@@ -15,7 +15,7 @@ from pertinent.inputs.text import TextInput
 from pertinent.models import devices
 from pertinent.models.base import Answer, Model, Output, Slope
 from pertinent.removal.base import Removal, removals
-from pertinent.types import Floats, Masks
+from pertinent.types import Floats
 
 TINY = 1e-12
 
@@ -124,11 +124,6 @@ def draws_of(slope: Slope, removal: Removal) -> Iterator[tuple[int, int]]:
         call, place = divmod(draw, removal.draws)
         # Not seed + call: neighbouring seeds would share nearly all of their draws.
         yield int.from_bytes(digest(slope.seed, call), "little"), place
-
-
-def none_kept(given: Input) -> Masks:
-    """The mask that removes everything."""
-    return np.zeros((1, given.n_features), dtype=np.bool_)
 
 
 def row_weights(slopes: Sequence[Slope], device: torch.device) -> torch.Tensor:

@@ -11,6 +11,7 @@ import torch
 
 from pertinent.engine.asks import MaskGradients
 from pertinent.errors import ModelError, SettingError
+from pertinent.inputs.base import nothing
 from pertinent.inputs.text import TextInput
 from pertinent.models import devices, weighted_attention
 from pertinent.models.base import Answer, Slope
@@ -19,7 +20,6 @@ from pertinent.models.slopes import (
     differentiate,
     draws_of,
     length_of,
-    none_kept,
     row_weights,
     shares_of,
     sum_by_feature,
@@ -140,7 +140,7 @@ def _baseline(model: TransformerModel, slope: Slope) -> TokenRows:
     zeroed: list[Array] = []
     for seed, place in draws_of(slope, removal):
         if seed not in known:
-            known[seed] = _made(removal(given, none_kept(given), seed), removal.name)
+            known[seed] = _made(removal(given, nothing(given.n_features), seed), removal.name)
         rows = known[seed]
         ids.append(given.tokens.ids if rows.ids is None else rows.ids[place])
         zeroed.append(np.zeros(len(ids[-1]), dtype=np.bool_) if rows.zeroed is None else rows.zeroed[place])

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pertinent.removal_check import RemovalCheck
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.report import advice as say
 from pertinent.report.html_bars import escaped
 from pertinent.report.style import FRAGMENT

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.errors import require
 from pertinent.evaluation import Evaluation
 from pertinent.explanation import Explanation
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
-from pertinent.removal_check import RemovalCheck
 from pertinent.report import facts as say
 from pertinent.report.colours import LIGHT
 from pertinent.report.pictures import heat_map, original

@@ -10,8 +10,8 @@ import numpy as np
 
 from pertinent.engine.asks import Values
 from pertinent.errors import require
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers, nothing, whole
-from pertinent.inputs.base import mask_bytes
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.inputs.base import mask_bytes, nothing, whole
 from pertinent.types import Floats, Ints, Masks
 
 

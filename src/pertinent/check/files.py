@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from pertinent.ablation import Ablated
+from pertinent.check.ablation import Ablated
+from pertinent.check.removal_check import RemovalCheck
 from pertinent.errors import FileError
 from pertinent.explanation import Failure
-from pertinent.removal_check import RemovalCheck
+from pertinent.files import appearing_whole
 
 _FORMAT = "pertinent removal check 1"
 _PLAIN = ("measure", "default", "classes", "features", "draws", "seed", "skipped")
@@ -30,15 +30,8 @@ def to_json(check: RemovalCheck) -> str:
 
 def write(check: RemovalCheck, path: str | Path) -> None:
     """Write a JSON file; it appears whole or not at all."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to save into.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with appearing_whole(Path(path)) as unfinished:
         unfinished.write_text(to_json(check) + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> RemovalCheck:

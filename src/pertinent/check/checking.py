@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.ablation import Ablated
+from pertinent.check.ablation import Ablated
+from pertinent.check.removal_check import RemovalCheck, label
 from pertinent.engine.asks import Algorithm, Values
 from pertinent.engine.engine import Done, Engine, Job
 from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, SettingError, require
-from pertinent.explainers.base import whole
 from pertinent.explaining import raise_first
 from pertinent.explanation import Failure, class_number
-from pertinent.inputs.base import Input, generator
+from pertinent.inputs.base import Input, generator, whole
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.removal.base import Removal
 from pertinent.removal.base import removals as registered
-from pertinent.removal_check import RemovalCheck, label
 from pertinent.types import Floats, Masks
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pertinent._optional import optional
-from pertinent.ablation import Ablated, Ablations, Point, interval
+from pertinent.check.ablation import Ablated, Ablations, Point, interval
 from pertinent.errors import InputError, unknown
 from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.statistics import FEWEST, Interval
@@ -201,20 +201,20 @@ class RemovalCheck:
 
     def to_json(self) -> str:
         """A JSON string: every row, and what follows from them."""
-        from pertinent.check_files import to_json
+        from pertinent.check.files import to_json
 
         return to_json(self)
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file that `read` reads back."""
-        from pertinent.check_files import write
+        from pertinent.check.files import write
 
         write(self, path)
 
     @classmethod
     def read(cls, path: str | Path) -> RemovalCheck:
         """Read a check that was saved."""
-        from pertinent.check_files import read
+        from pertinent.check.files import read
 
         return read(path)
 
