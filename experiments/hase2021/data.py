@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from methods import BUDGET, REDUCED
+
 Example = dict[str, str]
 
 
@@ -42,6 +44,8 @@ class DataSet:
     max_length: int
     held_out: int = 0
     """Training examples that serve as dev set where the set has none."""
+    budget: int = BUDGET
+    """Of a search, for each sparsity."""
 
 
 SETS = {
@@ -74,7 +78,8 @@ SETS = {
         },
         epochs=3,
         batch_size=64,
-        max_length=512,
+        max_length=256,
+        budget=REDUCED,
     ),
     "fever": DataSet(
         "FEVER",
@@ -83,8 +88,9 @@ SETS = {
         {"train": "eraser_fever/val", "test": "eraser_fever/test"},
         epochs=6,
         batch_size=64,
-        max_length=512,
+        max_length=256,
         held_out=1000,
+        budget=REDUCED,
     ),
 }
 DEV = 1000

@@ -17,7 +17,6 @@ import torch
 from data import SETS, read
 from methods import (
     AT_A_QUARTER,
-    BUDGET,
     GRID,
     OBJECTIVES,
     ONLY_AT_A_QUARTER,
@@ -99,13 +98,12 @@ class Run:
 def planned(searches: dict[str, Any], budget: int, *, shortest: bool) -> list[Run]:
     """Every method, with each budget and objective it is run at."""
     runs = [Run(name, None, None, settings) for name, settings in SALIENCE.items()]
-    quarter = budget * REDUCED // BUDGET
+    quarter = min(budget, REDUCED)
     for name, settings in searches.items():
-        for objective in OBJECTIVES:
-            if name not in ONLY_AT_A_QUARTER or shortest:
-                runs.append(Run(name, None if name == "exhaustive-search" else budget, objective, settings))
-            if name in AT_A_QUARTER and not shortest:
-                runs.append(Run(name, quarter, objective, settings))
+        budgets: set[int | None] = {None if name == "exhaustive-search" else budget}
+        if name in AT_A_QUARTER and not shortest:
+            budgets = {quarter} if name in ONLY_AT_A_QUARTER else budgets | {quarter}
+        runs += [Run(name, each, objective, settings) for objective in OBJECTIVES for each in budgets]
     return runs
 
 
@@ -120,11 +118,13 @@ def main() -> None:
     parser.add_argument("--shortest", action="store_true", help="the shortest texts, with exhaustive search")
     parser.add_argument("--methods", nargs="+", help="only these")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--budget", type=int, help="of a search, for each sparsity; by default the set's")
+    parser.add_argument("--dtype", default="float32", help="what the model computes in")
     arguments = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     torch.set_num_threads(1 if torch.cuda.is_available() else 2)
-    model = load_transformer(str(arguments.model), device="cuda" if torch.cuda.is_available() else "cpu")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = load_transformer(arguments.model, device=device, dtype=arguments.dtype)
     test = read(arguments.data, arguments.set, "test")
     texts: list[Any] = test.examples
     searches = SEARCHES
@@ -132,7 +132,8 @@ def main() -> None:
         texts = [t for t in texts if 5 <= model.prepare(t, "tokens").n_features <= 10]
         searches = SEARCHES | {"exhaustive-search": {}}
     texts = texts[: arguments.points]
-    plan = planned(searches, arguments.budget, shortest=arguments.shortest)
+    budget = arguments.budget or SETS[arguments.set].budget
+    plan = planned(searches, budget, shortest=arguments.shortest)
     results: list[dict[str, Any]] = []
     for run in plan:
         if arguments.methods and run.method not in arguments.methods:

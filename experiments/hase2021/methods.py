@@ -20,9 +20,9 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "parallel-local-search": {},
     "thompson-search": {},
     "ordered-search": {},
-    "taylor-search": {},
     "anchors": {},
     "gradient-search": {},
+    "taylor-search": {},
 }
 AT_A_QUARTER: Sequence[str] = ("ordered-search", "thompson-search")
 """Methods whose course depends on the budget, so that a quarter of it takes a run of its own."""

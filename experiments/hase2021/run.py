@@ -70,6 +70,7 @@ def explaining(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
             command = ["explain.py", "--data", arguments.data, "--model", arguments.work / name]
             command += ["--set", which, "--out", out, "--points", arguments.points, "--seed", seed]
             command += ["--shortest"] if short else []
+            command += ["--dtype", arguments.dtype]
             command += ["--methods", *arguments.methods] if arguments.methods else []
             jobs.append((out, [str(word) for word in command]))
     return jobs
@@ -135,6 +136,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--methods", nargs="+", help="only these")
+    parser.add_argument("--dtype", default="float32", help="what models compute in to be explained")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after this long")
     arguments = parser.parse_args()

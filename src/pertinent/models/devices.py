@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from pertinent.models.base import Answer, immediately
+from pertinent.models.heap import Heap
 from pertinent.types import Array
 
 # cuDNN's attention plans anew for every batch shape, and no two of our batches need be alike.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+HEAP = Heap()
 
 
 def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
@@ -36,6 +39,7 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
     """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
     with torch.no_grad() if gradients else torch.inference_mode(), sdpa_kernel(ATTENTION):
         if device.type != "cuda":
+            HEAP.give_back()
             return immediately(lambda: np.asarray(forward().float().cpu()))
         start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
         end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -60,6 +64,17 @@ def without_plans(device: torch.device, dtype: torch.dtype) -> AbstractContextMa
     if device.type != "cpu" or dtype != torch.float32:
         return nullcontext()
     return torch.backends.mkldnn.flags(enabled=False, allow_tf32=None)
+
+
+@contextmanager
+def in_full_precision() -> Iterator[None]:
+    """No shortened float32, whatever the user allows elsewhere."""
+    allowed = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(allowed)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -225,7 +225,7 @@ class TransformerModel(Model):
     def _states(self, batch: TokenBatch) -> States:
         """Hidden states and logits in float32, so that rounding hides no difference."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
-        with torch.inference_mode():
+        with torch.inference_mode(), devices.in_full_precision():
             answer = self.forward(batch, exact, output_hidden_states=True)
         return [*answer.hidden_states, answer.logits]
 

@@ -13,7 +13,7 @@ from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.search.anchor_samples import Arms, Samples
-from pertinent.explainers.search.base import Search
+from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upper_bounds
 from pertinent.types import Ints, Masks
 
@@ -27,7 +27,7 @@ race between single features does not leave nothing for larger anchors."""
 
 @explainers.register("anchors")
 @dataclass(frozen=True)
-class Anchors(Search):
+class Anchors(SeparateSearches):
     """Ribeiro et al.'s Anchors: a beam search over sets, each beam chosen by a KL-LUCB bandit.
 
     A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the

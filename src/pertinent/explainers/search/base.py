@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from pertinent.errors import BudgetError, unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
 from pertinent.types import Floats, Masks
+
+Logs: TypeAlias = dict[int, list[list[float]]]
+"""For each size: evaluations made and the probability reached, whenever it got better."""
 
 CHUNK = 4096
 """Sets that are made at once when all are judged."""
@@ -50,24 +53,19 @@ class Search(Explainer):
             raise unknown("objective", self.objective, ("sufficiency", "comprehensiveness"))
 
     def explain(self, task: Task) -> Steps:
-        """Run one search for each number of features kept."""
+        """Search for the best set of each size."""
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
-        if self.spread:
-            task = replace(task, budget=self._part(task, len(kept)))
-        generators = task.rng.spawn(len(kept))
-        branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
-        details: dict[str, Any] = {}
-        if self.trajectory:
-            details["trajectory"] = {str(k): [] for k in kept}
-            for place, k in enumerate(kept):
-                log = details["trajectory"][str(k)]
-                branches[place] = followed(branches[place], self.kept_by, task.target, k, log)
-        found = yield Fork(branches)
-        best = dict(zip(kept, found, strict=True))
+        logs: Logs = {k: [] for k in kept}
+        best = yield from self.best_sets(task, kept, logs)
+        details = {"trajectory": {str(k): log for k, log in logs.items()}} if self.trajectory else {}
         return Finding(chosen={s: best[n_kept(s, task.n_features)] for s in task.sparsities}, details=details)
 
-    def _part(self, task: Task, parts: int) -> int:
-        """What each search gets of a budget for all."""
+    @abstractmethod
+    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+        """The best set of each size; `logs` tell how the search went, where that is wanted."""
+
+    def part(self, task: Task, parts: int) -> int:
+        """What each size gets of a budget for all."""
         needed = parts * self.least(task.n_features)
         if task.budget < needed:
             raise BudgetError(
@@ -75,10 +73,6 @@ class Search(Explainer):
                 f"but got {task.budget}."
             )
         return task.budget // parts
-
-    @abstractmethod
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Find the best set of k features, as a mask."""
 
     def best_of_all(self, task: Task, k: int) -> Generator[Ask, Any, Masks]:
         """The best of all sets of k features, some thousands judged at a time."""
@@ -98,7 +92,7 @@ class Search(Explainer):
     def judge(self, task: Task, sets: Masks) -> Generator[Ask, Any, Floats]:
         """The objective of each set; larger is better."""
         values = yield Values(self.kept_by(sets))
-        return self._signed(values[:, task.target])
+        return self.signed(values[:, task.target])
 
     def gains(self, task: Task, sets: Masks) -> Generator[Ask, Any, tuple[Floats, Floats]]:
         """The objective of each set, and how fast log p gets better as a feature enters it.
@@ -107,10 +101,34 @@ class Search(Explainer):
         and the objective is log p or −log p: two signs that cancel.
         """
         found: Gradients = yield MaskGradients(self.kept_by(sets), task.target)
-        return self._signed(found.values[:, task.target]), found.slopes
+        return self.signed(found.values[:, task.target]), found.slopes
 
-    def _signed(self, values: Floats) -> Floats:
+    def signed(self, values: Floats) -> Floats:
+        """What is larger where it is better."""
         return np.asarray(values if self.objective == "sufficiency" else -values)
+
+
+@dataclass(frozen=True)
+class SeparateSearches(Search):
+    """One search for each size, which know nothing of each other."""
+
+    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+        """Run the searches side by side."""
+        if self.spread:
+            task = replace(task, budget=self.part(task, len(kept)))
+        generators = task.rng.spawn(len(kept))
+        branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
+        if self.trajectory:
+            branches = [
+                followed(branch, self.kept_by, task.target, k, logs[k])
+                for branch, k in zip(branches, kept, strict=True)
+            ]
+        found = yield Fork(branches)
+        return dict(zip(kept, found, strict=True))
+
+    @abstractmethod
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Find the best set of k features, as a mask."""
 
 
 def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:

@@ -12,13 +12,13 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
-from pertinent.explainers.search.base import Search
+from pertinent.explainers.search.base import SeparateSearches
 from pertinent.types import Masks
 
 
 @explainers.register("exhaustive-search")
 @dataclass(frozen=True)
-class ExhaustiveSearch(Search):
+class ExhaustiveSearch(SeparateSearches):
     """The best of all C(d, k) sets: the optimum itself, for short inputs.
 
     Parameters

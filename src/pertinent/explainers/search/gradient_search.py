@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask
+from pertinent.engine.asks import Ask, Fork
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, largest
+from pertinent.explainers.search.base import Logs, Search, largest
 from pertinent.types import Floats, Masks
 
 
@@ -28,7 +28,8 @@ class GradientSearch(Search):
 
     (on log p for comprehensiveness). Every `check_every` updates the k features with the largest s
     are judged; the best of these sets is the answer. An update costs a pass forward and one
-    backward, a check one more.
+    backward, a check one more. Nothing of it depends on k until it is checked, so one descent
+    serves all sparsities, at the budget of one.
 
     Parameters
     ----------
@@ -57,24 +58,34 @@ class GradientSearch(Search):
         )
         require(self.check_every >= 1, "check_every", "at least 1", self.check_every)
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Descend until the budget is spent, judging the state now and then."""
+    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+        """One descent for all sizes, which it does not depend on; each is judged on its own."""
+        rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
-        best, best_set = -np.inf, largest(state, k)
-        spent = 0
+        check = len(kept) if self.spread and self.part(task, len(kept)) else 1
+        best: dict[int, tuple[float, Masks]] = {}
+        seen: dict[int, set[bytes]] = {k: set() for k in kept}
+        checks = passes = 0
         while True:
-            chosen = largest(state, k)
-            objective = (yield from self.judge(task, chosen[None]))[0]
-            spent += 1
-            if objective > best:
-                best, best_set = objective, chosen
-            updates = min(self.check_every, (task.budget - spent - 1) // 2)
-            if updates < 1 or k == task.n_features:
-                return best_set
+            chosen = {k: largest(state, k) for k in kept}
+            found = yield Fork([self._checked(task, mask) for mask in chosen.values()])
+            checks += check
+            for (k, mask), objective in zip(chosen.items(), found, strict=True):
+                seen[k].add(mask.tobytes())
+                if objective > best.get(k, (-np.inf, mask))[0]:
+                    best[k] = objective, mask
+                    logs[k].append([len(seen[k]) + passes, abs(objective)])
+            updates = min(self.check_every, (task.budget - passes - checks - check) // 2)
+            if updates < 1 or min(kept) == task.n_features:
+                return {k: mask for k, (_, mask) in best.items()}
             for _ in range(updates):
                 state = step(state, (yield from self._slope(task, state, rng)))
-            spent += 2 * updates
+            passes += 2 * updates
+
+    def _checked(self, task: Task, chosen: Masks) -> Generator[Ask, Any, float]:
+        """The objective of one set, in a branch of its own: the budget is for each size."""
+        return float((yield from self.judge(task, chosen[None]))[0])
 
     def _slope(self, task: Task, state: Floats, rng: np.random.Generator) -> Generator[Ask, Any, Floats]:
         """The gradient of the loss at one draw."""

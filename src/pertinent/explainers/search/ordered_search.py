@@ -13,14 +13,14 @@ import numpy as np
 from pertinent.engine.asks import Ask, Values
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search
+from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
 from pertinent.types import Floats, Masks
 
 
 @explainers.register("ordered-search")
 @dataclass(frozen=True)
-class OrderedSearch(Search):
+class OrderedSearch(SeparateSearches):
     """Hase et al.'s Ordered Search.
 
     1. θ: the scores that LIME gives for a `share` of the budget.

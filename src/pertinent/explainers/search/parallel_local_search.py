@@ -14,7 +14,7 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, uniform_sets
+from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.types import Ints, Masks
 
 PATIENCE = 1000
@@ -23,7 +23,7 @@ PATIENCE = 1000
 
 @explainers.register("parallel-local-search")
 @dataclass(frozen=True)
-class ParallelLocalSearch(Search):
+class ParallelLocalSearch(SeparateSearches):
     """Hase et al.'s Parallel Local Search (PLS).
 
     1. Each of `runs` walks starts at a uniform random set.

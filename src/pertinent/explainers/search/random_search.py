@@ -10,13 +10,13 @@ import numpy as np
 
 from pertinent.engine.asks import Ask
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, uniform_sets
+from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.types import Masks
 
 
 @explainers.register("random-search")
 @dataclass(frozen=True)
-class RandomSearch(Search):
+class RandomSearch(SeparateSearches):
     """The best of as many distinct k-sparse sets as the budget allows, uniform over all of them."""
 
     paper = "Hase et al. 2021, Sec. 6.1 (1)"

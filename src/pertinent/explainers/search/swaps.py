@@ -1,7 +1,8 @@
-"""The neighbours of a set: one feature out, one in."""
+"""The sets a search has seen, and their neighbours: one feature out, one in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 import numpy as np
@@ -9,32 +10,47 @@ import numpy as np
 from pertinent.types import Floats, Masks
 
 
-def best_swaps(chosen: Masks, gain: Floats, n: int, seen: set[bytes]) -> list[Masks]:
-    """The n sets not yet seen that swapping one feature is expected to improve most; now they are seen.
+class Seen:
+    """Sets that have been seen, and which of them have no new neighbour left."""
 
-    Swapping i out and j in gains g_j − g_i. Features stand in line, the worst inside and the best
-    outside first, so that a swap is never better than the same with an earlier feature of either
-    line: the next best is found among few.
-    """
-    inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    leaves = inside[np.argsort(gain[inside], kind="stable")].tolist()
-    enters = outside[np.argsort(-gain[outside], kind="stable")].tolist()
-    found: list[Masks] = []
-    queue: list[tuple[float, int, int]] = []
+    def __init__(self, sets: Iterable[Masks]) -> None:
+        self.names = {chosen.tobytes() for chosen in sets}
+        self._closed: set[bytes] = set()
 
-    def line_up(i: int, j: int) -> None:
-        if i < len(leaves) and j < len(enters):
-            heappush(queue, (float(gain[leaves[i]] - gain[enters[j]]), i, j))
+    def is_new(self, chosen: Masks) -> bool:
+        """Whether a set had not been seen; now it has."""
+        before = len(self.names)
+        self.names.add(chosen.tobytes())
+        return len(self.names) > before
 
-    line_up(0, 0)
-    while queue and len(found) < n:
-        _, i, j = heappop(queue)
-        line_up(i, j + 1)
-        if j == 0:
-            line_up(i + 1, 0)
-        swapped = chosen.copy()
-        swapped[leaves[i]], swapped[enters[j]] = False, True
-        if swapped.tobytes() not in seen:
-            seen.add(swapped.tobytes())
-            found.append(swapped)
-    return found
+    def best_swaps(self, chosen: Masks, gain: Floats, n: int) -> list[Masks]:
+        """The n new sets that swapping one feature is expected to improve most; now they are seen.
+
+        Swapping i out and j in gains g_j − g_i. Features stand in line, the worst inside and the best
+        outside first, so that a swap is never better than the same with an earlier feature of either
+        line: the next best is found among few.
+        """
+        name = chosen.tobytes()
+        if name in self._closed:
+            return []
+        inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        leaves = inside[np.argsort(gain[inside], kind="stable")].tolist()
+        enters = outside[np.argsort(-gain[outside], kind="stable")].tolist()
+        loss, hope = gain[leaves].tolist(), gain[enters].tolist()
+        swapped = bytearray(name)
+        found: list[Masks] = []
+        queue = [(loss[0] - hope[0], 0, 0)] if loss and hope else []
+        while queue and len(found) < n:
+            _, i, j = heappop(queue)
+            if j + 1 < len(enters):
+                heappush(queue, (loss[i] - hope[j + 1], i, j + 1))
+            if j == 0 and i + 1 < len(leaves):
+                heappush(queue, (loss[i + 1] - hope[0], i + 1, 0))
+            swapped[leaves[i]], swapped[enters[j]] = 0, 1
+            if (new := bytes(swapped)) not in self.names:
+                self.names.add(new)
+                found.append(np.frombuffer(new, dtype=np.bool_))
+            swapped[leaves[i]], swapped[enters[j]] = 1, 0
+        if len(found) < n:
+            self._closed.add(name)
+        return found

@@ -11,14 +11,14 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, uniform_sets
-from pertinent.explainers.search.swaps import best_swaps
+from pertinent.explainers.search.base import SeparateSearches, uniform_sets
+from pertinent.explainers.search.swaps import Seen
 from pertinent.types import Masks
 
 
 @explainers.register("taylor-search")
 @dataclass(frozen=True)
-class TaylorSearch(Search):
+class TaylorSearch(SeparateSearches):
     """Hase et al.'s Taylor Search, after HotFlip.
 
     1. Start at a random set.
@@ -52,7 +52,7 @@ class TaylorSearch(Search):
         beam = uniform_sets(rng, 1, task.n_features, k)
         best, best_set = (yield from self.judge(task, beam))[0], beam[0]
         spent, step = 1, 0
-        seen = {beam[0].tobytes()}
+        seen = Seen(beam)
         while k < task.n_features and (self.steps is None or step < self.steps):
             beam = beam[: (task.budget - spent) // (2 + 1)]
             if not len(beam):
@@ -61,7 +61,7 @@ class TaylorSearch(Search):
             spent += 2 * len(beam)
             proposals = []
             for chosen, gain in zip(beam, gains, strict=True):
-                proposals += best_swaps(chosen, gain, self.width, seen)
+                proposals += seen.best_swaps(chosen, gain, self.width)
             proposals = proposals[: task.budget - spent]
             if not proposals:
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import islice
 from math import comb
 from typing import Any
 
@@ -12,8 +13,8 @@ import numpy as np
 from pertinent.engine.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Search, largest, uniform_sets
-from pertinent.explainers.search.swaps import best_swaps
+from pertinent.explainers.search.base import SeparateSearches, largest, uniform_sets
+from pertinent.explainers.search.swaps import Seen
 from pertinent.types import Floats, Masks
 
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -31,7 +32,7 @@ FAR = 1e-3
 
 @explainers.register("thompson-search")
 @dataclass(frozen=True)
-class ThompsonSearch(Search):
+class ThompsonSearch(SeparateSearches):
     r"""A search of our own that learns from all answers where Parallel Local Search forgets them.
 
     1. Judge `start` uniform random sets.
@@ -68,7 +69,7 @@ class ThompsonSearch(Search):
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
         sets = uniform_sets(rng, min(self.start, budget), d, k)
-        seen = {chosen.tobytes() for chosen in sets}
+        seen = Seen(sets)
         evidence = self._log_odds((yield from self.judge(task, sets)))
         while len(sets) < budget:
             n = min(max(self.batch, len(sets) // GROWTH), budget - len(sets))
@@ -81,10 +82,10 @@ class ThompsonSearch(Search):
     def _log_odds(self, objective: Floats) -> Floats:
         """The target's log-odds, or their negative, as `objective` is p or −p."""
         p = np.clip(np.abs(objective), 1e-9, 1 - 1e-9)
-        return self._signed(np.log(p / (1 - p)))
+        return self.signed(np.log(p / (1 - p)))
 
     def _propose(
-        self, sets: Masks, evidence: Floats, seen: set[bytes], n: int, rng: np.random.Generator
+        self, sets: Masks, evidence: Floats, seen: Seen, n: int, rng: np.random.Generator
     ) -> list[Masks]:
         """`n` sets that nobody has seen, or fewer."""
         best = sets[np.argsort(-evidence, kind="stable")[:3]]
@@ -92,23 +93,16 @@ class ThompsonSearch(Search):
         weight = np.exp(-self.near * apart / best[0].sum()) + FAR
         proposed: list[Masks] = []
         for number, theta in enumerate(draw_posterior(sets, evidence, weight, n, rng)):
-            if number < self.local * n:
-                proposed += best_swaps(best[number % len(best)], theta, 1, seen)
-                continue
-            chosen = largest(theta, int(best[0].sum()))
-            if chosen.tobytes() in seen:
-                proposed += best_swaps(chosen, theta, 1, seen)
-            else:
-                seen.add(chosen.tobytes())
-                proposed.append(chosen)
+            near = number < self.local * n
+            chosen = best[number % len(best)] if near else largest(theta, int(best[0].sum()))
+            proposed += [chosen] if seen.is_new(chosen) else seen.best_swaps(chosen, theta, 1)
         return proposed
 
 
-def unseen(rng: np.random.Generator, n: int, d: int, k: int, seen: set[bytes]) -> Masks:
+def unseen(rng: np.random.Generator, n: int, d: int, k: int, seen: Seen) -> Masks:
     """`n` uniform sets that nobody has seen, or fewer; now they are seen."""
-    new = [chosen for chosen in uniform_sets(rng, len(seen) + n, d, k) if chosen.tobytes() not in seen][:n]
-    seen.update(chosen.tobytes() for chosen in new)
-    return np.array(new)
+    drawn = uniform_sets(rng, len(seen.names) + n, d, k)
+    return np.array(list(islice((chosen for chosen in drawn if seen.is_new(chosen)), n)))
 
 
 def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: np.random.Generator) -> Floats:
@@ -124,21 +118,32 @@ def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: n
     centred = (sets - share @ sets) * root[:, None]
     response = evidence - share @ evidence
     response = response / (np.sqrt(share @ response**2) + 1e-12) * root
-    powers, basis = np.linalg.eigh(centred @ centred.T)
-    powers = np.clip(powers, 0, None)
-    noise, prior = likeliest(powers, basis.T @ response)
+    powers, basis = decomposed(centred)
+    noise, prior = likeliest(powers, response, basis)
     drawn = rng.standard_normal((n, sets.shape[1])) * np.sqrt(prior)
     missed = response - drawn @ centred.T - rng.standard_normal((n, len(sets))) * np.sqrt(noise * prior)
     return np.asarray(drawn + ((missed @ basis) / (powers + noise)) @ basis.T @ centred)
 
 
-def likeliest(powers: Floats, response: Floats) -> tuple[float, float]:
+def decomposed(rows: Floats) -> tuple[Floats, Floats]:
+    """The squared singular values of a matrix that are not zero, and their left singular vectors."""
+    wide = rows.shape[0] <= rows.shape[1]
+    powers, basis = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
+    real = powers > 1e-9 * max(float(powers[-1]), 1e-9)
+    powers, basis = powers[real], basis[:, real]
+    return powers, basis if wide else rows @ basis / np.sqrt(powers)
+
+
+def likeliest(powers: Floats, response: Floats, basis: Floats) -> tuple[float, float]:
     """The noise variance relative to the prior's, and the prior's, by marginal likelihood."""
+    n, flat = len(response), len(response) - len(powers)
+    along = (basis.T @ response) ** 2
+    beside = max(float(response @ response - along.sum()), 0.0)
     best = (-np.inf, 1.0, 1.0)
     for ratio in RATIOS:
-        noise = ratio * max(float(powers.mean()), 1e-9)
+        noise = ratio * max(float(powers.sum()) / n, 1e-9)
         spread = powers + noise
-        prior = float((response**2 / spread).mean())
-        likelihood = -len(powers) * np.log(prior + 1e-300) - np.log(spread).sum()
+        prior = (float((along / spread).sum()) + beside / noise) / n
+        likelihood = -n * np.log(prior + 1e-300) - np.log(spread).sum() - flat * np.log(noise)
         best = max(best, (float(likelihood), noise, prior))
     return best[1], best[2]
