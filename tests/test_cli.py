@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -202,6 +204,16 @@ def test_texts_are_read_from_files(explained, tmp_path, name, content, options):
     assert "failed" not in err
 
 
+def test_texts_are_read_from_parquet(explained, tmp_path):
+    """A value that is no text fails alone."""
+    table = pa.table({"id": [1, 2, 3], "text": ["w1 w2", None, "w3, w4"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    code, inputs, err = explained("--file", "a.parquet")
+    assert code == 1
+    assert [i["first"] for i in inputs] == ["w1 w2", "w3, w4"]
+    assert "a.parquet row 2: The column 'text' must hold text, but holds None" in err
+
+
 @pytest.mark.parametrize(
     ("content", "options", "fixed"),
     [
@@ -256,7 +268,7 @@ def test_bad_records_fail_alone(explained, tmp_path, name, content, failed):
     ("name", "content", "message"),
     [
         ("a.txt", None, "no file 'a.txt'"),
-        ("a.doc", b"w1", "must end in .txt, .csv, .tsv or .jsonl"),
+        ("a.doc", b"w1", "must end in .txt, .csv, .tsv, .jsonl or .parquet"),
         ("a.txt", b"\n \n", "nothing to explain"),
         ("a.csv", b"", "is empty"),
         ("a.csv", b"text\n", "nothing to explain"),
@@ -264,6 +276,8 @@ def test_bad_records_fail_alone(explained, tmp_path, name, content, failed):
         ("a.txt", b"\xff\xfew1", "not UTF-8"),
         ("a.csv", b'"text', "damaged or not a table"),
         ("a.jsonl", b'{"a": "w1", "b": "w2"}\n', "Unknown column 'text'"),
+        ("a.parquet", None, "no file 'a.parquet'"),
+        ("a.parquet", b"PAR1", "damaged or not a Parquet file"),
     ],
 )
 def test_useless_files_end_the_run(run, tmp_path, name, content, message):
@@ -358,6 +372,9 @@ def test_rows_from_files(run, tmp_path):
     assert "a.csv line 3: The row has no value (NaN) in: hue" in err
     from_csv = json.loads(out)["explanations"][0]["scores"]
     _, out, _ = run("explain", "--file", "a.jsonl", "--model", "table", *FAST, "--json", "-")
+    assert json.loads(out)["explanations"][0]["scores"] == from_csv
+    pq.write_table(pa.Table.from_pylist([{"id": 7, **row}]), tmp_path / "a.parquet")
+    _, out, _ = run("explain", "--file", "a.parquet", "--model", "table", *FAST, "--json", "-")
     assert json.loads(out)["explanations"][0]["scores"] == from_csv
     (tmp_path / "a.txt").write_text(ROW)
     assert run("explain", "--file", "a.txt", "--model", "table")[0] == 2

@@ -30,6 +30,7 @@ import pertinent
 from pertinent.explanation import Explanations
 from pertinent.metric.base import metrics
 from pertinent.models.embedded import load_transformer
+from pertinent.writing import appearing_whole
 
 COMMON = {"features": "tokens", "sparsity": SPARSITIES, "removal": "attention-mask", "progress": False}
 
@@ -108,7 +109,7 @@ def planned(searches: dict[str, Any], budget: int, *, shortest: bool) -> list[Ru
 
 
 def main() -> None:
-    """Run every method, and write what was measured after each."""
+    """Run every method, and write what was measured after each; what is there already stays."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True)
@@ -116,7 +117,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--shortest", action="store_true", help="the shortest texts, with exhaustive search")
-    parser.add_argument("--methods", nargs="+", help="only these")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=int, help="of a search, for each sparsity; by default the set's")
     parser.add_argument("--dtype", default="float32", help="what the model computes in")
@@ -134,13 +134,15 @@ def main() -> None:
     texts = texts[: arguments.points]
     budget = arguments.budget or SETS[arguments.set].budget
     plan = planned(searches, budget, shortest=arguments.shortest)
-    results: list[dict[str, Any]] = []
+    results = json.loads(arguments.out.read_text())["results"] if arguments.out.is_file() else []
+    done = {(row["method"], row["budget"], row["metric"]) for row in results}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     for run in plan:
-        if arguments.methods and run.method not in arguments.methods:
-            continue
-        results += run.carry_out(model, texts, arguments.seed)
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps({"points": len(texts), "results": results}))
+        if (run.method, run.budget, run.objective or OBJECTIVES[0]) not in done:
+            results += run.carry_out(model, texts, arguments.seed)
+        content = {"points": len(texts), "finished": run is plan[-1], "results": results}
+        with appearing_whole(arguments.out) as unfinished:
+            unfinished.write_text(json.dumps(content))
         print(arguments.out.stem, run.method, run.budget, run.objective, flush=True)
 
 

@@ -1,16 +1,15 @@
-"""Run a stage of the experiments over sets, trainings and seeds, several processes at a time.
+"""Run stages of the experiments over sets, trainings and seeds, several processes at a time.
 
-    python experiments/hase2021/run.py train   --data DIR --encoder DIR --work DIR --results DIR
-    python experiments/hase2021/run.py explain --data DIR --work DIR --results DIR
-    python experiments/hase2021/run.py removals …
+    python run.py train removals explain --data DIR --encoder DIR --work DIR --results DIR
 
-What is there already is not made again, so a run that was stopped can go on.
+What is there already is not made again, so a run that was stopped can go on. A stage that fails ends the run.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -71,7 +70,6 @@ def explaining(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
             command += ["--set", which, "--out", out, "--points", arguments.points, "--seed", seed]
             command += ["--shortest"] if short else []
             command += ["--dtype", arguments.dtype]
-            command += ["--methods", *arguments.methods] if arguments.methods else []
             jobs.append((out, [str(word) for word in command]))
     return jobs
 
@@ -91,14 +89,17 @@ def removing(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
     return jobs
 
 
-def carry_out(job: tuple[Path, list[str]], last: float) -> tuple[str, float, str]:
+def is_made(path: Path) -> bool:
+    """Whether a result is there, whole: explanations say when they are, so that a stopped run goes on."""
+    return path.is_file() and json.loads(path.read_text()).get("finished", True)
+
+
+def carry_out(job: tuple[Path, list[str]], last: float | None) -> tuple[str, float, str]:
     """Run one command unless its result is there or time is up."""
     made, command = job
     start = time.perf_counter()
-    if made.is_file():
+    if is_made(made):
         return made.name, 0.0, "was there"
-    if time.time() > last:
-        return made.name, 0.0, "no time left"
     # One thread each: many of these run side by side.
     environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     try:
@@ -109,12 +110,12 @@ def carry_out(job: tuple[Path, list[str]], last: float) -> tuple[str, float, str
             capture_output=True,
             text=True,
             check=False,
-            timeout=max(1.0, last - time.time()),
+            timeout=None if last is None else max(0.1, last - time.time()),
         )
     except subprocess.TimeoutExpired:
         return made.name, time.perf_counter() - start, "stopped: time is up"
     state = "done" if done.returncode == 0 else f"FAILED\n{done.stderr[-1500:]}"
-    return f"{made.parent.name}/{made.name}", time.perf_counter() - start, state
+    return made.name, time.perf_counter() - start, state
 
 
 def absolute(text: str) -> Path:
@@ -123,10 +124,10 @@ def absolute(text: str) -> Path:
 
 
 def main() -> None:
-    """Run the stage."""
+    """Run the stages."""
     stages = {"train": training, "explain": explaining, "removals": removing}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("stage", choices=stages)
+    parser.add_argument("stages", nargs="+", choices=stages, metavar="STAGE", help="train, removals, explain")
     parser.add_argument("--data", type=absolute, required=True)
     parser.add_argument("--encoder", type=absolute)
     parser.add_argument("--work", type=absolute, required=True, help="models lie here")
@@ -135,16 +136,20 @@ def main() -> None:
     parser.add_argument("--removal-sets", nargs="*", choices=SETS, default=["sst2", "snli"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--points", type=int, default=200)
-    parser.add_argument("--methods", nargs="+", help="only these")
     parser.add_argument("--dtype", default="float32", help="what models compute in to be explained")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after this long")
+    parser.add_argument("--seconds", type=float, help="stop after this long; the same command goes on later")
     arguments = parser.parse_args()
-    jobs = stages[arguments.stage](arguments)
-    last = time.time() + arguments.seconds
-    with ThreadPoolExecutor(arguments.processes) as pool:
-        for name, seconds, state in pool.map(lambda job: carry_out(job, last), jobs):
-            print(f"{name}: {state} ({seconds:.0f} s)", flush=True)
+    last = None if arguments.seconds is None else time.time() + arguments.seconds
+    for stage in arguments.stages:
+        jobs = stages[stage](arguments)
+        failed = False
+        with ThreadPoolExecutor(arguments.processes) as pool:
+            for name, seconds, state in pool.map(lambda job: carry_out(job, last), jobs):
+                print(f"{name}: {state} ({seconds:.0f} s)", flush=True)
+                failed |= state.startswith(("FAILED", "stopped"))
+        if failed:
+            sys.exit(f"{stage} is not complete.")
 
 
 if __name__ == "__main__":

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
 from pertinent.errors import FileError
 from pertinent.explanation import Explanation, Explanations, Failure
+from pertinent.writing import appearing_whole
 
 _NESTED = ("settings", "removal_settings", "measures", "chosen", "class_scores", "details", "input")
 _FORMAT = b"pertinent"
@@ -27,19 +25,6 @@ def write(explanations: Explanations, path: str | Path) -> None:
     table = table.replace_schema_metadata({_FORMAT: b"1", b"failures": failures.encode()})
     with appearing_whole(path) as unfinished:
         parquet.write_table(table, unfinished, compression="zstd")
-
-
-@contextmanager
-def appearing_whole(path: Path) -> Iterator[Path]:
-    """A file to write to, which takes the place of `path` when it is finished, or not at all."""
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to save into.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> Explanations:

@@ -14,6 +14,7 @@ from pertinent.engine.engine import Engine, Job
 from pertinent.engine.meter import Meter
 from pertinent.engine.pending import Pending
 from pertinent.errors import BudgetError, ModelError, PertinentError
+from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
 from pertinent.removal.constant import Constant
 
@@ -70,6 +71,41 @@ def test_questions_of_many_inputs_share_batches():
     assert len(run(engine, jobs)) == 16
     assert function.batches == [8, 8, 8, 8]
     assert engine.work.rows == 32
+
+
+class Waiting(FunctionModel):
+    """A model that answers late, and remembers how much was on its way when it had to."""
+
+    in_flight = 4
+
+    def __init__(self):
+        super().__init__(Counting(), kind="table")
+        self.under_way = 0
+        self.left = []
+
+    def submit(self, rows):
+        answer = super().submit(rows)
+        self.under_way += 1
+
+        def outputs():
+            self.under_way -= 1
+            self.left.append(self.under_way)
+            return answer.outputs()
+
+        return Answer(outputs, answer.seconds)
+
+
+def test_a_device_works_on_one_half_while_the_other_is_answered():
+    """Many short questions in step, fewer than fill a batch."""
+    model = Waiting()
+    steps = [[[i >> 2 & 1, i >> 1 & 1, i & 1]] for i in range(8)]
+    jobs = [job(model, [1.0, float(i), 3.0], asks(*steps), i) for i in range(16)]
+    late = run(Engine(model, batch_size=64), jobs)
+    assert min(model.left[:-2]) >= 1
+    plain = FunctionModel(Counting(), kind="table")
+    jobs = [job(plain, [1.0, float(i), 3.0], asks(*steps), i) for i in range(16)]
+    for key, done in run(Engine(plain, batch_size=64), jobs).items():
+        np.testing.assert_array_equal(done.result, late[key].result)
 
 
 def test_a_mask_asked_twice_is_evaluated_once_and_answered_twice():
@@ -215,6 +251,38 @@ def test_inputs_are_taken_in_only_as_there_is_room():
     assert max(ahead) < 30
 
 
+class Weighed(FunctionModel):
+    """A model to which a row costs as much as it keeps."""
+
+    ready = 2000
+
+    def cost(self, removal, given, masks):
+        return masks.sum(axis=1) + 1
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_an_input_is_begun_only_when_those_before_need_no_more(first):
+    """Short questions come first, one row of each, and say nothing of the work to follow."""
+    d = 30
+
+    def steps(seed):
+        for n in range(first):
+            yield Values(np.eye(d, dtype=bool)[n : n + 1])
+        yield Values(np.random.default_rng(seed).random((100, d)) < 0.5)
+
+    begun = []
+
+    def jobs():
+        for i in range(200):
+            begun.append(i)
+            yield job(model, np.full(d, float(i)), steps(i), i)
+
+    model = Weighed(Counting(), kind="table")
+    under_way = [len(begun) - ended for ended, _ in enumerate(Engine(model, batch_size=256).run(jobs()))]
+    assert len(under_way) == 200
+    assert max(under_way) < 40
+
+
 def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
     cache = Cache(most_bytes=20_000)
     for i in range(50):
@@ -253,6 +321,24 @@ def test_rows_of_equal_cost_travel_alone_when_there_are_enough():
     costs = np.repeat([10, 11, 12], [20, 50, 20])
     pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], costs)
     assert {chunk.cost for chunk in pending.take(600)} == {11}
+
+
+def test_short_questions_go_first():
+    pending = Pending()
+    pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], np.full(90, 10))
+    pending.add(None, np.arange(1), [b"short"], np.array([3]))
+    assert [chunk.keys for chunk in pending.take(600)] == [[b"short"]]
+    assert {chunk.cost for chunk in pending.take(600)} == {10}
+
+
+def test_few_rows_do_not_wait_for_long():
+    """Rows of one cost come again and again; five of another are soon taken between them."""
+    pending = Pending()
+    pending.add(None, np.arange(5), [b"few"] * 5, np.full(5, 3))
+    for _ in range(20):
+        pending.add(None, np.arange(90), [b"many"] * 90, np.full(90, 10))
+    batches = [{key for chunk in pending.take(600) for key in chunk.keys} for _ in range(6)]
+    assert batches.count({b"few"}) == 1
 
 
 def test_the_batch_size_grows_while_that_helps_and_then_stays():

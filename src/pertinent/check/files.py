@@ -12,7 +12,7 @@ from pertinent.check.ablation import Ablated
 from pertinent.check.removal_check import RemovalCheck
 from pertinent.errors import FileError
 from pertinent.explanation import Failure
-from pertinent.files import appearing_whole
+from pertinent.writing import appearing_whole
 
 _FORMAT = "pertinent removal check 1"
 _PLAIN = ("measure", "default", "classes", "features", "draws", "seed", "skipped")

@@ -12,7 +12,8 @@ from pertinent.check.checking import check_removal
 from pertinent.check.removal_check import RemovalCheck
 from pertinent.cli.models import kind_read, load_model
 from pertinent.cli.output import Output, conclude
-from pertinent.cli.read import Item, file_items, known_columns
+from pertinent.cli.read import known_columns
+from pertinent.cli.records import Item, file_items
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.removal.base import removals

@@ -11,7 +11,7 @@ from rich.rule import Rule
 
 from pertinent.cli.models import load_model
 from pertinent.cli.output import Output, conclude
-from pertinent.cli.read import Item
+from pertinent.cli.records import Item
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.cli.work import Plan, carry_out
 from pertinent.evaluating import DEFAULT_METRICS

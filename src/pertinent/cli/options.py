@@ -12,8 +12,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--file",
         metavar="PATH",
-        help=".txt: a text on each line; .csv, .tsv, .jsonl: a text, pair or table row in each record; "
-        "-: lines from stdin",
+        help=".txt: a text on each line; .csv, .tsv, .jsonl, .parquet: a text, pair or table row in each "
+        "record; -: lines from stdin",
     )
     group.add_argument(
         "--column", metavar="NAME", help="the file's column with the text ('text', or the only one)"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pertinent.cli.read import Item
+from pertinent.cli.records import Item
 from pertinent.engine.engine import Engine
 from pertinent.engine.progress import shown
 from pertinent.evaluating import evaluate_with

@@ -34,8 +34,8 @@ from pertinent.types import Floats
 logger = logging.getLogger(__name__)
 
 STARTS = 16
-"""Inputs that are started before the next batch: a first question is small and says little of what
-will follow, so too many would be started at once."""
+"""Inputs that wait for their first answer: a first question is small and says little of what will
+follow, so without a limit far too many would be started."""
 
 
 @dataclass
@@ -88,6 +88,7 @@ class Conversation:
         self.known: dict[Any, Any] = {}
         self.returned: list[Any] = []
         self.outstanding = 0
+        self.fresh = True
         self.over = False
         self.seconds = 0.0
 
@@ -131,6 +132,7 @@ class Engine:
         self._pending = {kind: Pending() for kind in (Values, MaskGradients, PathGradients)}
         self._flights: deque[_Flight] = deque()
         self._done: deque[Done] = deque()
+        self._fresh = 0
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
@@ -144,7 +146,7 @@ class Engine:
         try:
             while True:
                 for _ in range(STARTS):
-                    if not more or self._waiting >= max(self.model.ready, 2 * self.batch_size.cost):
+                    if not more or self._fresh == STARTS or not self._has_room:
                         break
                     job = next(waiting, None)
                     more = job is not None
@@ -152,6 +154,7 @@ class Engine:
                         self._done.append(job)
                     elif job is not None:
                         self.cache.open(job.name)
+                        self._fresh += 1
                         self._advance(Conversation(job, job.algorithm, None), None)
                 if self._waiting and len(self._flights) < self.model.in_flight:
                     self._launch()
@@ -173,6 +176,10 @@ class Engine:
     def _waiting(self) -> int:
         """The cost of all questions that wait for the model."""
         return sum(pending.cost for pending in self._pending.values())
+
+    @property
+    def _has_room(self) -> bool:
+        return self._waiting < max(self.model.ready, 2 * self.batch_size.cost)
 
     # -- conversations -------------------------------------------------------------------------
 
@@ -263,19 +270,34 @@ class Engine:
 
     def _end(self, root: Conversation, result: Any, error: Exception | None) -> None:
         root.over = True
+        self._greet(root)
         self.cache.close(root.job.name)
         self._done.append(Done(root.job.key, result, error, root.seconds))
+
+    def _greet(self, root: Conversation) -> None:
+        """It has its first answer."""
+        self._fresh -= root.fresh
+        root.fresh = False
 
     # -- batches -------------------------------------------------------------------------------
 
     def _launch(self) -> None:
         """Put one batch on the device."""
         fullest = max(self._pending.values(), key=lambda pending: pending.cost)
-        chunks = fullest.take(self.batch_size.cost)
+        chunks = fullest.take(self._limit(fullest.cost))
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
             self._recover(chunks, error)
+
+    def _limit(self, waiting: int) -> int:
+        """The cost of the next batch: a full one, or half of what waits.
+
+        The device works on one half while the other is answered. Without a device of its own the
+        model gains nothing by that, and a batch that is too small is not worth its start.
+        """
+        full = self.batch_size.cost
+        return full if self.model.in_flight == 1 else min(full, max(waiting // 2, full // 8))
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         cost = sum(chunk.total for chunk in chunks)
@@ -342,6 +364,7 @@ class Engine:
 
     def _deliver(self, chunk: Chunk, answers: Iterable[Any]) -> None:
         talk = chunk.talk
+        self._greet(talk.root)
         talk.known.update(zip(chunk.keys, answers, strict=True))
         talk.outstanding -= len(chunk.keys)
         if talk.outstanding == 0 and not talk.root.over:

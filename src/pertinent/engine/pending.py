@@ -20,6 +20,12 @@ WORTHWHILE = 1 / 16
 SIMILAR = 0.85
 """Rows this much cheaper than the dearest are not padded up to it, unless the batch is small."""
 
+SHORT = 2
+"""The rows of a question that is urgent: it opens a conversation whose work is still to come."""
+
+SOON = 16
+"""The batches that few rows wait: alone they cost little, and whoever waits for them holds memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
@@ -48,23 +54,31 @@ class Pending:
         self._chunks: dict[int, deque[Chunk]] = {}
         self._totals: dict[int, int] = {}
         self._since: dict[int, int] = {}
+        self._urgent: set[int] = set()
         self._batches = 0
         self.cost = 0
 
     def add(self, talk: Conversation, rows: Ints, keys: list[Any], costs: Ints) -> None:
         """Line up the rows that a conversation waits on."""
+        urgent = len(rows) <= SHORT
         if (costs == costs[0]).all():
-            self.put(Chunk(talk, rows, keys, int(costs[0])))
+            self.put(Chunk(talk, rows, keys, int(costs[0])), urgent=urgent)
             return
         order = np.argsort(costs, kind="stable")
         for part in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
-            self.put(Chunk(talk, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]])))
+            chunk = Chunk(talk, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]]))
+            self.put(chunk, urgent=urgent)
 
-    def put(self, chunk: Chunk) -> None:
-        """Line up a chunk."""
-        self._chunks.setdefault(chunk.cost, deque()).append(chunk)
-        self._totals[chunk.cost] = self._totals.get(chunk.cost, 0) + chunk.total
+    def put(self, chunk: Chunk, *, urgent: bool = False) -> None:
+        """Line up a chunk; an urgent one before all others, with those of its cost."""
+        waiting = self._chunks.setdefault(chunk.cost, deque())
+        if urgent:
+            waiting.appendleft(chunk)
+            self._urgent.add(chunk.cost)
+        else:
+            waiting.append(chunk)
         self._since.setdefault(chunk.cost, self._batches)
+        self._totals[chunk.cost] = self._totals.get(chunk.cost, 0) + chunk.total
         self.cost += chunk.total
 
     def drop(self, unwanted: Callable[[Chunk], bool]) -> None:
@@ -74,21 +88,22 @@ class Pending:
         for chunk in chunks:
             self.put(chunk)
         self._since = {cost: since for cost, since in self._since.items() if cost in self._chunks}
+        self._urgent &= self._chunks.keys()
 
     def take(self, limit: int) -> list[Chunk]:
         """Take out the rows of one batch: of equal cost if there are enough, else of similar cost.
 
-        The fullest batch goes first, unless rows of some cost have waited for two rounds of all.
+        The fullest batch goes first, unless rows of some cost are overdue.
         """
         self._batches += 1
-        waited = min(self._since, key=self._since.__getitem__)
-        fullest = max(self._totals, key=self._totals.__getitem__)
-        overdue = self._batches - self._since[waited] > 2 * len(self._since)
-        first = waited if overdue else fullest
+        late = {cost: self._lateness(cost, limit) for cost in self._totals}
+        latest = max(late, key=late.__getitem__)
+        overdue = late[latest] > 0
+        first = latest if overdue else max(self._totals, key=self._totals.__getitem__)
         if self._totals[first] >= WORTHWHILE * limit:
             run = [first]
         elif overdue:
-            run = [c for c in sorted(self._totals, reverse=True) if SIMILAR * first <= c <= first]
+            run = run_from(first, self._totals, limit)
         else:
             run = best_run(self._totals, limit)
         most = max(1, limit // max(1, run[0]))
@@ -98,6 +113,15 @@ class Pending:
             most -= sum(len(chunk.keys) for chunk in part)
             taken += part
         return taken
+
+    def _lateness(self, cost: int, limit: int) -> int:
+        """The batches that rows of a cost have waited too long: more than two rounds of all costs."""
+        waited = self._batches - self._since[cost]
+        if cost in self._urgent:
+            return waited
+        rounds = 2 * len(self._since)
+        few = self._totals[cost] < WORTHWHILE * limit
+        return waited - (min(SOON, rounds) if few else rounds)
 
     def _take(self, cost: int, most: int) -> list[Chunk]:
         """Take out at most so many rows of one cost."""
@@ -113,9 +137,26 @@ class Pending:
         self._totals[cost] -= total
         self.cost -= total
         self._since[cost] = self._batches
+        self._urgent.discard(cost)
         if not waiting:
             del self._chunks[cost], self._totals[cost], self._since[cost]
         return taken
+
+
+def run_from(first: int, totals: dict[int, int], limit: int) -> list[int]:
+    """The costs from this one down that travel together: until the batch is full, or padded too much.
+
+    >>> run_from(9, {12: 12, 9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
+    [9, 8]
+    """
+    run: list[int] = []
+    total = 0
+    for cost in sorted((c for c in totals if c <= first), reverse=True):
+        if run and (total >= limit or (cost < SIMILAR * first and total >= WORTHWHILE * limit)):
+            break
+        run.append(cost)
+        total += totals[cost] * first // max(1, cost)
+    return run
 
 
 def best_run(totals: dict[int, int], limit: int) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.image import as_pixels
 from pertinent.models.module import ModuleModel
 from pertinent.types import Array, Ints
+from pertinent.writing import appearing_whole
 
 logger = logging.getLogger(__name__)
 
@@ -169,9 +169,5 @@ def _keep(network: nn.Module, card: dict[str, Any], weights: Path, card_file: Pa
 
 
 def _write(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with appearing_whole(path) as unfinished:
         unfinished.write_bytes(data)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
-import time
+from pathlib import Path
 
-SECONDS = 1.0
-"""Between two times that memory is given back; once for each batch would cost a quarter more time."""
+GROWTH = 1 / 32
+"""How much the process may grow before it gives back: oftener costs time, as pages come back empty."""
 
 
 class Heap:
-    """Gives freed memory back now and then, where the C library is one that can.
+    """Gives freed memory back when the process has grown, where the C library is one that can.
 
     No two of our batches need be alike, so what one frees may fit none of the next, and the
     process would go on growing.
@@ -20,11 +21,15 @@ class Heap:
     def __init__(self) -> None:
         library = ctypes.CDLL(None) if sys.platform == "linux" else None
         self._trim = getattr(library, "malloc_trim", None)
-        self._last = time.monotonic()
+        self._least = 0
 
     def give_back(self) -> None:
-        """Give back what was freed, if that has not been done lately."""
-        now = time.monotonic()
-        if self._trim is not None and now - self._last >= SECONDS:
+        """Give back what was freed, if that may be much."""
+        if self._trim is not None and resident() > self._least * (1 + GROWTH):
             self._trim(0)
-            self._last = now
+            self._least = resident()
+
+
+def resident() -> int:
+    """The bytes of this process that lie in memory (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

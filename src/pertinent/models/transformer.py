@@ -37,8 +37,8 @@ class TransformerModel(Model):
 
     unit: ClassVar[str] = "tokens"
     output = "logit"
-    first_batch = largest_batch = 2048
-    ready = 32 * 2048  # so that enough rows are of equal length
+    first_batch = largest_batch = 1024
+    ready = 64 * 1024  # so that enough rows are of equal length
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class TransformerModel(Model):
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
-            self.in_flight, self.ready = 8, 32 * 65536
+            self.in_flight, self.ready = 8, 128 * 65536
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pertinent.errors import FileError, InputError
+from pertinent.errors import InputError
 from pertinent.evaluation import Evaluation
 from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.report.html import card, evaluation_card, failure_list
 from pertinent.report.html_bars import escaped
 from pertinent.report.style import PAGE
+from pertinent.writing import appearing_whole
 
 
 def save_report(
@@ -104,12 +104,6 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
 
 
 def _write(page: str, path: Path) -> None:
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to write the report into.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with appearing_whole(path) as unfinished:
         # A lone surrogate in a text cannot be encoded, but can be spelt out.
         unfinished.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

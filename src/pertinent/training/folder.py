@@ -12,6 +12,7 @@ from typing import Any
 from pertinent import __version__
 from pertinent.errors import FileError, SettingError
 from pertinent.models.transformer import TransformerModel
+from pertinent.writing import appearing_whole
 
 RECORD = "pertinent.json"
 _BEGUN = "begun.json"
@@ -82,9 +83,8 @@ class Folder:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    unfinished = path.with_name(f".{path.name}")
-    unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(path)
+    with appearing_whole(path) as unfinished:
+        unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _read(path: Path) -> dict[str, Any]:

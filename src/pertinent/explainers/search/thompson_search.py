@@ -109,7 +109,7 @@ def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: n
     """`n` draws of θ (n, features) from the posterior of a weighted Bayesian linear regression.
 
     A draw from the prior is corrected by how far it misses the evidence (Matheron's rule), which
-    takes a system as large as the answers, not as the features.
+    takes a system as large as the answers or the features, whichever are fewer.
     """
     nearest = np.argsort(-weight, kind="stable")[:MOST]
     sets, evidence, weight = sets[nearest], evidence[nearest], weight[nearest]
