@@ -29,19 +29,23 @@ def write(explanations: Explanations, path: str | Path) -> None:
 
 def read(path: str | Path) -> Explanations:
     """Read explanations that were saved."""
-    parquet = optional("pyarrow.parquet")
-    path = Path(path)
-    if not path.is_file():
-        raise FileError(f"There is no file {str(path)!r}.")
-    try:
-        table = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
+    table = read_table(Path(path))
     metadata = table.schema.metadata or {}
     if _FORMAT not in metadata:
         raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
     failures = [Failure(i, reason) for i, reason in json.loads(metadata[b"failures"])]
     return Explanations([_from_row(row) for row in table.to_pylist()], failures)
+
+
+def read_table(path: Path) -> Any:
+    """Any Parquet file, as a pyarrow table."""
+    parquet = optional("pyarrow.parquet")
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.")
+    try:
+        return parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
 def _to_row(explanation: Explanation) -> dict[str, Any]:

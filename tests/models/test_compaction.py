@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import pertinent
+from pertinent.models import devices
 from pertinent.removal.attention_mask import AttentionMask
 from tests import tiny
 
@@ -111,3 +112,15 @@ def test_it_can_be_switched_off():
     text, masks = tiny.text(20), some_masks(20)
     assert not model.compaction.holds(20)
     np.testing.assert_allclose(logits(model, text, masks), padded_by_hand(model, text, masks), atol=1e-5)
+
+
+def test_the_comparison_is_made_in_full_precision():
+    """Whatever the user allows, which comes back afterwards."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        with devices.in_full_precision():
+            assert torch.get_float32_matmul_precision() == "highest"
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)

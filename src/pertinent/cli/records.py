@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from pertinent._optional import optional
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
+from pertinent.files import read_table
 
 logger = logging.getLogger(__name__)
 
@@ -152,13 +152,7 @@ def _records(
 def _parquet_records(
     path: Path, kind: str, column: str | None, pair: str | None, label: str | None
 ) -> Iterator[Item]:
-    parquet = optional("pyarrow.parquet")
-    if not path.is_file():
-        raise FileError(f"There is no file {str(path)!r}.")
-    try:
-        table = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
+    table = read_table(path)
     read = _reader(table.column_names, kind, column, pair, label)
     for number, record in enumerate(table.to_pylist(), start=1):
         item = item_of(f"{path.name} row {number}", read, record)

@@ -55,6 +55,8 @@ class Search(Explainer):
     def explain(self, task: Task) -> Steps:
         """Search for the best set of each size."""
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
+        if self.spread:
+            self._check_spread(task, len(kept))
         logs: Logs = {k: [] for k in kept}
         best = yield from self.best_sets(task, kept, logs)
         details = {"trajectory": {str(k): log for k, log in logs.items()}} if self.trajectory else {}
@@ -64,15 +66,13 @@ class Search(Explainer):
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
         """The best set of each size; `logs` tell how the search went, where that is wanted."""
 
-    def part(self, task: Task, parts: int) -> int:
-        """What each size gets of a budget for all."""
+    def _check_spread(self, task: Task, parts: int) -> None:
         needed = parts * self.least(task.n_features)
         if task.budget < needed:
             raise BudgetError(
                 f"`budget` must be at least {needed} for {self.name}, spread over {parts} sparsities, "
                 f"but got {task.budget}."
             )
-        return task.budget // parts
 
     def best_of_all(self, task: Task, k: int) -> Generator[Ask, Any, Masks]:
         """The best of all sets of k features, some thousands judged at a time."""
@@ -115,7 +115,7 @@ class SeparateSearches(Search):
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
         """Run the searches side by side."""
         if self.spread:
-            task = replace(task, budget=self.part(task, len(kept)))
+            task = replace(task, budget=task.budget // len(kept))
         generators = task.rng.spawn(len(kept))
         branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
         if self.trajectory:

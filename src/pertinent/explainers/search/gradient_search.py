@@ -63,7 +63,7 @@ class GradientSearch(Search):
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
-        check = len(kept) if self.spread and self.part(task, len(kept)) else 1
+        check = len(kept) if self.spread else 1
         best: dict[int, tuple[float, Masks]] = {}
         seen: dict[int, set[bytes]] = {k: set() for k in kept}
         checks = passes = 0
