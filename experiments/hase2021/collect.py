@@ -16,7 +16,7 @@ from pertinent.types import Floats
 
 TRAININGS = {"standard": "Standard", "attention-mask": "CT"}
 _NAME = re.compile(
-    r"(?P<set>[a-z0-9]+)-(?P<training>standard|attention-mask)-(?P<seed>\d+)(?P<short>-short)?"
+    r"(?P<set>[a-z0-9]+)-(?P<training>standard|attention-mask)-(?P<seed>\d+)(?P<short>-short)?-[a-z]+"
 )
 
 

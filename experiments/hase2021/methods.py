@@ -1,4 +1,4 @@
-"""The methods that are compared, all under the paper's budget of 1000 passes for each explanation."""
+"""The methods that are compared, all with the same number of passes for each explanation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ REDUCED = 250
 SPARSITIES = (0.05, 0.10, 0.20, 0.50)
 OBJECTIVES = ("sufficiency", "comprehensiveness")
 
-SALIENCE: dict[str, dict[str, Any]] = {
-    "gradient": {},
-    "integrated-gradients": {"points": 498},
-    "lime": {"samples": 996},
-}
+SALIENCE = ("gradient", "integrated-gradients", "lime")
+
+
+def salience(budget: int) -> dict[str, dict[str, Any]]:
+    """The salience methods' settings: a point of a path takes two passes, and some are spent beside it."""
+    return dict(zip(SALIENCE, ({}, {"points": budget // 2 - 2}, {"samples": budget - 4}), strict=True))
+
+
 SEARCHES: dict[str, dict[str, Any]] = {
     "random-search": {},
     "parallel-local-search": {},

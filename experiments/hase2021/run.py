@@ -2,7 +2,8 @@
 
     python run.py train removals explain --data DIR --encoder DIR --work DIR --results DIR
 
-What is there already is not made again, so a run that was stopped can go on. A stage that fails ends the run.
+What is there already is not made again, so a run that was stopped can go on. A command starts as soon as a
+process is free and its model is trained; where one fails, what needs it is left out and the rest goes on.
 """
 
 from __future__ import annotations
@@ -14,15 +15,37 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from data import SETS
+from methods import OBJECTIVES
 from removals import REMOVALS
 
 HERE = Path(__file__).parent
 SMALL = 10_000
 """Training examples for the comparison of removals, as in the paper (App. B.2)."""
+DONE = ("done", "was there")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command, the result it makes, and the model it needs."""
+
+    command: list[str]
+    made: Path
+    model: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the result is called."""
+        return self.made.name.removesuffix(".json")
+
+
+def job(made: Path, *command: object, model: str | None = None) -> Job:
+    """A command of anything that can be written as text."""
+    return Job([str(word) for word in command], made, model)
 
 
 def folder(which: str, removal: str | None, seed: int, limit: int | None = None) -> str:
@@ -31,7 +54,7 @@ def folder(which: str, removal: str | None, seed: int, limit: int | None = None)
     return f"{which}{size}-{removal or 'standard'}-{seed}"
 
 
-def training(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
+def training(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model."""
     wanted = [
         (which, removal, seed, None)
@@ -53,28 +76,28 @@ def training(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
         command += ["--result", made, "--set", which, "--seed", seed]
         command += ["--removal", removal] if removal else []
         command += ["--limit", limit] if limit else []
-        jobs.append((made, [str(word) for word in command]))
+        jobs.append(job(made, *command))
     return jobs
 
 
-def explaining(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
-    """One command for each model; the short sentences of SST-2 on their own."""
+def explaining(arguments: argparse.Namespace) -> list[Job]:
+    """One command for each model and objective; the short sentences of SST-2 on their own."""
     jobs = []
     for which, seed, removal in itertools.product(
         arguments.sets, range(arguments.seeds), (None, "attention-mask")
     ):
         name = folder(which, removal, seed)
-        for short in (True, False) if which == "sst2" else (False,):
-            out = arguments.results / f"{name}{'-short' if short else ''}.json"
+        for short, objective in itertools.product((False, True) if which == "sst2" else (False,), OBJECTIVES):
+            out = arguments.results / f"{name}{'-short' if short else ''}-{objective}.json"
             command = ["explain.py", "--data", arguments.data, "--model", arguments.work / name]
-            command += ["--set", which, "--out", out, "--points", arguments.points, "--seed", seed]
+            command += ["--set", which, "--objective", objective, "--out", out]
+            command += ["--points", arguments.points, "--seed", seed, "--dtype", arguments.dtype]
             command += ["--shortest"] if short else []
-            command += ["--dtype", arguments.dtype]
-            jobs.append((out, [str(word) for word in command]))
+            jobs.append(job(out, *command, model=name))
     return jobs
 
 
-def removing(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
+def removing(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model trained on few examples; counterfactual ones with their own removal."""
     jobs = []
     for which, seed, removal in itertools.product(
@@ -85,7 +108,7 @@ def removing(arguments: argparse.Namespace) -> list[tuple[Path, list[str]]]:
         command = ["removals.py", "--data", arguments.data, "--model", arguments.work / name]
         command += ["--set", which, "--out", out]
         command += ["--removals", removal] if removal else []
-        jobs.append((out, [str(word) for word in command]))
+        jobs.append(job(out, *command, model=name))
     return jobs
 
 
@@ -94,17 +117,18 @@ def is_made(path: Path) -> bool:
     return path.is_file() and json.loads(path.read_text()).get("finished", True)
 
 
-def carry_out(job: tuple[Path, list[str]], last: float | None) -> tuple[str, float, str]:
-    """Run one command unless its result is there or time is up."""
-    made, command = job
+def carry_out(job: Job, last: float | None, model: Future[str] | None) -> str:
+    """Run one command unless its result is there, its model is not, or time is up; say how it went."""
     start = time.perf_counter()
-    if is_made(made):
-        return made.name, 0.0, "was there"
+    if is_made(job.made):
+        return "was there"
+    if model is not None and model.result() not in DONE:
+        return "left out: its model is not there"
     # One thread each: many of these run side by side.
     environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            [sys.executable, *command],
+            [sys.executable, *job.command],
             cwd=HERE,
             env=os.environ | environment,
             capture_output=True,
@@ -113,9 +137,11 @@ def carry_out(job: tuple[Path, list[str]], last: float | None) -> tuple[str, flo
             timeout=None if last is None else max(0.1, last - time.time()),
         )
     except subprocess.TimeoutExpired:
-        return made.name, time.perf_counter() - start, "stopped: time is up"
-    state = "done" if done.returncode == 0 else f"FAILED\n{done.stderr[-1500:]}"
-    return made.name, time.perf_counter() - start, state
+        state = "stopped: time is up"
+    else:
+        state = "done" if done.returncode == 0 else f"FAILED\n{done.stderr[-1500:]}"
+    print(f"{job.name}: {state} ({time.perf_counter() - start:.0f} s)", flush=True)
+    return state
 
 
 def absolute(text: str) -> Path:
@@ -124,7 +150,7 @@ def absolute(text: str) -> Path:
 
 
 def main() -> None:
-    """Run the stages."""
+    """Run the stages, in an order in which no model is waited for that has not begun."""
     stages = {"train": training, "explain": explaining, "removals": removing}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("stages", nargs="+", choices=stages, metavar="STAGE", help="train, removals, explain")
@@ -141,15 +167,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help="stop after this long; the same command goes on later")
     arguments = parser.parse_args()
     last = None if arguments.seconds is None else time.time() + arguments.seconds
-    for stage in arguments.stages:
-        jobs = stages[stage](arguments)
-        failed = False
-        with ThreadPoolExecutor(arguments.processes) as pool:
-            for name, seconds, state in pool.map(lambda job: carry_out(job, last), jobs):
-                print(f"{name}: {state} ({seconds:.0f} s)", flush=True)
-                failed |= state.startswith(("FAILED", "stopped"))
-        if failed:
-            sys.exit(f"{stage} is not complete.")
+    states: dict[str, Future[str]] = {}
+    with ThreadPoolExecutor(arguments.processes) as pool:
+        for each in itertools.chain.from_iterable(stages[stage](arguments) for stage in arguments.stages):
+            states[each.name] = pool.submit(carry_out, each, last, states.get(f"{each.model}.train"))
+    left = [name for name, state in states.items() if state.result() not in DONE]
+    if left:
+        sys.exit(f"Not complete: {', '.join(left)}.")
 
 
 if __name__ == "__main__":
