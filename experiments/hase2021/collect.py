@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self._files: dict[Key, dict[int, dict[str, Any]]] = {}
+        self.seeds: set[int] = set()
         for path in sorted(folder.glob("*.json")):
             match = _NAME.fullmatch(path.stem)
             if match is None:
@@ -51,6 +53,7 @@ class Results:
                     row["metric"],
                 )
                 self._files.setdefault(key, {})[int(match["seed"])] = row
+                self.seeds.add(int(match["seed"]))
 
     def cells(self, which: str, *, short: bool = False) -> list[Key]:
         """What was measured of a set."""
@@ -58,33 +61,42 @@ class Results:
 
     def values(self, key: Key, scale: str = "probability") -> Floats | None:
         """(seeds, inputs), the mean over sparsities; in points on the scale of probabilities."""
-        rows = self._files.get(key)
-        if not rows:
-            return None
         factor = 100.0 if scale == "probability" else 1.0
-        return factor * np.array([np.mean(rows[seed]["values"][scale], axis=1) for seed in sorted(rows)])
+        return self._stacked(key, lambda row: factor * np.mean(row["values"][scale], axis=1))
 
     def course(self, key: Key) -> Floats | None:
         """(seeds, inputs, grid) in points; NaN before the first set was judged."""
-        rows = self._files.get(key)
-        if not rows or any(row["course"] is None for row in rows.values()):
-            return None
-        return 100.0 * np.array([rows[seed]["course"] for seed in sorted(rows)], dtype=float)
+        return self._stacked(key, lambda row: 100.0 * np.array(row["course"], dtype=float))
 
     def after(self, key: Key, evaluations: int) -> Floats | None:
         """(seeds, inputs) that a search had reached after so many evaluations for each sparsity."""
         found = self.course(key)
         return None if found is None else found[..., GRID.index(evaluations)]
 
+    def _stacked(self, key: Key, of: Callable[[dict[str, Any]], Floats]) -> Floats | None:
+        """A row for each seed; NaN where a seed was not measured, so that rows of two cells are pairs."""
+        rows = self._files.get(key)
+        if not rows:
+            return None
+        found = {seed: of(row) for seed, row in rows.items()}
+        blank = np.full_like(next(iter(found.values())), np.nan)
+        return np.array([found.get(seed, blank) for seed in sorted(self.seeds)])
+
+
+def measured_seeds(values: Floats) -> Floats:
+    """The rows of the seeds that were measured."""
+    return values[~np.isnan(values).any(axis=1)]
+
 
 def interval(values: Floats) -> Interval:
     """The mean over seeds and inputs, both resampled."""
-    return bootstrap(values)
+    return bootstrap(measured_seeds(values))
 
 
 def difference(a: Floats, b: Floats) -> Difference:
-    """A − b, paired by seed and input."""
-    return paired_difference(a, b)
+    """A − b, paired by seed and input, over the seeds that both were measured with."""
+    both = ~np.isnan(a + b).any(axis=1)
+    return paired_difference(a[both], b[both])
 
 
 def shown(found: Interval, digits: int = 2) -> str:

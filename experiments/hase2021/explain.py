@@ -51,13 +51,14 @@ def course(found: Explanations) -> list[list[float | None]]:
     rows = []
     for e in found:
         full = float(e.prediction[e.target])
-        per_size = []
-        for log in e.details["trajectory"].values():
+        per_sparsity = []
+        for sparsity in SPARSITIES:
+            log = e.details["trajectory"][str(int(e.mask(sparsity).sum()))]
             steps = np.array([step for step, _ in log])
             reached = [full - p for _, p in log]
             place = np.searchsorted(steps, GRID, side="right") - 1
-            per_size.append([reached[i] if i >= 0 else np.nan for i in place])
-        mean = np.mean(per_size, axis=0)
+            per_sparsity.append([reached[i] if i >= 0 else np.nan for i in place])
+        mean = np.mean(per_sparsity, axis=0)
         rows.append([None if np.isnan(v) else float(v) for v in mean])
     return rows
 
