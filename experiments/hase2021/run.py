@@ -33,7 +33,7 @@ DONE = ("done", "was there")
 class Job:
     """A command, the result it makes, and the model it needs."""
 
-    command: list[str]
+    command: list[object]
     made: Path
     model: str | None = None
 
@@ -41,11 +41,6 @@ class Job:
     def name(self) -> str:
         """What the result is called."""
         return self.made.name.removesuffix(".json")
-
-
-def job(made: Path, *command: object, model: str | None = None) -> Job:
-    """A command of anything that can be written as text."""
-    return Job([str(word) for word in command], made, model)
 
 
 def folder(which: str, removal: str | None, seed: int, limit: int | None = None) -> str:
@@ -76,7 +71,7 @@ def training(arguments: argparse.Namespace) -> list[Job]:
         command += ["--result", made, "--set", which, "--seed", seed]
         command += ["--removal", removal] if removal else []
         command += ["--limit", limit] if limit else []
-        jobs.append(job(made, *command))
+        jobs.append(Job(command, made))
     return jobs
 
 
@@ -93,7 +88,7 @@ def explaining(arguments: argparse.Namespace) -> list[Job]:
             command += ["--set", which, "--objective", objective, "--out", out]
             command += ["--points", arguments.points, "--seed", seed, "--dtype", arguments.dtype]
             command += ["--shortest"] if short else []
-            jobs.append(job(out, *command, model=name))
+            jobs.append(Job(command, out, name))
     return jobs
 
 
@@ -108,7 +103,7 @@ def removing(arguments: argparse.Namespace) -> list[Job]:
         command = ["removals.py", "--data", arguments.data, "--model", arguments.work / name]
         command += ["--set", which, "--out", out]
         command += ["--removals", removal] if removal else []
-        jobs.append(job(out, *command, model=name))
+        jobs.append(Job(command, out, name))
     return jobs
 
 
@@ -128,7 +123,7 @@ def carry_out(job: Job, last: float | None, model: Future[str] | None) -> str:
     environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            [sys.executable, *job.command],
+            [sys.executable, *map(str, job.command)],
             cwd=HERE,
             env=os.environ | environment,
             capture_output=True,

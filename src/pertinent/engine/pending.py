@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Pending:
         if self._totals[first] >= WORTHWHILE * limit:
             run = [first]
         elif overdue:
-            run = run_from(first, self._totals, limit)
+            run = run_from([c for c in sorted(self._totals, reverse=True) if c <= first], self._totals, limit)
         else:
             run = best_run(self._totals, limit)
         most = max(1, limit // max(1, run[0]))
@@ -143,41 +143,43 @@ class Pending:
         return taken
 
 
-def run_from(first: int, totals: dict[int, int], limit: int) -> list[int]:
-    """The costs from this one down that travel together: until the batch is full, or padded too much.
+def run_from(costs: Sequence[int], totals: Mapping[int, int], limit: int) -> list[int]:
+    """The first of these costs, dearest first, that travel together.
 
-    >>> run_from(9, {12: 12, 9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
+    Every row of a batch is padded to its longest, so a run ends where rows get much shorter, or
+    when the batch is full.
+
+    >>> run_from([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
     [9, 8]
     """
     run: list[int] = []
     total = 0
-    for cost in sorted((c for c in totals if c <= first), reverse=True):
-        if run and (total >= limit or (cost < SIMILAR * first and total >= WORTHWHILE * limit)):
+    for cost in costs:
+        if run and (total >= limit or (cost < SIMILAR * run[0] and total >= WORTHWHILE * limit)):
             break
         run.append(cost)
-        total += totals[cost] * first // max(1, cost)
+        total += padded(totals[cost], cost, run[0])
     return run
 
 
-def best_run(totals: dict[int, int], limit: int) -> list[int]:
+def best_run(totals: Mapping[int, int], limit: int) -> list[int]:
     """The neighbouring costs, dearest first, whose rows make the fullest batch.
-
-    Every row of a batch is padded to its longest, so a run ends where rows get much shorter.
 
     >>> best_run({9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
     [9, 8]
     """
     best: list[int] = []
     best_total = 0
-    run: list[int] = []
-    run_total = 0
-    for cost in sorted(totals, reverse=True):
-        if run and (run_total >= limit or (cost < SIMILAR * run[0] and run_total >= WORTHWHILE * limit)):
-            run, run_total = [], 0
-        run = [*run, cost]
-        run_total += totals[cost] * run[0] // max(1, cost)
-        if run_total > best_total:
-            best, best_total = run, run_total
-        if best_total >= limit:
-            break
+    left = sorted(totals, reverse=True)
+    while left and best_total < limit:
+        run = run_from(left, totals, limit)
+        total = sum(padded(totals[cost], cost, run[0]) for cost in run)
+        if total > best_total:
+            best, best_total = run, total
+        left = left[len(run) :]
     return best
+
+
+def padded(total: int, cost: int, dearest: int) -> int:
+    """What rows of a cost amount to beside dearer ones."""
+    return total * dearest // max(1, cost)
