@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 
 import pertinent
-from pertinent.engine.asks import Fork, Values
+from pertinent.engine.asks import Fork, PathGradients, Values
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.engine import Engine, Job
@@ -302,7 +303,7 @@ def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
 @settings(max_examples=60, deadline=None)
 @for_all(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 300))
 def test_batches_keep_their_limit_and_lose_nothing(costs, limit):
-    pending = Pending()
+    pending = Pending(start=20)
     keys = [i.to_bytes(2, "little") for i in range(len(costs))]
     pending.add(None, np.arange(len(costs)), keys, np.array(costs))
     assert pending.cost == sum(costs)
@@ -316,29 +317,52 @@ def test_batches_keep_their_limit_and_lose_nothing(costs, limit):
     assert sorted(taken) == sorted(zip(keys, costs, strict=True))
 
 
-def test_rows_of_equal_cost_travel_alone_when_there_are_enough():
-    pending = Pending()
-    costs = np.repeat([10, 11, 12], [20, 50, 20])
-    pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], costs)
-    assert {chunk.cost for chunk in pending.take(600)} == {11}
+@pytest.mark.parametrize(("start", "together"), [(4, {12}), (10, {12, 11}), (60, {12, 11, 10})])
+def test_rows_are_padded_where_that_costs_less_than_a_batch_of_their_own(start, together):
+    pending = Pending(start)
+    costs = np.repeat([10, 11, 12], [20, 5, 20])
+    pending.add(None, np.arange(45), [bytes([i]) for i in range(45)], costs)
+    assert {chunk.cost for chunk in pending.take(600)} == together
 
 
-def test_short_questions_go_first():
-    pending = Pending()
+def test_urgent_questions_go_first():
+    pending = Pending(start=2)
     pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], np.full(90, 10))
-    pending.add(None, np.arange(1), [b"short"], np.array([3]))
-    assert [chunk.keys for chunk in pending.take(600)] == [[b"short"]]
+    pending.add(None, np.arange(1), [b"urgent"], np.array([3]), urgent=True)
+    assert [chunk.keys for chunk in pending.take(600)] == [[b"urgent"]]
     assert {chunk.cost for chunk in pending.take(600)} == {10}
 
 
 def test_few_rows_do_not_wait_for_long():
     """Rows of one cost come again and again; five of another are soon taken between them."""
-    pending = Pending()
+    pending = Pending(start=16)
     pending.add(None, np.arange(5), [b"few"] * 5, np.full(5, 3))
-    for _ in range(20):
+    for _ in range(40):
         pending.add(None, np.arange(90), [b"many"] * 90, np.full(90, 10))
-    batches = [{key for chunk in pending.take(600) for key in chunk.keys} for _ in range(6)]
+    batches = [{key for chunk in pending.take(600) for key in chunk.keys} for _ in range(20)]
     assert batches.count({b"few"}) == 1
+
+
+def test_questions_of_one_kind_do_not_starve_those_of_another():
+    """Half of the inputs ask for many gradients again and again, the others for few values."""
+    model = pertinent.wrap(torch.nn.Linear(3, 2))
+    answered = []
+
+    def asks_for(name, questions):
+        for question in questions:
+            yield question
+            answered.append(name)
+
+    gradients = [PathGradients(np.linspace(0, 1, 8), 0)] * 8
+    values = [Values(np.array([[i >> 2 & 1, i >> 1 & 1, i & 1]], dtype=bool)) for i in range(8)]
+    asked = {"gradients": gradients, "values": values}
+    jobs = [
+        job(model, np.full(3, i + j, dtype=np.float32), asks_for(name, questions), (name, i))
+        for i in range(6)
+        for j, (name, questions) in enumerate(asked.items())
+    ]
+    assert all(done.error is None for done in Engine(model, batch_size=16).run(jobs))
+    assert answered[: len(answered) // 2].count("values") >= 12
 
 
 def test_the_batch_size_grows_while_that_helps_and_then_stays():

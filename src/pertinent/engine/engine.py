@@ -37,6 +37,9 @@ STARTS = 16
 """Inputs that wait for their first answer: a first question is small and says little of what will
 follow, so without a limit far too many would be started."""
 
+SHORT = 2
+"""The first questions of a job, if they have no more rows, are urgent: its work is still to come."""
+
 
 @dataclass
 class Job:
@@ -88,7 +91,7 @@ class Conversation:
         self.known: dict[Any, Any] = {}
         self.returned: list[Any] = []
         self.outstanding = 0
-        self.fresh = True
+        self.answers = 0
         self.over = False
         self.seconds = 0.0
 
@@ -129,7 +132,8 @@ class Engine:
         self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
-        self._pending = {kind: Pending() for kind in (Values, MaskGradients, PathGradients)}
+        self._pending = {kind: Pending(model.start) for kind in (Values, MaskGradients, PathGradients)}
+        self._passed = dict.fromkeys(self._pending, 0)
         self._flights: deque[_Flight] = deque()
         self._done: deque[Done] = deque()
         self._fresh = 0
@@ -156,7 +160,7 @@ class Engine:
                         self.cache.open(job.name)
                         self._fresh += 1
                         self._advance(Conversation(job, job.algorithm, None), None)
-                if self._waiting and len(self._flights) < self.model.in_flight:
+                if self._may_launch:
                     self._launch()
                 elif self._flights:
                     self._land()
@@ -180,6 +184,16 @@ class Engine:
     @property
     def _has_room(self) -> bool:
         return self._waiting < max(self.model.ready, 2 * self.batch_size.cost)
+
+    @property
+    def _may_launch(self) -> bool:
+        """Whether a batch is worth its start now, or more should be waited for.
+
+        Without this, a few answers would bring a few questions, which would travel alone for ever.
+        """
+        waiting, flying = self._waiting, sum(flight.cost for flight in self._flights)
+        enough = waiting >= min(flying, self._least)
+        return waiting > 0 and enough and len(self._flights) < self.model.in_flight
 
     # -- conversations -------------------------------------------------------------------------
 
@@ -227,14 +241,19 @@ class Engine:
         talk.outstanding = len(missing)
         needed = masks if len(missing) == len(masks) else masks[list(missing.values())]
         cost = self.model.cost(job.removal, job.given, needed)
-        self._pending[Values].add(talk, np.array(list(missing.values())), list(missing), cost)
+        rows = np.array(list(missing.values()))
+        self._pending[Values].add(talk, rows, list(missing), cost, urgent=self._is_urgent(talk))
         return None
 
     def _line_up_slopes(self, talk: Conversation, ask: Slopes) -> None:
         """Line up a question for gradients, which are not remembered."""
         talk.outstanding = len(ask.keys)
         cost = np.full(len(ask.keys), self.model.slope_cost(talk.job.given))
-        self._pending[type(ask)].add(talk, np.array(ask.keys), list(ask.keys), cost)
+        rows = np.array(ask.keys)
+        self._pending[type(ask)].add(talk, rows, list(ask.keys), cost, urgent=self._is_urgent(talk))
+
+    def _is_urgent(self, talk: Conversation) -> bool:
+        return talk.root.answers < SHORT and talk.outstanding <= SHORT
 
     def _answer(self, talk: Conversation) -> Floats | Gradients:
         """All rows of a question, in the form it was asked in."""
@@ -275,16 +294,18 @@ class Engine:
         self._done.append(Done(root.job.key, result, error, root.seconds))
 
     def _greet(self, root: Conversation) -> None:
-        """It has its first answer."""
-        self._fresh -= root.fresh
-        root.fresh = False
+        """It has an answer."""
+        self._fresh -= root.answers == 0
+        root.answers += 1
 
     # -- batches -------------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Put one batch on the device."""
-        fullest = max(self._pending.values(), key=lambda pending: pending.cost)
-        chunks = fullest.take(self._limit(fullest.cost))
+        """Put one batch on the device: of the kind of which most has waited longest."""
+        kind = max(self._pending, key=lambda kind: self._pending[kind].cost * (1 + self._passed[kind]))
+        for other, pending in self._pending.items():
+            self._passed[other] = self._passed[other] + 1 if other is not kind and pending.cost else 0
+        chunks = self._pending[kind].take(self._limit(self._pending[kind].cost))
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
@@ -297,7 +318,12 @@ class Engine:
         model gains nothing by that, and a batch that is too small is not worth its start.
         """
         full = self.batch_size.cost
-        return full if self.model.in_flight == 1 else min(full, max(waiting // 2, full // 8))
+        return full if self.model.in_flight == 1 else min(full, max(waiting // 2, self._least))
+
+    @property
+    def _least(self) -> int:
+        """The cost of a batch that need not be larger to be worth its start."""
+        return self.batch_size.cost // 8
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         cost = sum(chunk.total for chunk in chunks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,6 @@ from pertinent.types import Ints
 
 if TYPE_CHECKING:
     from pertinent.engine.engine import Conversation
-
-WORTHWHILE = 1 / 16
-"""The share of a batch from which rows of equal cost travel alone, without any padding."""
-
-SIMILAR = 0.85
-"""Rows this much cheaper than the dearest are not padded up to it, unless the batch is small."""
-
-SHORT = 2
-"""The rows of a question that is urgent: it opens a conversation whose work is still to come."""
 
 SOON = 16
 """The batches that few rows wait: alone they cost little, and whoever waits for them holds memory."""
@@ -48,9 +39,14 @@ class Chunk:
 
 
 class Pending:
-    """Chunks of all conversations, by the cost of their rows, the oldest first."""
+    """Chunks of all conversations, by the cost of their rows, the oldest first.
 
-    def __init__(self) -> None:
+    `start` is what starting a batch amounts to. Rows travel with dearer ones, padded up to them, where
+    that costs less than a batch of their own.
+    """
+
+    def __init__(self, start: int) -> None:
+        self.start = start
         self._chunks: dict[int, deque[Chunk]] = {}
         self._totals: dict[int, int] = {}
         self._since: dict[int, int] = {}
@@ -58,9 +54,10 @@ class Pending:
         self._batches = 0
         self.cost = 0
 
-    def add(self, talk: Conversation, rows: Ints, keys: list[Any], costs: Ints) -> None:
-        """Line up the rows that a conversation waits on."""
-        urgent = len(rows) <= SHORT
+    def add(
+        self, talk: Conversation, rows: Ints, keys: list[Any], costs: Ints, *, urgent: bool = False
+    ) -> None:
+        """Line up the rows that a conversation waits on; urgent ones before all others."""
         if (costs == costs[0]).all():
             self.put(Chunk(talk, rows, keys, int(costs[0])), urgent=urgent)
             return
@@ -91,21 +88,17 @@ class Pending:
         self._urgent &= self._chunks.keys()
 
     def take(self, limit: int) -> list[Chunk]:
-        """Take out the rows of one batch: of equal cost if there are enough, else of similar cost.
-
-        The fullest batch goes first, unless rows of some cost are overdue.
-        """
+        """Take out the rows of one batch: the fullest, unless rows of some cost are overdue."""
         self._batches += 1
-        late = {cost: self._lateness(cost, limit) for cost in self._totals}
+        rounds = 1 + 2 * min(len(self._totals), self.cost // limit)
+        late = {cost: self._lateness(cost, rounds) for cost in self._totals}
         latest = max(late, key=late.__getitem__)
-        overdue = late[latest] > 0
-        first = latest if overdue else max(self._totals, key=self._totals.__getitem__)
-        if self._totals[first] >= WORTHWHILE * limit:
-            run = [first]
-        elif overdue:
-            run = run_from([c for c in sorted(self._totals, reverse=True) if c <= first], self._totals, limit)
+        costs = [cost for cost in self._totals if cost <= latest or latest not in self._urgent]
+        every = runs(sorted(costs, reverse=True), self._totals, limit, self.start)
+        if late[latest] > 0:
+            run = next(run for run in every if latest in run)
         else:
-            run = best_run(self._totals, limit)
+            run = max(every, key=lambda run: sum(self._totals[cost] for cost in run))
         most = max(1, limit // max(1, run[0]))
         taken: list[Chunk] = []
         for cost in run:
@@ -114,14 +107,12 @@ class Pending:
             taken += part
         return taken
 
-    def _lateness(self, cost: int, limit: int) -> int:
-        """The batches that rows of a cost have waited too long: more than two rounds of all costs."""
+    def _lateness(self, cost: int, rounds: int) -> int:
+        """The batches that rows of a cost have waited too long: more than the rounds, or few rows `SOON`."""
         waited = self._batches - self._since[cost]
         if cost in self._urgent:
             return waited
-        rounds = 2 * len(self._since)
-        few = self._totals[cost] < WORTHWHILE * limit
-        return waited - (min(SOON, rounds) if few else rounds)
+        return waited - (min(SOON, rounds) if self._totals[cost] < self.start else rounds)
 
     def _take(self, cost: int, most: int) -> list[Chunk]:
         """Take out at most so many rows of one cost."""
@@ -143,43 +134,25 @@ class Pending:
         return taken
 
 
-def run_from(costs: Sequence[int], totals: Mapping[int, int], limit: int) -> list[int]:
-    """The first of these costs, dearest first, that travel together.
+def runs(costs: Iterable[int], totals: Mapping[int, int], limit: int, start: int) -> Iterator[list[int]]:
+    """Those of neighbouring costs, dearest first, that travel together.
 
-    Every row of a batch is padded to its longest, so a run ends where rows get much shorter, or
-    when the batch is full.
+    Every row of a batch is padded to its longest, so a run ends where that would cost more than
+    to start another batch, or when the batch is full.
 
-    >>> run_from([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
-    [9, 8]
+    >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, start=10))
+    [[9, 8], [4, 3]]
     """
     run: list[int] = []
-    total = 0
+    room = 0
     for cost in costs:
-        if run and (total >= limit or (cost < SIMILAR * run[0] and total >= WORTHWHILE * limit)):
-            break
+        dearest = run[0] if run else cost
+        size = totals[cost] * dearest // max(1, cost)
+        if run and (room < dearest or size - totals[cost] > start):
+            yield run
+            run = []
+        if not run:
+            size, room = totals[cost], limit
         run.append(cost)
-        total += padded(totals[cost], cost, run[0])
-    return run
-
-
-def best_run(totals: Mapping[int, int], limit: int) -> list[int]:
-    """The neighbouring costs, dearest first, whose rows make the fullest batch.
-
-    >>> best_run({9: 18, 8: 8, 4: 16, 3: 9}, limit=40)
-    [9, 8]
-    """
-    best: list[int] = []
-    best_total = 0
-    left = sorted(totals, reverse=True)
-    while left and best_total < limit:
-        run = run_from(left, totals, limit)
-        total = sum(padded(totals[cost], cost, run[0]) for cost in run)
-        if total > best_total:
-            best, best_total = run, total
-        left = left[len(run) :]
-    return best
-
-
-def padded(total: int, cost: int, dearest: int) -> int:
-    """What rows of a cost amount to beside dearer ones."""
-    return total * dearest // max(1, cost)
+        room -= size
+    yield run

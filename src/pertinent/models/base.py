@@ -52,6 +52,8 @@ class Model(ABC):
         What a batch's cost is counted in.
     first_batch, largest_batch
         The cost that the search for a good batch size starts with, and where it ends.
+    start
+        What starting a batch amounts to, in `unit`.
     in_flight
         Batches that may wait on the device while the next is being prepared.
     ready
@@ -64,6 +66,7 @@ class Model(ABC):
     unit: ClassVar[str] = "rows"
     first_batch: int = 64
     largest_batch: int = 4096
+    start: int = 64
     in_flight: int = 1
     ready: int = 1024
 

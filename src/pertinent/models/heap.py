@@ -21,13 +21,20 @@ class Heap:
     def __init__(self) -> None:
         library = ctypes.CDLL(None) if sys.platform == "linux" else None
         self._trim = getattr(library, "malloc_trim", None)
-        self._least = 0
+        self._least: float = 0
 
     def give_back(self) -> None:
-        """Give back what was freed, if that may be much."""
-        if self._trim is not None and resident() > self._least * (1 + GROWTH):
+        """Give back what was freed, if that may be much; to be called before each batch.
+
+        What the first batch after that needs is taken for what any needs.
+        """
+        if self._trim is None:
+            return
+        now = resident()
+        self._least = self._least or now
+        if now > self._least * (1 + GROWTH):
             self._trim(0)
-            self._least = resident()
+            self._least = 0
 
 
 def resident() -> int:

@@ -62,7 +62,7 @@ class TransformerModel(Model):
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
-            self.in_flight, self.ready = 8, 128 * 65536
+            self.start, self.in_flight, self.ready = 8192, 8, 128 * 65536
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
