@@ -11,7 +11,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def test_memory_goes_back_only_after_growth(monkeypatch):
-    """Growth counts from what is held after the first batch, and again after the one that follows each time."""
+    """Growth counts from what is held after the first batch, and after the one that follows each time."""
     trimmed = []
     now = iter([100, 102, 104, 95, 97, 98, 101, 120, 121])
     monkeypatch.setattr(heap, "resident", lambda: next(now))
