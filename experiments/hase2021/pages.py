@@ -26,6 +26,8 @@ HERE = Path(__file__).parent
 ORDER = [*METHODS, "thompson-search"]
 ARROWS = {"sufficiency": "Sufficiency ↓", "comprehensiveness": "Comprehensiveness ↑"}
 SIGN = {"sufficiency": -1, "comprehensiveness": 1}
+VISIBLE = 0.01
+"""Points that the tables show; searches that find the same sets differ by less, from rounding in bfloat16."""
 COLUMNS = [(metric, training) for metric in OBJECTIVES for training in TRAININGS]
 
 
@@ -68,11 +70,12 @@ def few_seeds(values: Floats) -> str:
 
 
 def _clearly_best(values: dict[str, Floats], metric: str) -> str | None:
-    """The best method, if it differs from the second best at p < .05."""
+    """The best method, if it differs from the second best at p < .05, and by enough to be seen."""
     order = sorted(values, key=lambda m: -SIGN[metric] * float(np.nanmean(values[m])))
     if len(order) < 2:
         return None
-    return order[0] if difference(values[order[0]], values[order[1]]).p_value < 0.05 else None
+    lead = difference(values[order[0]], values[order[1]])
+    return order[0] if lead.p_value < 0.05 and abs(lead.mean) >= VISIBLE else None
 
 
 def budget_of(method: str, which: str) -> int | None:
