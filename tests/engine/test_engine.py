@@ -96,17 +96,28 @@ class Waiting(FunctionModel):
         return Answer(outputs, answer.seconds)
 
 
-def test_a_device_works_on_one_half_while_the_other_is_answered():
-    """Many short questions in step, fewer than fill a batch."""
-    model = Waiting()
+def waves(model, n, batch_size):
+    """The batches of `n` inputs that each ask eight short questions, one after the other."""
     steps = [[[i >> 2 & 1, i >> 1 & 1, i & 1]] for i in range(8)]
-    jobs = [job(model, [1.0, float(i), 3.0], asks(*steps), i) for i in range(16)]
-    late = run(Engine(model, batch_size=64), jobs)
-    assert min(model.left[:-2]) >= 1
+    jobs = [job(model, [1.0, float(i), 3.0], asks(*steps), i) for i in range(n)]
+    return run(Engine(model, batch_size=batch_size), jobs)
+
+
+def test_a_device_works_on_one_half_while_the_other_is_answered():
+    model = Waiting()
+    late = waves(model, 64, batch_size=64)
+    assert min(model.left[1:-3]) >= 1
     plain = FunctionModel(Counting(), kind="table")
-    jobs = [job(plain, [1.0, float(i), 3.0], asks(*steps), i) for i in range(16)]
-    for key, done in run(Engine(plain, batch_size=64), jobs).items():
+    for key, done in waves(plain, 64, batch_size=64).items():
         np.testing.assert_array_equal(done.result, late[key].result)
+
+
+def test_few_questions_in_step_share_one_batch():
+    """Less than half a batch: a start costs more than a device that waits."""
+    model = Waiting()
+    waves(model, 20, batch_size=64)
+    assert model.function.batches.count(20) >= 6
+    assert len(model.function.batches) <= 10
 
 
 def test_a_mask_asked_twice_is_evaluated_once_and_answered_twice():

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,9 +33,11 @@ from pertinent.types import Floats
 
 logger = logging.getLogger(__name__)
 
+Kind: TypeAlias = type[Values] | type[MaskGradients] | type[PathGradients]
+
 STARTS = 16
-"""Inputs that wait for their first answer: a first question is small and says little of what will
-follow, so without a limit far too many would be started."""
+"""Inputs that wait for their first answer, for each batch that may be on its way: a first question is
+small and says little of what will follow, so without a limit far too many would be started."""
 
 SHORT = 2
 """The first questions of a job, if they have no more rows, are urgent: its work is still to come."""
@@ -109,6 +111,11 @@ class _Flight:
     cost: int
     answer: Answer
 
+    @property
+    def kind(self) -> Kind:
+        """What its questions ask for."""
+        return type(self.chunks[0].talk.ask)  # type: ignore[return-value]
+
 
 class Engine:
     """Runs jobs over one model.
@@ -132,7 +139,8 @@ class Engine:
         self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
-        self._pending = {kind: Pending(model.start) for kind in (Values, MaskGradients, PathGradients)}
+        kinds: tuple[Kind, ...] = (Values, MaskGradients, PathGradients)
+        self._pending = {kind: Pending(model.start) for kind in kinds}
         self._passed = dict.fromkeys(self._pending, 0)
         self._flights: deque[_Flight] = deque()
         self._done: deque[Done] = deque()
@@ -150,7 +158,7 @@ class Engine:
         try:
             while True:
                 for _ in range(STARTS):
-                    if not more or self._fresh == STARTS or not self._has_room:
+                    if not more or self._fresh >= STARTS * self.model.in_flight or not self._has_room:
                         break
                     job = next(waiting, None)
                     more = job is not None
@@ -160,8 +168,8 @@ class Engine:
                         self.cache.open(job.name)
                         self._fresh += 1
                         self._advance(Conversation(job, job.algorithm, None), None)
-                if self._may_launch:
-                    self._launch()
+                if (kind := self._due()) and len(self._flights) < self.model.in_flight:
+                    self._launch(kind)
                 elif self._flights:
                     self._land()
                 elif not more and not self._done:
@@ -184,16 +192,6 @@ class Engine:
     @property
     def _has_room(self) -> bool:
         return self._waiting < max(self.model.ready, 2 * self.batch_size.cost)
-
-    @property
-    def _may_launch(self) -> bool:
-        """Whether a batch is worth its start now, or more should be waited for.
-
-        Without this, a few answers would bring a few questions, which would travel alone for ever.
-        """
-        waiting, flying = self._waiting, sum(flight.cost for flight in self._flights)
-        enough = waiting >= min(flying, self._least)
-        return waiting > 0 and enough and len(self._flights) < self.model.in_flight
 
     # -- conversations -------------------------------------------------------------------------
 
@@ -300,9 +298,22 @@ class Engine:
 
     # -- batches -------------------------------------------------------------------------------
 
-    def _launch(self) -> None:
-        """Put one batch on the device: of the kind of which most has waited longest."""
-        kind = max(self._pending, key=lambda kind: self._pending[kind].cost * (1 + self._passed[kind]))
+    def _due(self) -> Kind | None:
+        """The kind of question to launch next: that of which most has waited longest.
+
+        Where few wait, those on their way are waited for: else a few answers would bring a few
+        questions, which would travel alone for ever.
+        """
+        flying = {flight.kind for flight in self._flights}
+        weights = {
+            kind: pending.cost * (1 + self._passed[kind])
+            for kind, pending in self._pending.items()
+            if pending.cost >= (self._least if kind in flying else 1)
+        }
+        return max(weights, key=weights.__getitem__, default=None)
+
+    def _launch(self, kind: Kind) -> None:
+        """Put one batch on the device."""
         for other, pending in self._pending.items():
             self._passed[other] = self._passed[other] + 1 if other is not kind and pending.cost else 0
         chunks = self._pending[kind].take(self._limit(self._pending[kind].cost))
@@ -322,8 +333,8 @@ class Engine:
 
     @property
     def _least(self) -> int:
-        """The cost of a batch that need not be larger to be worth its start."""
-        return self.batch_size.cost // 8
+        """The cost of a batch that is well worth its start."""
+        return self.batch_size.cost // 2
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         cost = sum(chunk.total for chunk in chunks)
