@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tokenizers import processors
 
 import pertinent
 from pertinent.errors import BudgetError, FileError, InputError, ModelError, SettingError
@@ -130,6 +131,17 @@ def test_misspelt_wrap_options(model):
 def test_regression_heads_are_refused():
     with pytest.raises(ModelError, match="at least two classes"):
         pertinent.wrap((tiny.model("bert", num_labels=1), tiny.tokenizer()))
+
+
+@pytest.mark.parametrize("removal", ["attention-mask", "slice-out"])
+def test_a_text_of_which_nothing_is_left(removal):
+    """Where the tokenizer adds no special tokens, an empty mask leaves no token at all."""
+    tokenizer = tiny.tokenizer(model_max_length=200)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", pair="$A $B:1")
+    model = pertinent.wrap((tiny.model("bert"), tokenizer))
+    with pytest.raises(InputError, match="Nothing is left of this text when all its features are removed"):
+        pertinent.explain(model, tiny.text(4), "kernel-shap", removal=removal)
+    assert len(pertinent.explain(model, tiny.text(4), "kernel-shap", removal="mask-token").scores) == 4
 
 
 def test_images_of_the_wrong_shape():

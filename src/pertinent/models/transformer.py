@@ -140,7 +140,8 @@ class TransformerModel(Model):
             return np.full(len(masks), len(given.tokens.ids) * removal.draws)
         counts = given.token_counts
         kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
-        return np.asarray(kept.astype(np.int64) + counts[-1])
+        # A row of no tokens, which is refused later, must not be mistaken for no row.
+        return np.asarray(np.maximum(1, kept.astype(np.int64) + counts[-1]))
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""
