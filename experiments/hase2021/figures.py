@@ -14,6 +14,8 @@ from tables import ARROWS, budget_of, table
 from pertinent.check.removal_check import RemovalCheck
 from pertinent.types import Floats
 
+SHOWN = (*REMOVALS, "marginalize")
+
 
 def removal_page(results: Path, pictures: Path) -> str:
     """Figure 2."""
@@ -21,40 +23,46 @@ def removal_page(results: Path, pictures: Path) -> str:
     page += (
         "Accuracy in % on 1,000 dev points when a share of random tokens is removed: ten masks for each "
         "point and majority vote, the same masks for all removals. Models are trained on 10,000 "
-        "examples, three seeds; counterfactual-trained (CT) ones with the removal they are tested on. "
-        "With half the width of the 95% interval over points and seeds.\n"
+        "examples, three seeds; counterfactual-trained (CT) ones with the removal they are tested on, "
+        "which cannot be marginalize. With half the width of the 95% interval over points and seeds.\n"
     )
     for which in ("snli", "sst2"):
         found: dict[tuple[str, str, float], Floats] = {}
         for training in ("Standard", "CT"):
-            for removal in REMOVALS:
+            for removal in SHOWN:
                 name = "standard" if training == "Standard" else removal
                 files = sorted(results.glob(f"removals-{which}-10000-{name}-*.json"))
                 checks = [RemovalCheck.read(path) for path in files]
                 for share in (0.0, 0.2, 0.5, 0.8) if checks else ():
                     right = [
-                        [row.right for row in check.rows if (row.removal, row.share) == (removal, share)]
+                        [r.right for r in check.rows if (r.removal.split()[0], r.share) == (removal, share)]
                         for check in checks
                     ]
-                    found[training, removal, share] = 100 * np.array(right, dtype=float)
+                    if all(right):
+                        found[training, removal, share] = 100 * np.array(right, dtype=float)
         if not found:
             continue
         page += f"\n## {SETS[which].name}\n\n"
         for training in ("Standard", "CT"):
             rows = [
                 [removal, *(shown(interval(found[training, removal, s]), 1) for s in (0.0, 0.2, 0.5, 0.8))]
-                for removal in REMOVALS
+                for removal in _measured(found, training)
             ]
             page += f"{training}:\n\n" + table(["removal", "0%", "20%", "50%", "80%"], rows) + "\n"
         for training in ("Standard", "CT"):
             for share in (0.2, 0.5, 0.8):
-                order = sorted(REMOVALS, key=lambda r: -float(found[training, r, share].mean()))
+                measured = _measured(found, training)
+                order = sorted(measured, key=lambda r: -float(found[training, r, share].mean()))
                 gaps = ", ".join(_gap(found, training, order[0], other, share) for other in order[1:])
                 page += f"- {training}, {share:.0%} removed: {order[0]} is best; ahead of {gaps}.\n"
         picture = f"figure2-{which}.png"
         _plot(found, pictures / picture, SETS[which].name)
         page += f"\n![Accuracy against share removed, {SETS[which].name}]({picture})\n"
     return page
+
+
+def _measured(found: dict[tuple[str, str, float], Floats], training: str) -> list[str]:
+    return [removal for removal in SHOWN if (training, removal, 0.0) in found]
 
 
 def _gap(found: dict[tuple[str, str, float], Floats], training: str, a: str, b: str, share: float) -> str:
@@ -67,9 +75,9 @@ def _plot(found: dict[tuple[str, str, float], Floats], path: Path, title: str) -
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    colours = dict(zip(REMOVALS, ("#0072B2", "#E69F00", "#009E73", "#CC79A7"), strict=True))
+    colours = dict(zip(SHOWN, ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"), strict=True))
     for axis, training in zip(axes, ("Standard", "CT"), strict=True):
-        for place, removal in enumerate(REMOVALS):
+        for place, removal in enumerate(_measured(found, training)):
             boxes = [
                 (found[training, removal, 0.0] - found[training, removal, s]).mean(axis=1)
                 for s in (0.2, 0.5, 0.8)

@@ -26,16 +26,17 @@ from removals import REMOVALS
 HERE = Path(__file__).parent
 SMALL = 10_000
 """Training examples for the comparison of removals, as in the paper (App. B.2)."""
+FILLER = "filler"
 DONE = ("done", "was there")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command, the result it makes, and the model it needs."""
+    """A command, the result it makes, and the models it needs."""
 
     command: list[object]
     made: Path
-    model: str | None = None
+    models: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -50,7 +51,7 @@ def folder(which: str, removal: str | None, seed: int, limit: int | None = None)
 
 
 def training(arguments: argparse.Namespace) -> list[Job]:
-    """One command for each model."""
+    """One command for each model, and one for what fills in removed tokens."""
     wanted = [
         (which, removal, seed, None)
         for seed, which, removal in itertools.product(
@@ -72,6 +73,11 @@ def training(arguments: argparse.Namespace) -> list[Job]:
         command += ["--removal", removal] if removal else []
         command += ["--limit", limit] if limit else []
         jobs.append(Job(command, made))
+    if arguments.removal_sets:
+        made = arguments.results / f"{FILLER}.train.json"
+        command = ["filler.py", "--data", arguments.data, "--encoder", arguments.encoder]
+        command += ["--out", arguments.work / FILLER, "--result", made, "--sets", *arguments.removal_sets]
+        jobs.append(Job(command, made))
     return jobs
 
 
@@ -88,7 +94,7 @@ def explaining(arguments: argparse.Namespace) -> list[Job]:
             command += ["--set", which, "--objective", objective, "--out", out]
             command += ["--points", arguments.points, "--seed", seed, "--dtype", arguments.dtype]
             command += ["--shortest"] if short else []
-            jobs.append(Job(command, out, name))
+            jobs.append(Job(command, out, (name,)))
     return jobs
 
 
@@ -102,8 +108,8 @@ def removing(arguments: argparse.Namespace) -> list[Job]:
         out = arguments.results / f"removals-{name}.json"
         command = ["removals.py", "--data", arguments.data, "--model", arguments.work / name]
         command += ["--set", which, "--out", out]
-        command += ["--removals", removal] if removal else []
-        jobs.append(Job(command, out, name))
+        command += ["--removals", removal] if removal else ["--filler", arguments.work / FILLER]
+        jobs.append(Job(command, out, (name,) if removal else (name, FILLER)))
     return jobs
 
 
@@ -112,13 +118,13 @@ def is_made(path: Path) -> bool:
     return path.is_file() and json.loads(path.read_text()).get("finished", True)
 
 
-def carry_out(job: Job, last: float | None, model: Future[str] | None) -> str:
-    """Run one command unless its result is there, its model is not, or time is up; say how it went."""
+def carry_out(job: Job, last: float | None, models: list[Future[str]]) -> str:
+    """Run one command unless its result is there, a model is not, or time is up; say how it went."""
     start = time.perf_counter()
     if is_made(job.made):
         return "was there"
-    if model is not None and model.result() not in DONE:
-        return "left out: its model is not there"
+    if any(model.result() not in DONE for model in models):
+        return "left out: a model is not there"
     # One thread each: many of these run side by side.
     environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     try:
@@ -153,7 +159,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=absolute)
     parser.add_argument("--work", type=absolute, required=True, help="models lie here")
     parser.add_argument("--results", type=absolute, default=HERE / "results")
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--removal-sets", nargs="*", choices=SETS, default=["sst2", "snli"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--points", type=int, default=200)
@@ -165,7 +171,8 @@ def main() -> None:
     states: dict[str, Future[str]] = {}
     with ThreadPoolExecutor(arguments.processes) as pool:
         for each in itertools.chain.from_iterable(stages[stage](arguments) for stage in arguments.stages):
-            states[each.name] = pool.submit(carry_out, each, last, states.get(f"{each.model}.train"))
+            models = [states[f"{name}.train"] for name in each.models if f"{name}.train" in states]
+            states[each.name] = pool.submit(carry_out, each, last, models)
     left = [name for name, state in states.items() if state.result() not in DONE]
     if left:
         sys.exit(f"Not complete: {', '.join(left)}.")
