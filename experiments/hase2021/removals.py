@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--points", type=int, default=1000)
     parser.add_argument("--removals", nargs="+", default=list(REMOVALS))
-    parser.add_argument("--filler", type=Path)
+    parser.add_argument("--filler", type=Path, help="a masked language model: check marginalize, too")
     arguments = parser.parse_args()
     torch.set_num_threads(1 if torch.cuda.is_available() else 2)
     model = load_transformer(str(arguments.model), device="cuda" if torch.cuda.is_available() else "cpu")

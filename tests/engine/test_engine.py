@@ -112,6 +112,13 @@ def test_a_device_works_on_one_half_while_the_other_is_answered():
         np.testing.assert_array_equal(done.result, late[key].result)
 
 
+def test_a_device_takes_batches_of_one():
+    """As small as they get when memory runs out."""
+    model = Waiting()
+    assert all(done.error is None for done in waves(model, 3, batch_size=1).values())
+    assert set(model.function.batches) == {1}
+
+
 def test_few_questions_in_step_share_one_batch():
     """Less than half a batch: a start costs more than a device that waits."""
     model = Waiting()

@@ -114,7 +114,9 @@ class _Flight:
     @property
     def kind(self) -> Kind:
         """What its questions ask for."""
-        return type(self.chunks[0].talk.ask)  # type: ignore[return-value]
+        ask = self.chunks[0].talk.ask
+        assert ask is not None
+        return type(ask)
 
 
 class Engine:
@@ -334,7 +336,7 @@ class Engine:
     @property
     def _least(self) -> int:
         """The cost of a batch that is well worth its start."""
-        return self.batch_size.cost // 2
+        return max(1, self.batch_size.cost // 2)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         cost = sum(chunk.total for chunk in chunks)

@@ -21,7 +21,7 @@ class Heap:
     def __init__(self) -> None:
         library = ctypes.CDLL(None) if sys.platform == "linux" else None
         self._trim = getattr(library, "malloc_trim", None)
-        self._least: float = 0
+        self._needed = 0
 
     def give_back(self) -> None:
         """Give back what was freed, if that may be much; to be called before each batch.
@@ -31,10 +31,10 @@ class Heap:
         if self._trim is None:
             return
         now = resident()
-        self._least = self._least or now
-        if now > self._least * (1 + GROWTH):
+        self._needed = self._needed or now
+        if now > self._needed * (1 + GROWTH):
             self._trim(0)
-            self._least = 0
+            self._needed = 0
 
 
 def resident() -> int:
