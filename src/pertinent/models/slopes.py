@@ -85,7 +85,7 @@ def log_probability(scores: torch.Tensor, output: str, slopes: Sequence[Slope]) 
         scores = torch.cat([other, scores], dim=1)
     logs = scores.clamp_min(TINY).log() if output == "probability" else scores.log_softmax(dim=1)
     targets = np.concatenate([np.full(len(s.rows), s.ask.target) for s in slopes])
-    return logs.gather(1, torch.from_numpy(targets).to(scores.device)[:, None])[:, 0]
+    return logs.gather(1, devices.send(targets, scores.device)[:, None])[:, 0]
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
@@ -135,7 +135,7 @@ def row_weights(slopes: Sequence[Slope], device: torch.device) -> torch.Tensor:
         "itself": (0.0, 0.0, 0.0, 1.0),
     }
     rows = [weights[_times(s)] for s in slopes for _ in range(len(s.rows))]
-    return torch.tensor(rows, device=device)
+    return devices.send(np.array(rows, dtype=np.float32), device)
 
 
 def _times(slope: Slope) -> str:

@@ -6,7 +6,6 @@ import copy
 import inspect
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -17,12 +16,14 @@ from pertinent.engine.asks import MaskGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, text_input
-from pertinent.models import devices, weighted_attention
+from pertinent.models import devices
 from pertinent.models.arrays import split_inputs
 from pertinent.models.base import Answer, Model, Slope
+from pertinent.models.bias_trial import BiasTrial
 from pertinent.models.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.token_slopes import mask_slopes, path_slopes
 from pertinent.models.tokens import TokenBatch, collate
+from pertinent.models.weighted_attention import hiding_bias
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.types import Ints, Masks
 
@@ -60,20 +61,21 @@ class TransformerModel(Model):
         self.model = self.module = model.eval()
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
+        self.hides_by_bias = self.device.type == "cuda"
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
             self.start, self.in_flight, self.ready = 8192, 8, 128 * 65536
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
-        self._weighs: dict[int, bool] = {}
+        self._bias_trial = BiasTrial(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self._example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
         self.compaction = Compaction(
-            self._states,
-            self._text_of,
+            self.states,
+            self.text_of,
             self.max_length,
             self.pad_id,
             allowed=compaction and self._position_base is not None,
@@ -163,33 +165,8 @@ class TransformerModel(Model):
             return kind(self, slopes)
 
     def weighs_attention(self, length: int) -> bool:
-        """Whether an attention mask of numbers, added to the scores, does what it should on such texts.
-
-        A window of local attention, which such a mask would open, shows only on texts longer than it.
-        """
-        rounded = min(max(16, 1 << (length - 1).bit_length()), self.max_length)
-        if rounded not in self._weighs:
-            self._weighs[rounded] = self.dtype != torch.float16 and self._try_weights(rounded)
-        return self._weighs[rounded]
-
-    def _try_weights(self, length: int) -> bool:
-        text = self._text_of(length)
-        attend = np.ones((1, len(text.ids)), dtype=np.bool_)
-        attend[0, 2:-1:2] = False
-        batch = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], attend, None)
-        weights = devices.send(attend.astype(np.float32), self.device)
-        bias = weighted_attention.attention_bias(weights, None, self.dtype)
-        try:
-            with torch.inference_mode():
-                whole = self.forward(replace(batch, attend=None)).logits.float()
-                hidden = self.forward(batch).logits.float()
-                with weighted_attention.in_use(self.model):
-                    weighed = self.forward(batch, attention_mask=bias).logits.float()
-        except (RuntimeError, ValueError, TypeError, IndexError):
-            return False
-        effect, error = (hidden - whole).abs().max(), (hidden - weighed).abs().max()
-        rounding = 1e-4 if self.dtype == torch.float32 else 0.05
-        return bool(error <= 0.05 * effect + rounding)
+        """Whether texts of this length can be given weights for their tokens."""
+        return self.dtype != torch.float16 and self._bias_trial.holds(length, weighted=True)
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether the batch was too large for the device."""
@@ -208,12 +185,19 @@ class TransformerModel(Model):
         if "inputs_embeds" not in options:
             options["input_ids"] = ids
         if batch.attend is not None and "attention_mask" not in options:
-            options["attention_mask"] = devices.send(batch.attend.astype(np.int64), self.device)
+            options["attention_mask"] = self._attention_mask(batch.attend)
         if self._position_base is not None:
             options["position_ids"] = positions
         if "token_type_ids" in self._arguments and "token_type_ids" in self._example:
             options["token_type_ids"] = types
         return model(**options)
+
+    def _attention_mask(self, attend: Masks) -> torch.Tensor:
+        """A bias where that will do: at a mask transformers looks first, and CUDA must finish for that."""
+        mask = devices.send(attend.astype(np.int64), self.device)
+        if self.hides_by_bias and self._bias_trial.holds(attend.shape[1], weighted=False):
+            return hiding_bias(mask, self.dtype)
+        return mask
 
     def embed(self, batch: TokenBatch, model: Any = None) -> torch.Tensor:
         """The word embeddings of a batch, some of them set to zero."""
@@ -223,25 +207,25 @@ class TransformerModel(Model):
             return embeddings  # type: ignore[no-any-return]
         return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
 
-    def _states(self, batch: TokenBatch) -> States:
+    def states(self, batch: TokenBatch, **options: Any) -> States:
         """Hidden states and logits in float32, so that rounding hides no difference."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         with torch.inference_mode(), devices.in_full_precision():
-            answer = self.forward(batch, exact, output_hidden_states=True)
+            answer = self.forward(batch, exact, output_hidden_states=True, **options)
         return [*answer.hidden_states, answer.logits]
 
     def _find_position_base(self) -> int | None:
         """The position id of the first token (RoBERTa counts from pad_id + 1), if the model takes any."""
         if "position_ids" not in self._arguments:
             return None
-        text = self._text_of(12)
+        text = self.text_of(12)
         plain = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
         self._position_base = None
-        default = self._states(plain)
+        default = self.states(plain)
         for base in (0, self.pad_id + 1):
             self._position_base = base
             try:
-                found = self._states(plain)
+                found = self.states(plain)
             except (RuntimeError, IndexError):
                 continue
             if all(torch.allclose(a, b, atol=TOLERANCE) for a, b in zip(default, found, strict=True)):
@@ -258,7 +242,8 @@ class TransformerModel(Model):
             raise ModelError(f"`max_length` must be between 4 and {longest}, but got {wanted}.")
         return wanted or longest
 
-    def _text_of(self, length: int) -> Tokens:
+    def text_of(self, length: int) -> Tokens:
+        """A text of so many tokens."""
         special = np.array(self._example["special_tokens_mask"], dtype=np.bool_)
         return stretch(np.array(self._example["input_ids"]), special, self.words, length)
 

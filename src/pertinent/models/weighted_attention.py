@@ -13,8 +13,8 @@ from transformers import AttentionInterface
 from pertinent.models.slopes import TINY
 
 NAME = "pertinent-weighted"
-EXTRA = 8
-"""Dimensions added to every head; fused kernels want multiples of eight."""
+MULTIPLE = 8
+"""Fused kernels want widths and strides to be multiples of this."""
 
 
 def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
@@ -26,6 +26,17 @@ def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: to
     if hidden is not None:
         bias = bias.masked_fill(hidden, torch.finfo(dtype).min / 1e6)
     return bias[:, None, None, :]
+
+
+def hiding_bias(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """What is added to attention scores so that tokens where `mask` is 0 are not looked at.
+
+    Its rows begin at a `MULTIPLE`; else every layer would make a copy of it, for every pair of tokens.
+    """
+    hidden = pad(mask == 0, (0, -mask.shape[1] % MULTIPLE))
+    bias = torch.zeros(hidden.shape, dtype=dtype, device=mask.device)
+    bias.masked_fill_(hidden, torch.finfo(dtype).min)
+    return bias[:, None, None, : mask.shape[1]]
 
 
 def attend(
@@ -45,12 +56,12 @@ def attend(
     del module, unused
     width = query.shape[-1]
     scale = width**-0.5 if scaling is None else scaling
-    ones = pad(torch.ones_like(query[..., :1]), (0, EXTRA - 1))
+    ones = pad(torch.ones_like(query[..., :1]), (0, MULTIPLE - 1))
     bias = (attention_mask.transpose(-1, -2) / scale).to(key.dtype).expand(*key.shape[:-1], 1)
     mixed = scaled_dot_product_attention(
         torch.cat([query, ones], dim=-1),
-        torch.cat([key, pad(bias, (0, EXTRA - 1))], dim=-1),
-        pad(value, (0, EXTRA)),
+        torch.cat([key, pad(bias, (0, MULTIPLE - 1))], dim=-1),
+        pad(value, (0, MULTIPLE)),
         scale=scale,
     )
     return mixed[..., :width].transpose(1, 2).contiguous(), None

@@ -1,0 +1,54 @@
+"""A bias added to attention scores does what a mask does, or is not used."""
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent.models.weighted_attention import hiding_bias
+from tests import tiny
+
+WINDOW = {"global_attn_every_n_layers": 3, "num_hidden_layers": 4, "local_attention": 32}
+
+
+def explained(model, texts):
+    found = pertinent.explain(model, texts, method="kernel-shap", budget=30, progress=False)
+    return [explanation.scores for explanation in found]
+
+
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert", "mpnet", "modernbert"])
+def test_a_bias_hides_what_a_mask_hides(architecture, implementation):
+    """Texts of two lengths travel together, so rows are padded; without compaction tokens are hidden, too."""
+    texts = [tiny.text(n, seed=n) for n in (7, 9, 9)]
+    network, tokenizer = tiny.pair(architecture)
+    network.set_attn_implementation(implementation)
+    for compaction in (True, False):
+        model = pertinent.wrap((network, tokenizer), compaction=compaction)
+        masked = explained(model, texts)
+        model.hides_by_bias = True
+        for one, other in zip(masked, explained(model, texts), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "options", "length", "holds"),
+    [
+        ("bert", {}, 200, True),
+        ("modernbert", WINDOW, 8, True),
+        ("modernbert", WINDOW, 100, False),
+        ("modernbert", {"classifier_pooling": "mean"}, 8, False),
+    ],
+)
+def test_windows_and_pooling_are_noticed(architecture, options, length, holds):
+    model = pertinent.wrap(tiny.pair(architecture, **options))
+    assert model._bias_trial.holds(length, weighted=False) is holds
+
+
+@pytest.mark.parametrize("length", [5, 8, 13])
+def test_rows_begin_where_fused_kernels_want_them(length):
+    mask = torch.ones(3, length, dtype=torch.int64)
+    mask[1, 2:] = 0
+    bias = hiding_bias(mask, torch.bfloat16)
+    assert bias.shape == (3, 1, 1, length) and bias.stride(0) % 8 == 0 and bias.stride(-1) == 1
+    assert ((bias[:, 0, 0] == 0) == (mask == 1)).all()
