@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import pertinent
+from pertinent.models.transformer import TransformerModel
 from pertinent.models.weighted_attention import hiding_bias
 from tests import tiny
 
@@ -14,6 +15,12 @@ WINDOW = {"global_attn_every_n_layers": 3, "num_hidden_layers": 4, "local_attent
 def explained(model, texts):
     found = pertinent.explain(model, texts, method="kernel-shap", budget=30, progress=False)
     return [explanation.scores for explanation in found]
+
+
+@pytest.fixture
+def by_bias(monkeypatch):
+    """As on CUDA."""
+    monkeypatch.setattr(TransformerModel, "hides_by_bias", True)
 
 
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
@@ -29,6 +36,19 @@ def test_a_bias_hides_what_a_mask_hides(architecture, implementation):
         model.hides_by_bias = True
         for one, other in zip(masked, explained(model, texts), strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:TF32")
+@pytest.mark.usefixtures("by_bias")
+def test_what_is_tried_in_full_precision_is_used_in_half():
+    network, tokenizer = tiny.model("bert", torch.float16), tiny.tokenizer(model_max_length=200)
+    model = pertinent.wrap((network, tokenizer))
+    assert model.compaction.holds(64) and model._bias_trial.holds(20, weighted=False)
+    texts = [tiny.text(n, seed=n) for n in (7, 9, 9)]
+    found = explained(model, texts)
+    model.hides_by_bias = False
+    for one, other in zip(explained(model, texts), found, strict=True):
+        np.testing.assert_allclose(one, other, atol=0.02)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ class TransformerModel(Model):
     output = "logit"
     first_batch = largest_batch = 1024
     ready = 64 * 1024  # so that enough rows are of equal length
+    hides_by_bias = False
 
     def __init__(
         self,
@@ -61,10 +62,10 @@ class TransformerModel(Model):
         self.model = self.module = model.eval()
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
-        self.hides_by_bias = self.device.type == "cuda"
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
             self.start, self.in_flight, self.ready = 8192, 8, 128 * 65536
+            self.hides_by_bias = True
         labels = model.config.id2label
         self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
         self._arguments = set(inspect.signature(model.forward).parameters)
@@ -177,6 +178,7 @@ class TransformerModel(Model):
 
     def forward(self, batch: TokenBatch, model: Any = None, **options: Any) -> Any:
         """Run the model (or this copy of it), giving it only the arguments it knows."""
+        by_bias = self.hides_by_bias and model is None
         model = self.model if model is None else model
         positions = batch.positions + (self._position_base or 0)
         ids, types, positions = devices.send(np.stack([batch.ids, batch.types, positions]), self.device)
@@ -185,17 +187,17 @@ class TransformerModel(Model):
         if "inputs_embeds" not in options:
             options["input_ids"] = ids
         if batch.attend is not None and "attention_mask" not in options:
-            options["attention_mask"] = self._attention_mask(batch.attend)
+            options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
         if self._position_base is not None:
             options["position_ids"] = positions
         if "token_type_ids" in self._arguments and "token_type_ids" in self._example:
             options["token_type_ids"] = types
         return model(**options)
 
-    def _attention_mask(self, attend: Masks) -> torch.Tensor:
+    def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
         """A bias where that will do: at a mask transformers looks first, and CUDA must finish for that."""
         mask = devices.send(attend.astype(np.int64), self.device)
-        if self.hides_by_bias and self._bias_trial.holds(attend.shape[1], weighted=False):
+        if by_bias and self._bias_trial.holds(attend.shape[1], weighted=False):
             return hiding_bias(mask, self.dtype)
         return mask
 
