@@ -25,7 +25,8 @@ from peers import load
 
 import pertinent
 from pertinent.engine.asks import Algorithm, Values
-from pertinent.engine.engine import Done, Engine, Job
+from pertinent.engine.conversation import Done, Job
+from pertinent.engine.engine import Engine
 from pertinent.explainers.base import Task
 from pertinent.explaining import make_explainer
 from pertinent.inputs.base import generator, whole

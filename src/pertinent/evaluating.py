@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pertinent.engine.engine import Done, Engine, Job
+from pertinent.engine.conversation import Done, Job
+from pertinent.engine.engine import Engine
 from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, PertinentError, SettingError, require, unknown
 from pertinent.evaluation import Evaluation, Measured

@@ -10,7 +10,8 @@ import numpy as np
 
 from pertinent.check.removal_check import RemovalCheck
 from pertinent.engine.asks import Algorithm, Values
-from pertinent.engine.engine import Done, Engine, Job
+from pertinent.engine.conversation import Done, Job
+from pertinent.engine.engine import Engine
 from pertinent.engine.meter import Meter
 from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, PertinentError, SettingError, require

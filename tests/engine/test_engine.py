@@ -11,7 +11,8 @@ import pertinent
 from pertinent.engine.asks import Fork, PathGradients, Values
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
-from pertinent.engine.engine import Engine, Job
+from pertinent.engine.conversation import Job
+from pertinent.engine.engine import Engine
 from pertinent.engine.meter import Meter
 from pertinent.engine.pending import Pending
 from pertinent.errors import BudgetError, ModelError, PertinentError
@@ -93,7 +94,7 @@ class Waiting(FunctionModel):
             self.left.append(self.under_way)
             return answer.outputs()
 
-        return Answer(outputs, answer.seconds)
+        return Answer(outputs, answer.seconds, lambda: False)
 
 
 def waves(model, n, batch_size):
@@ -110,6 +111,43 @@ def test_a_device_works_on_one_half_while_the_other_is_answered():
     plain = FunctionModel(Counting(), kind="table")
     for key, done in waves(plain, 64, batch_size=64).items():
         np.testing.assert_array_equal(done.result, late[key].result)
+
+
+class Clocked(FunctionModel):
+    """A device that takes a tick for each row, and notes for how long it had nothing to do."""
+
+    in_flight = 4
+
+    def __init__(self):
+        super().__init__(Counting(), kind="table")
+        self.now = self.end = 0
+        self.idle = []
+
+    def submit(self, rows):
+        answer = super().submit(rows)
+        outputs = answer.outputs()
+        self.idle.append(max(0, self.now - self.end))
+        end = self.end = max(self.now, self.end) + len(outputs)
+
+        def wait():
+            self.now = max(self.now, end)
+            return outputs
+
+        return Answer(wait, answer.seconds, lambda: self.now >= end)
+
+
+def test_a_device_does_not_wait_for_arithmetic():
+    """Four jobs of a batch take 40 ticks to finish, the next batch 16: it is launched in between."""
+    model = Clocked()
+
+    def slow():
+        answer = yield Values(np.array([[i >> 1 & 1, i & 1] for i in range(4)], dtype=bool))
+        model.now += 10
+        return answer
+
+    jobs = [job(model, [float(i), 1.0], slow(), i) for i in range(32)]
+    assert len(run(Engine(model, batch_size=16), jobs)) == 32
+    assert sum(model.idle) == 0
 
 
 def test_a_device_takes_batches_of_one():

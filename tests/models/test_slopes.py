@@ -10,7 +10,8 @@ import torch
 
 import pertinent
 from pertinent.engine.asks import MaskGradients, PathGradients, Values
-from pertinent.engine.engine import Engine, Job
+from pertinent.engine.conversation import Job
+from pertinent.engine.engine import Engine
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.inputs.image import ImageInput

@@ -6,7 +6,8 @@ import torch
 
 import pertinent
 from pertinent.engine.asks import Values
-from pertinent.engine.engine import Engine, Job
+from pertinent.engine.conversation import Job
+from pertinent.engine.engine import Engine
 from pertinent.errors import SettingError
 from pertinent.removal.random_token import RandomToken
 from tests import tiny

@@ -11,7 +11,8 @@ import numpy as np
 from pertinent.check.ablation import Ablated
 from pertinent.check.removal_check import RemovalCheck, label
 from pertinent.engine.asks import Algorithm, Values
-from pertinent.engine.engine import Done, Engine, Job
+from pertinent.engine.conversation import Done, Job
+from pertinent.engine.engine import Engine
 from pertinent.engine.progress import Callback, shown
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explaining import raise_first

@@ -7,15 +7,14 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from pertinent.engine.asks import (
-    Algorithm,
     Fork,
     Gradients,
-    MaskGradients,
     PathGradients,
     Question,
     Slopes,
@@ -23,51 +22,19 @@ from pertinent.engine.asks import (
 )
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
-from pertinent.engine.pending import Chunk, Pending
+from pertinent.engine.conversation import Conversation, Done, Job
+from pertinent.engine.pending import Chunk, Kind
 from pertinent.engine.progress import Callback, Progress
+from pertinent.engine.queue import Queue
 from pertinent.errors import ModelError, PertinentError
-from pertinent.inputs.base import Input
 from pertinent.models.base import Answer, Model, Slope, convert, unusable
-from pertinent.removal.base import Removal
 from pertinent.types import Floats
 
 logger = logging.getLogger(__name__)
 
-Kind: TypeAlias = type[Values] | type[MaskGradients] | type[PathGradients]
-
 STARTS = 16
 """Inputs that wait for their first answer, for each batch that may be on its way: a first question is
 small and says little of what will follow, so without a limit far too many would be started."""
-
-SHORT = 2
-"""The first questions of a job, if they have no more rows, are urgent: its work is still to come."""
-
-
-@dataclass
-class Job:
-    """One algorithm on one input; `key` says which when it is done."""
-
-    key: Any
-    given: Input
-    removal: Removal
-    algorithm: Algorithm
-
-    def __post_init__(self) -> None:
-        """Name what the cache keeps the answers under."""
-        self.name = self.given.fingerprint + repr(self.removal).encode()
-
-
-@dataclass(frozen=True)
-class Done:
-    """A job that ended: with a result, or with the error that stopped it.
-
-    `seconds` is the time the model spent on it: its share of the batches it was part of.
-    """
-
-    key: Any
-    result: Any
-    error: Exception | None
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -82,27 +49,6 @@ class Work:
     seconds: float = 0.0
 
 
-class Conversation:
-    """An algorithm that runs, the question it waits on, and who waits for it."""
-
-    def __init__(self, job: Job, algorithm: Algorithm, parent: tuple[Conversation, int] | None) -> None:
-        self.job = job
-        self.algorithm = algorithm
-        self.parent = parent
-        self.ask: Question | None = None
-        self.known: dict[Any, Any] = {}
-        self.returned: list[Any] = []
-        self.outstanding = 0
-        self.answers = 0
-        self.over = False
-        self.seconds = 0.0
-
-    @property
-    def root(self) -> Conversation:
-        """The conversation of the job itself."""
-        return self if self.parent is None else self.parent[0].root
-
-
 @dataclass
 class _Flight:
     """A batch on the device."""
@@ -110,13 +56,6 @@ class _Flight:
     chunks: list[Chunk]
     cost: int
     answer: Answer
-
-    @property
-    def kind(self) -> Kind:
-        """What its questions ask for."""
-        ask = self.chunks[0].talk.ask
-        assert ask is not None
-        return type(ask)
 
 
 class Engine:
@@ -141,59 +80,76 @@ class Engine:
         self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
-        kinds: tuple[Kind, ...] = (Values, MaskGradients, PathGradients)
-        self._pending = {kind: Pending(model.start) for kind in kinds}
-        self._passed = dict.fromkeys(self._pending, 0)
+        self._queue = Queue(model, self.batch_size)
         self._flights: deque[_Flight] = deque()
+        self._answered: deque[tuple[Conversation, Any]] = deque()
         self._done: deque[Done] = deque()
+        self._jobs: Iterator[Job | Done] | None = None
         self._fresh = 0
+        self._replace = False
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
 
         One that could not even be prepared is given as `Done`, and passed on.
         """
-        waiting = iter(jobs)
-        more = True
+        self._jobs = iter(jobs)
         done = failed = 0
+        shown = None
         start = time.perf_counter()
         try:
-            while True:
-                for _ in range(STARTS):
-                    if not more or self._fresh >= STARTS * self.model.in_flight or not self._has_room:
-                        break
-                    job = next(waiting, None)
-                    more = job is not None
-                    if isinstance(job, Done):
-                        self._done.append(job)
-                    elif job is not None:
-                        self.cache.open(job.name)
-                        self._fresh += 1
-                        self._advance(Conversation(job, job.algorithm, None), None)
-                if (kind := self._due()) and len(self._flights) < self.model.in_flight:
-                    self._launch(kind)
-                elif self._flights:
-                    self._land()
-                elif not more and not self._done:
-                    break
+            while self._step():
+                self._replace = self._replace or bool(self._done)
                 while self._done:
                     ended = self._done.popleft()
                     done += 1
                     failed += ended.error is not None
                     yield ended
-                self.progress(Progress(done, failed, total, self.work.masks))
+                now = Progress(done, failed, total, self.work.masks)
+                if now != shown:
+                    self.progress(now)
+                    shown = now
         finally:
             self._flights.clear()
+            self._answered.clear()
             self._count(seconds=time.perf_counter() - start)
 
-    @property
-    def _waiting(self) -> int:
-        """The cost of all questions that wait for the model."""
-        return sum(pending.cost for pending in self._pending.values())
+    def _step(self) -> bool:
+        """Do what is most urgent, a device's work before all else; whether there was anything to do."""
+        kind = self._due
+        if self._flights and self._flights[0].answer.is_there():
+            self._land()
+        elif kind and self._queue.is_pressing(kind, len(self._flights)):
+            self._launch(kind)
+        elif self._jobs and self._has_room and (self._replace or not self._answered):
+            self._start(next(self._jobs, None))
+        elif self._answered:
+            self._advance(*self._answered.popleft())
+        elif kind:
+            self._launch(kind)
+        elif self._flights:
+            self._land()
+        else:
+            return False
+        return True
 
     @property
     def _has_room(self) -> bool:
-        return self._waiting < max(self.model.ready, 2 * self.batch_size.cost)
+        """Whether another job may start."""
+        enough = max(self.model.ready, 2 * self.batch_size.cost)
+        return self._fresh < STARTS * self.model.in_flight and self._queue.cost < enough
+
+    def _start(self, job: Job | Done | None) -> None:
+        """Begin a job, if there is one left."""
+        self._replace = False
+        if job is None:
+            self._jobs = None
+        elif isinstance(job, Done):
+            self._done.append(job)
+        else:
+            self.cache.open(job.name)
+            self._fresh += 1
+            self._advance(Conversation(job, job.algorithm, None), None)
 
     # -- conversations -------------------------------------------------------------------------
 
@@ -242,7 +198,7 @@ class Engine:
         needed = masks if len(missing) == len(masks) else masks[list(missing.values())]
         cost = self.model.cost(job.removal, job.given, needed)
         rows = np.array(list(missing.values()))
-        self._pending[Values].add(talk, rows, list(missing), cost, urgent=self._is_urgent(talk))
+        self._queue.add(talk, rows, list(missing), cost)
         return None
 
     def _line_up_slopes(self, talk: Conversation, ask: Slopes) -> None:
@@ -250,10 +206,7 @@ class Engine:
         talk.outstanding = len(ask.keys)
         cost = np.full(len(ask.keys), self.model.slope_cost(talk.job.given))
         rows = np.array(ask.keys)
-        self._pending[type(ask)].add(talk, rows, list(ask.keys), cost, urgent=self._is_urgent(talk))
-
-    def _is_urgent(self, talk: Conversation) -> bool:
-        return talk.root.answers < SHORT and talk.outstanding <= SHORT
+        self._queue.add(talk, rows, list(ask.keys), cost)
 
     def _answer(self, talk: Conversation) -> Floats | Gradients:
         """All rows of a question, in the form it was asked in."""
@@ -283,8 +236,7 @@ class Engine:
     def _fail(self, talk: Conversation, error: Exception) -> None:
         root = talk.root
         if not root.over:
-            for pending in self._pending.values():
-                pending.drop(lambda chunk: chunk.talk.root is root)
+            self._queue.drop(root)
             self._end(root, None, error)
 
     def _end(self, root: Conversation, result: Any, error: Exception | None) -> None:
@@ -300,53 +252,30 @@ class Engine:
 
     # -- batches -------------------------------------------------------------------------------
 
+    @property
     def _due(self) -> Kind | None:
-        """The kind of question to launch next: that of which most has waited longest.
-
-        Where few wait, those on their way are waited for: else a few answers would bring a few
-        questions, which would travel alone for ever.
-        """
-        flying = {flight.kind for flight in self._flights}
-        weights = {
-            kind: pending.cost * (1 + self._passed[kind])
-            for kind, pending in self._pending.items()
-            if pending.cost >= (self._least if kind in flying else 1)
-        }
-        return max(weights, key=weights.__getitem__, default=None)
+        """The kind of question to launch next, if the device takes another batch."""
+        if len(self._flights) >= self.model.in_flight:
+            return None
+        return self._queue.due({flight.chunks[0].kind for flight in self._flights})
 
     def _launch(self, kind: Kind) -> None:
         """Put one batch on the device."""
-        for other, pending in self._pending.items():
-            self._passed[other] = self._passed[other] + 1 if other is not kind and pending.cost else 0
-        chunks = self._pending[kind].take(self._limit(self._pending[kind].cost))
+        chunks = self._queue.take(kind)
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
             self._recover(chunks, error)
-
-    def _limit(self, waiting: int) -> int:
-        """The cost of the next batch: a full one, or half of what waits.
-
-        The device works on one half while the other is answered. Without a device of its own the
-        model gains nothing by that, and a batch that is too small is not worth its start.
-        """
-        full = self.batch_size.cost
-        return full if self.model.in_flight == 1 else min(full, max(waiting // 2, self._least))
-
-    @property
-    def _least(self) -> int:
-        """The cost of a batch that is well worth its start."""
-        return max(1, self.batch_size.cost // 2)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
         cost = sum(chunk.total for chunk in chunks)
         if not isinstance(chunks[0].talk.ask, Values):
             return _Flight(chunks, cost, self.model.submit_slopes([self._slope(chunk) for chunk in chunks]))
         rows = []
-        for chunk in chunks:
-            job, ask = chunk.talk.job, chunk.talk.ask
-            assert isinstance(ask, Values)
-            rows.append(job.removal(job.given, ask.masks[chunk.rows], self.seed))
+        for talk, together in groupby(chunks, key=lambda chunk: chunk.talk):
+            assert isinstance(talk.ask, Values)
+            masks = talk.ask.masks[np.concatenate([chunk.rows for chunk in together])]
+            rows.append(talk.job.removal(talk.job.given, masks, self.seed))
         return _Flight(chunks, cost, self.model.submit(rows))
 
     def _slope(self, chunk: Chunk) -> Slope:
@@ -402,12 +331,13 @@ class Engine:
         return outputs
 
     def _deliver(self, chunk: Chunk, answers: Iterable[Any]) -> None:
-        talk = chunk.talk
+        talk, was_young = chunk.talk, chunk.talk.is_young
         self._greet(talk.root)
         talk.known.update(zip(chunk.keys, answers, strict=True))
         talk.outstanding -= len(chunk.keys)
         if talk.outstanding == 0 and not talk.root.over:
-            self._advance(talk, self._answer(talk))
+            line_up = self._answered.appendleft if was_young else self._answered.append
+            line_up((talk, self._answer(talk)))
 
     def _recover(self, chunks: list[Chunk], error: Exception) -> None:
         """A batch failed: make it smaller if memory ran out, else find the input that did it."""
@@ -416,8 +346,7 @@ class Engine:
             self.batch_size.halve(sum(chunk.total for chunk in chunks))
             logger.warning("Out of memory: going on with batches of %d.", self.batch_size.cost)
             for chunk in chunks:
-                assert chunk.talk.ask is not None
-                self._pending[type(chunk.talk.ask)].put(chunk)
+                self._queue.put(chunk)
         elif len(chunks) == 1:
             self._fail(chunks[0].talk, _named(error))
         else:

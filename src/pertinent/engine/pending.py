@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from pertinent.engine.asks import MaskGradients, PathGradients, Values
+from pertinent.engine.conversation import Conversation
 from pertinent.types import Ints
 
-if TYPE_CHECKING:
-    from pertinent.engine.engine import Conversation
+Kind: TypeAlias = type[Values] | type[MaskGradients] | type[PathGradients]
 
 SOON = 16
 """The batches that few rows wait: alone they cost little, and whoever waits for them holds memory."""
@@ -26,6 +27,12 @@ class Chunk:
     rows: Ints
     keys: list[Any]
     cost: int
+
+    @property
+    def kind(self) -> Kind:
+        """What its question asks for."""
+        assert self.talk.ask is not None
+        return type(self.talk.ask)
 
     @property
     def total(self) -> int:

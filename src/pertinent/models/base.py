@@ -22,10 +22,14 @@ Output = Literal["probability", "logit"]
 
 @dataclass(frozen=True)
 class Answer:
-    """A batch on its way: `outputs()` waits for it; `seconds()` is the time the device took."""
+    """A batch on its way: `outputs()` waits for it; `seconds()` is the time the device took.
+
+    `is_there()` says whether there is nothing left to wait for.
+    """
 
     outputs: Callable[[], Any]
     seconds: Callable[[], float]
+    is_there: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
         end.synchronize()
         return here.numpy()
 
-    return Answer(wait, lambda: start.elapsed_time(end) / 1000)
+    return Answer(wait, lambda: start.elapsed_time(end) / 1000, end.query)
 
 
 def without_plans(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:

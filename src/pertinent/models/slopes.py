@@ -61,7 +61,7 @@ def differentiate(
         outputs = answer.outputs()
         return outputs[:, :width], outputs[:, width:].astype(np.float64)
 
-    return Answer(split, answer.seconds)
+    return Answer(split, answer.seconds, answer.is_there)
 
 
 @contextmanager
