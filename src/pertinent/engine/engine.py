@@ -261,7 +261,7 @@ class Engine:
 
     def _launch(self, kind: Kind) -> None:
         """Put one batch on the device."""
-        chunks = self._queue.take(kind)
+        chunks = self._queue.take(kind, len(self._flights))
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk

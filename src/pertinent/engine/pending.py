@@ -48,12 +48,14 @@ class Chunk:
 class Pending:
     """Chunks of all conversations, by the cost of their rows, the oldest first.
 
-    `start` is what starting a batch amounts to. Rows travel with dearer ones, padded up to them, where
-    that costs less than a batch of their own.
+    `start` is what starting a batch amounts to, `mixing` the share that rows of several costs are
+    dearer together. Rows travel with dearer ones, padded up to them, where that costs less than a
+    batch of their own.
     """
 
-    def __init__(self, start: int) -> None:
+    def __init__(self, start: int, mixing: float = 0.0) -> None:
         self.start = start
+        self.mixing = mixing
         self._chunks: dict[int, deque[Chunk]] = {}
         self._totals: dict[int, int] = {}
         self._since: dict[int, int] = {}
@@ -101,7 +103,7 @@ class Pending:
         late = {cost: self._lateness(cost, rounds) for cost in self._totals}
         latest = max(late, key=late.__getitem__)
         costs = [cost for cost in self._totals if cost <= latest or latest not in self._urgent]
-        every = runs(sorted(costs, reverse=True), self._totals, limit, self.start)
+        every = runs(sorted(costs, reverse=True), self._totals, limit, self.start, self.mixing)
         if late[latest] > 0:
             run = next(run for run in every if latest in run)
         else:
@@ -141,21 +143,26 @@ class Pending:
         return taken
 
 
-def runs(costs: Iterable[int], totals: Mapping[int, int], limit: int, start: int) -> Iterator[list[int]]:
+def runs(
+    costs: Iterable[int], totals: Mapping[int, int], limit: int, start: int, mixing: float = 0.0
+) -> Iterator[list[int]]:
     """Those of neighbouring costs, dearest first, that travel together.
 
-    Every row of a batch is padded to its longest, so a run ends where that would cost more than
-    to start another batch, or when the batch is full.
+    Every row of a batch is padded to its longest, and all of them are dearer by `mixing` if they
+    differ. So a run ends where that would cost more than to start another batch, or when it is full.
 
     >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, start=10))
     [[9, 8], [4, 3]]
+    >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, start=10, mixing=0.5))
+    [[9], [8], [4], [3]]
     """
     run: list[int] = []
     room = 0
     for cost in costs:
         dearest = run[0] if run else cost
         size = totals[cost] * dearest // max(1, cost)
-        if run and (room < dearest or size - totals[cost] > start):
+        extra = size - totals[cost] + mixing * (size + (totals[dearest] if len(run) == 1 else 0))
+        if run and (room < dearest or extra > start):
             yield run
             run = []
         if not run:

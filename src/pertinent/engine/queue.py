@@ -26,7 +26,7 @@ class Queue:
         kinds: tuple[Kind, ...] = (Values, MaskGradients, PathGradients)
         self._in_flight = model.in_flight
         self._batch_size = batch_size
-        self._pending = {kind: Pending(model.start) for kind in kinds}
+        self._pending = {kind: Pending(model.start, model.mixing) for kind in kinds}
         self._passed = dict.fromkeys(kinds, 0)
 
     @property
@@ -70,23 +70,22 @@ class Queue:
         enough = self._batch_size.cost if flying >= SPARE else self._least
         return self._in_flight > 1 and self._pending[kind].cost >= enough
 
-    def take(self, kind: Kind) -> list[Chunk]:
+    def take(self, kind: Kind, flying: int) -> list[Chunk]:
         """Take out one batch, the chunks of each conversation together."""
         for other, pending in self._pending.items():
             self._passed[other] = self._passed[other] + 1 if other is not kind and pending.cost else 0
         together: dict[Conversation, list[Chunk]] = {}
-        for chunk in self._pending[kind].take(self._limit(self._pending[kind].cost)):
+        for chunk in self._pending[kind].take(self._limit(self._pending[kind].cost, flying)):
             together.setdefault(chunk.talk, []).append(chunk)
         return [chunk for chunks in together.values() for chunk in chunks]
 
-    def _limit(self, waiting: int) -> int:
-        """The cost of the next batch: a full one, or half of what waits.
+    def _limit(self, waiting: int, flying: int) -> int:
+        """The cost of the next batch: a full one, or half of what waits if a device has nothing to do.
 
-        The device works on one half while the other is answered. Without a device of its own the
-        model gains nothing by that, and a batch that is too small is not worth its start.
+        It works on one half while the other is answered. A batch that is too small is not worth its start.
         """
         full = self._batch_size.cost
-        return full if self._in_flight == 1 else min(full, max(waiting // 2, self._least))
+        return full if flying or self._in_flight == 1 else min(full, max(waiting // 2, self._least))
 
     @property
     def _least(self) -> int:

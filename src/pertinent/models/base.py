@@ -58,6 +58,8 @@ class Model(ABC):
         The cost that the search for a good batch size starts with, and where it ends.
     start
         What starting a batch amounts to, in `unit`.
+    mixing
+        The share that rows of several costs are dearer in one batch, padding aside.
     in_flight
         Batches that may wait on the device while the next is being prepared.
     ready
@@ -71,6 +73,7 @@ class Model(ABC):
     first_batch: int = 64
     largest_batch: int = 4096
     start: int = 64
+    mixing: float = 0.0
     in_flight: int = 1
     ready: int = 1024
 
