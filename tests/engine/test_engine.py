@@ -150,6 +150,39 @@ def test_a_device_does_not_wait_for_arithmetic():
     assert sum(model.idle) == 0
 
 
+def test_a_batch_that_fails_on_the_device_takes_no_other_with_it():
+    """CUDA tells of an error when it is asked whether a batch is there."""
+
+    class Failing(Clocked):
+        def submit(self, rows):
+            answer = super().submit(rows)
+            if len(self.idle) != 3:
+                return answer
+
+            def fail():
+                raise RuntimeError("device-side assert")
+
+            return Answer(fail, answer.seconds, fail)
+
+    model = Failing()
+    jobs = [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(16)]
+    done = run(Engine(model, batch_size=8), jobs)
+    assert len(done) == 16 and sum(d.error is None for d in done.values()) >= 12
+
+
+def test_an_engine_begins_anew_after_a_run_was_broken_off():
+    model = FunctionModel(Counting(), kind="table")
+    engine = Engine(model, batch_size=2)
+
+    def jobs():
+        return [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(20)]
+
+    first = engine.run(jobs())
+    next(first)
+    first.close()
+    assert sorted(done.key for done in engine.run(jobs())) == list(range(20))
+
+
 def test_a_device_takes_batches_of_one():
     """As small as they get when memory runs out."""
     model = Waiting()

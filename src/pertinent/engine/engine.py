@@ -77,10 +77,14 @@ class Engine:
         self.model = model
         self.seed = seed
         self.batch_size = BatchSize(model.first_batch, model.largest_batch, batch_size)
-        self.cache = Cache()
         self.progress = progress or (lambda _: None)
         self.work = Work()
-        self._queue = Queue(model, self.batch_size)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is under way, nor left of an earlier run that was broken off."""
+        self.cache = Cache()
+        self._queue = Queue(self.model, self.batch_size)
         self._flights: deque[_Flight] = deque()
         self._answered: deque[tuple[Conversation, Any]] = deque()
         self._done: deque[Done] = deque()
@@ -110,14 +114,13 @@ class Engine:
                     self.progress(now)
                     shown = now
         finally:
-            self._flights.clear()
-            self._answered.clear()
+            self._begin()
             self._count(seconds=time.perf_counter() - start)
 
     def _step(self) -> bool:
         """Do what is most urgent, a device's work before all else; whether there was anything to do."""
         kind = self._due
-        if self._flights and self._flights[0].answer.is_there():
+        if self._is_back:
             self._land()
         elif kind and self._queue.is_pressing(kind, len(self._flights)):
             self._launch(kind)
@@ -282,6 +285,14 @@ class Engine:
         job, ask = chunk.talk.job, chunk.talk.ask
         assert ask is not None and not isinstance(ask, Values)
         return Slope(job.given, job.removal, ask, chunk.rows, self.seed)
+
+    @property
+    def _is_back(self) -> bool:
+        """Whether the oldest batch need not be waited for; one that failed need not."""
+        try:
+            return bool(self._flights) and self._flights[0].answer.is_there()
+        except Exception:  # noqa: BLE001  raised again, and sorted out, when it lands
+            return True
 
     def _land(self) -> None:
         """Wait for the oldest batch and hand out its answers."""

@@ -76,7 +76,7 @@ class TransformerModel(Model):
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
         self.compaction = Compaction(
-            self.states,
+            self._states,
             self.text_of,
             self.max_length,
             self.pad_id,
@@ -196,8 +196,12 @@ class TransformerModel(Model):
         return model(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
-        """A bias where that will do: at a mask transformers looks first, and CUDA must finish for that."""
+        """A bias where that will do: at a mask transformers looks first, and CUDA must finish for that.
+
+        It will not do for a row of which nothing is seen: that would look at all alike, padding included.
+        """
         mask = devices.send(attend.astype(np.int64), self.device)
+        by_bias = by_bias and bool(attend.any(axis=1).all())
         if by_bias and self._bias_trial.holds(attend.shape[1], weighted=False):
             return hiding_bias(mask, self.dtype)
         return mask
@@ -210,11 +214,14 @@ class TransformerModel(Model):
             return embeddings  # type: ignore[no-any-return]
         return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
 
-    def states(self, batch: TokenBatch, **options: Any) -> States:
-        """Hidden states and logits in float32, so that rounding hides no difference."""
+    def exactly(self, batch: TokenBatch, **options: Any) -> Any:
+        """What the model answers in float32, so that rounding hides no difference."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         with torch.inference_mode(), devices.in_full_precision():
-            answer = self.forward(batch, exact, output_hidden_states=True, **options)
+            return self.forward(batch, exact, **options)
+
+    def _states(self, batch: TokenBatch) -> States:
+        answer = self.exactly(batch, output_hidden_states=True)
         return [*answer.hidden_states, answer.logits]
 
     def _find_position_base(self) -> int | None:
@@ -224,11 +231,11 @@ class TransformerModel(Model):
         text = self.text_of(12)
         plain = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
         self._position_base = None
-        default = self.states(plain)
+        default = self._states(plain)
         for base in (0, self.pad_id + 1):
             self._position_base = base
             try:
-                found = self.states(plain)
+                found = self._states(plain)
             except (RuntimeError, IndexError):
                 continue
             if all(torch.allclose(a, b, atol=TOLERANCE) for a, b in zip(default, found, strict=True)):
