@@ -96,6 +96,11 @@ class Pending:
         self._since = {cost: since for cost, since in self._since.items() if cost in self._chunks}
         self._urgent &= self._chunks.keys()
 
+    @property
+    def fullest(self) -> int:
+        """The cost of all rows of one cost, of which most wait."""
+        return max(self._totals.values(), default=0)
+
     def take(self, limit: int) -> list[Chunk]:
         """Take out the rows of one batch: the fullest, unless rows of some cost are overdue."""
         self._batches += 1

@@ -68,7 +68,7 @@ class Queue:
         It takes a full batch, or a good one when the device is about to have nothing left to do.
         """
         enough = self._batch_size.cost if flying >= SPARE else self._least
-        return self._in_flight > 1 and self._pending[kind].cost >= enough
+        return self._in_flight > 1 and self._pending[kind].fullest >= enough
 
     def take(self, kind: Kind, flying: int) -> list[Chunk]:
         """Take out one batch, the chunks of each conversation together."""
