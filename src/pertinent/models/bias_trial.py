@@ -11,7 +11,6 @@ import torch
 
 from pertinent.models import devices
 from pertinent.models.compaction import TOLERANCE
-from pertinent.models.tokens import TokenBatch
 from pertinent.models.weighted_attention import attention_bias, hiding_bias, in_use
 
 if TYPE_CHECKING:
@@ -36,11 +35,10 @@ class BiasTrial:
         return self._found[rounded, weighted]
 
     def _try(self, length: int, weighted: bool) -> bool:
-        model, text = self.model, self.model.text_of(length)
-        attend = np.ones((1, len(text.ids)), dtype=np.bool_)
-        attend[0, 2:-1:2] = False
-        batch = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
-        mask = devices.send(attend.astype(np.int64), model.device)
+        model, batch = self.model, self.model.whole_text(length)
+        attend = np.ones_like(batch.ids)
+        attend[0, 2:-1:2] = 0
+        mask = devices.send(attend, model.device)
         bias = attention_bias(mask, None, torch.float32) if weighted else hiding_bias(mask, torch.float32)
         try:
             masked = model.exactly(batch, attention_mask=mask).logits

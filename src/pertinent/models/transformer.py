@@ -77,7 +77,7 @@ class TransformerModel(Model):
         self.max_length = self._find_max_length(max_length)
         self.compaction = Compaction(
             self._states,
-            self.text_of,
+            self._text_of,
             self.max_length,
             self.pad_id,
             allowed=compaction and self._position_base is not None,
@@ -228,8 +228,7 @@ class TransformerModel(Model):
         """The position id of the first token (RoBERTa counts from pad_id + 1), if the model takes any."""
         if "position_ids" not in self._arguments:
             return None
-        text = self.text_of(12)
-        plain = TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
+        plain = self.whole_text(12)
         self._position_base = None
         default = self._states(plain)
         for base in (0, self.pad_id + 1):
@@ -252,10 +251,14 @@ class TransformerModel(Model):
             raise ModelError(f"`max_length` must be between 4 and {longest}, but got {wanted}.")
         return wanted or longest
 
-    def text_of(self, length: int) -> Tokens:
-        """A text of so many tokens."""
+    def _text_of(self, length: int) -> Tokens:
         special = np.array(self._example["special_tokens_mask"], dtype=np.bool_)
         return stretch(np.array(self._example["input_ids"]), special, self.words, length)
+
+    def whole_text(self, length: int) -> TokenBatch:
+        """A batch of one such text, nothing of it hidden."""
+        text = self._text_of(length)
+        return TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
 
     @cached_property
     def words(self) -> Ints:
