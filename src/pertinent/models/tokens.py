@@ -72,8 +72,8 @@ def _flatten(rows: TokenRows, compact: bool) -> _Flat:
     n, length = rows.attend.shape
     if compact or rows.renumber:
         flat = rows.attend.ravel().nonzero()[0]
-        row, column = np.divmod(flat, length)
-        lengths = np.bincount(row, minlength=n)
+        lengths = np.count_nonzero(rows.attend, axis=1)
+        column = flat - np.repeat(np.arange(n) * length, lengths)
     else:
         flat, column = np.arange(n * length), np.tile(np.arange(length), n)
         lengths = np.full(n, length)
