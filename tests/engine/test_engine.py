@@ -6,6 +6,7 @@ import torch
 from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import pertinent
 from pertinent.engine.asks import Fork, PathGradients, Values
@@ -148,6 +149,30 @@ def test_a_device_does_not_wait_for_arithmetic():
     jobs = [job(model, [float(i), 1.0], slow(), i) for i in range(32)]
     assert len(run(Engine(model, batch_size=16), jobs)) == 32
     assert sum(model.idle) == 0
+
+
+def test_arithmetic_keeps_to_one_thread_only_while_a_device_computes():
+    def threads():
+        """How many threads each pool may use."""
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    def counts():
+        yield Values(np.array([[1, 0]], dtype=bool))
+        return threads()
+
+    def runs(model):
+        with threadpool_limits(2):
+            inside, outside = [], []
+            for done in Engine(model).run([job(model, [float(i), 1.0], counts(), i) for i in range(3)]):
+                inside.append(done.result)
+                outside.append(threads())
+            return inside, [*outside, threads()]
+
+    two = [2] * len(threadpool_info())
+    one = [1] * len(two)
+    assert two
+    assert runs(Waiting()) == ([one] * 3, [two] * 4)
+    assert runs(FunctionModel(Counting(), kind="table")) == ([two] * 3, [two] * 4)
 
 
 def test_a_batch_that_fails_on_the_device_takes_no_other_with_it():

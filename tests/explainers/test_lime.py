@@ -95,3 +95,11 @@ def test_a_single_feature():
     scores, _ = ridge(masks, game.values(masks), np.ones(2), alpha=0.0)
     np.testing.assert_allclose(scores[0, 0], full - empty)
     assert np.sign(play(Lime(), game, budget=20).scores[0, 0]) == np.sign(full - empty)
+
+
+def test_a_penalty_that_rounding_swallows_does_no_harm():
+    """The same feature twice: no inverse, but a solution that shares the effect."""
+    masks = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 0]], dtype=bool)
+    values = masks @ np.array([[1.0], [1.0], [3.0]])
+    scores, _ = ridge(masks, values, np.ones(4), alpha=1e-30)
+    np.testing.assert_allclose(scores[:, 0], [1.0, 1.0, 3.0], atol=1e-9)

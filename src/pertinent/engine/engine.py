@@ -6,11 +6,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from pertinent.engine.asks import (
     Fork,
@@ -91,6 +93,7 @@ class Engine:
         self._jobs: Iterator[Job | Done] | None = None
         self._fresh = 0
         self._replace = False
+        self._pools: ThreadpoolController | None = None
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
@@ -98,11 +101,12 @@ class Engine:
         One that could not even be prepared is given as `Done`, and passed on.
         """
         self._jobs = iter(jobs)
+        self._pools = ThreadpoolController() if self.model.in_flight > 1 else None
         done = failed = 0
         shown = None
         start = time.perf_counter()
         try:
-            while self._step():
+            while self._go_on():
                 self._replace = self._replace or bool(self._done)
                 while self._done:
                     ended = self._done.popleft()
@@ -116,6 +120,19 @@ class Engine:
         finally:
             self._begin()
             self._count(seconds=time.perf_counter() - start)
+
+    def _go_on(self) -> bool:
+        """Go on until answers have come or a job is done; whether there was anything to do.
+
+        While a device computes, arithmetic here keeps to one thread: the others of a pool spin for
+        a while when they have done their part, and slow down the one that feeds the device.
+        """
+        masks = self.work.masks
+        with self._pools.limit(limits=1) if self._pools else nullcontext():
+            while self._step():
+                if self._done or self.work.masks != masks:
+                    return True
+        return False
 
     def _step(self) -> bool:
         """Do what is most urgent, a device's work before all else; whether there was anything to do."""

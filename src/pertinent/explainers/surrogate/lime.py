@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from pertinent.engine.asks import Values
 from pertinent.errors import require
@@ -70,9 +71,9 @@ class Lime(Explainer):
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
     """The whole input, then masks without a uniform number of uniform features."""
     removed = rng.integers(1, d + 1, size=(n - 1, 1))
-    order = rng.random((n - 1, d)).argsort(axis=1)
+    lots = rng.random((n - 1, d))
     masks = np.ones((n, d), dtype=np.bool_)
-    np.put_along_axis(masks[1:], order, np.arange(d) >= removed, axis=1)
+    masks[1:] = lots > np.take_along_axis(np.sort(lots, axis=1), removed - 1, axis=1)
     return masks
 
 
@@ -84,15 +85,26 @@ def proximity(masks: Masks, kernel_width: float) -> Floats:
 
 def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Coefficients (features, classes) with a free intercept, and their standard errors."""
-    weight = weight[:, None]
-    total = weight.sum()
-    design = masks - (weight * masks).sum(axis=0) / total
-    response = values - (weight * values).sum(axis=0) / total
-    normal = design.T @ (weight * design) + alpha * np.eye(masks.shape[1])
-    inverse = np.linalg.pinv(normal) if alpha == 0 else np.linalg.inv(normal)
-    lever = (design @ inverse) * weight
+    share, root = weight / weight.sum(), np.sqrt(weight)[:, None]
+    design = root * (masks - share @ masks)
+    response = root * (values - share @ values)
+    gram = design.T @ design
+    inverse = _inverse(gram, alpha)
+    lever = design @ inverse
     scores = lever.T @ response
     residual = response - design @ scores
-    freedom = len(masks) - 1 - float((design * lever).sum())
+    freedom = len(masks) - 1 - float((gram * inverse).sum())
     inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
     return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
+
+
+def _inverse(gram: Floats, alpha: float) -> Floats:
+    """The inverse of a Gram matrix with α added to its diagonal, or the pseudoinverse where there is none.
+
+    By Cholesky, which numpy offers only in part.
+    """
+    normal = gram + alpha * np.eye(len(gram))
+    factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(normal))
+    if alpha == 0 or failed:
+        return np.asarray(np.linalg.pinv(normal, hermitian=True), dtype=np.float64)
+    return torch.cholesky_inverse(factor).numpy()
