@@ -3,58 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given as for_all
-from hypothesis import settings
-from hypothesis import strategies as st
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import pertinent
 from pertinent.engine.asks import Fork, PathGradients, Values
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
-from pertinent.engine.conversation import Job
 from pertinent.engine.engine import Engine
 from pertinent.engine.meter import Meter
-from pertinent.engine.pending import Pending
 from pertinent.errors import BudgetError, ModelError, PertinentError
-from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
-from pertinent.removal.constant import Constant
-
-
-class Counting:
-    """A table model that remembers the batches it was given."""
-
-    def __init__(self, refuse=None, out_of_memory_above=None):
-        self.batches = []
-        self.refuse = refuse
-        self.limit = out_of_memory_above
-
-    def __call__(self, rows):
-        if self.limit is not None and len(rows) > self.limit:
-            raise MemoryError
-        if self.refuse is not None and (rows == self.refuse).any():
-            raise ValueError("I refuse this one")
-        self.batches.append(len(rows))
-        p = 1 / (1 + np.exp(-rows.astype(float) @ np.linspace(-1, 1, rows.shape[1])))
-        return np.stack([1 - p, p], axis=1)
-
-
-def job(model, row, algorithm, key=0):
-    return Job(key, model.prepare(row), Constant(), algorithm)
-
-
-def asks(*masks):
-    """An algorithm that asks for some masks and returns the answers."""
-    answers = []
-    for mask in masks:
-        answer = yield Values(np.array(mask, dtype=bool))
-        answers.append(answer)
-    return answers
-
-
-def run(engine, jobs):
-    return {done.key: done for done in engine.run(jobs)}
+from tests.engine.jobs import Counting, asks, job, run
 
 
 def test_answers_are_the_models_own():
@@ -76,125 +34,6 @@ def test_questions_of_many_inputs_share_batches():
     assert engine.work.rows == 32
 
 
-class Waiting(FunctionModel):
-    """A model that answers late, and remembers how much was on its way when it had to."""
-
-    in_flight = 4
-
-    def __init__(self):
-        super().__init__(Counting(), kind="table")
-        self.under_way = 0
-        self.left = []
-
-    def submit(self, rows):
-        answer = super().submit(rows)
-        self.under_way += 1
-
-        def outputs():
-            self.under_way -= 1
-            self.left.append(self.under_way)
-            return answer.outputs()
-
-        return Answer(outputs, answer.seconds, lambda: False)
-
-
-def waves(model, n, batch_size):
-    """The batches of `n` inputs that each ask eight short questions, one after the other."""
-    steps = [[[i >> 2 & 1, i >> 1 & 1, i & 1]] for i in range(8)]
-    jobs = [job(model, [1.0, float(i), 3.0], asks(*steps), i) for i in range(n)]
-    return run(Engine(model, batch_size=batch_size), jobs)
-
-
-def test_a_device_works_on_one_half_while_the_other_is_answered():
-    model = Waiting()
-    late = waves(model, 64, batch_size=64)
-    assert min(model.left[1:-3]) >= 1
-    plain = FunctionModel(Counting(), kind="table")
-    for key, done in waves(plain, 64, batch_size=64).items():
-        np.testing.assert_array_equal(done.result, late[key].result)
-
-
-class Clocked(FunctionModel):
-    """A device that takes a tick for each row, and notes for how long it had nothing to do."""
-
-    in_flight = 4
-
-    def __init__(self):
-        super().__init__(Counting(), kind="table")
-        self.now = self.end = 0
-        self.idle = []
-
-    def submit(self, rows):
-        answer = super().submit(rows)
-        outputs = answer.outputs()
-        self.idle.append(max(0, self.now - self.end))
-        end = self.end = max(self.now, self.end) + len(outputs)
-
-        def wait():
-            self.now = max(self.now, end)
-            return outputs
-
-        return Answer(wait, answer.seconds, lambda: self.now >= end)
-
-
-def test_a_device_does_not_wait_for_arithmetic():
-    """Four jobs of a batch take 40 ticks to finish, the next batch 16: it is launched in between."""
-    model = Clocked()
-
-    def slow():
-        answer = yield Values(np.array([[i >> 1 & 1, i & 1] for i in range(4)], dtype=bool))
-        model.now += 10
-        return answer
-
-    jobs = [job(model, [float(i), 1.0], slow(), i) for i in range(32)]
-    assert len(run(Engine(model, batch_size=16), jobs)) == 32
-    assert sum(model.idle) == 0
-
-
-def test_arithmetic_keeps_to_one_thread_only_while_a_device_computes():
-    def threads():
-        """How many threads each pool may use."""
-        return [pool["num_threads"] for pool in threadpool_info()]
-
-    def counts():
-        yield Values(np.array([[1, 0]], dtype=bool))
-        return threads()
-
-    def runs(model):
-        with threadpool_limits(2):
-            inside, outside = [], []
-            for done in Engine(model).run([job(model, [float(i), 1.0], counts(), i) for i in range(3)]):
-                inside.append(done.result)
-                outside.append(threads())
-            return inside, [*outside, threads()]
-
-    two = [2] * len(threadpool_info())
-    one = [1] * len(two)
-    assert two
-    assert runs(Waiting()) == ([one] * 3, [two] * 4)
-    assert runs(FunctionModel(Counting(), kind="table")) == ([two] * 3, [two] * 4)
-
-
-def test_a_batch_that_fails_on_the_device_takes_no_other_with_it():
-    """CUDA tells of an error when it is asked whether a batch is there."""
-
-    class Failing(Clocked):
-        def submit(self, rows):
-            answer = super().submit(rows)
-            if len(self.idle) != 3:
-                return answer
-
-            def fail():
-                raise RuntimeError("device-side assert")
-
-            return Answer(fail, answer.seconds, fail)
-
-    model = Failing()
-    jobs = [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(16)]
-    done = run(Engine(model, batch_size=8), jobs)
-    assert len(done) == 16 and sum(d.error is None for d in done.values()) >= 12
-
-
 def test_an_engine_begins_anew_after_a_run_was_broken_off():
     model = FunctionModel(Counting(), kind="table")
     engine = Engine(model, batch_size=2)
@@ -206,21 +45,6 @@ def test_an_engine_begins_anew_after_a_run_was_broken_off():
     next(first)
     first.close()
     assert sorted(done.key for done in engine.run(jobs())) == list(range(20))
-
-
-def test_a_device_takes_batches_of_one():
-    """As small as they get when memory runs out."""
-    model = Waiting()
-    assert all(done.error is None for done in waves(model, 3, batch_size=1).values())
-    assert set(model.function.batches) == {1}
-
-
-def test_few_questions_in_step_share_one_batch():
-    """Less than half a batch: a start costs more than a device that waits."""
-    model = Waiting()
-    waves(model, 20, batch_size=64)
-    assert model.function.batches.count(20) >= 6
-    assert len(model.function.batches) <= 10
 
 
 def test_a_mask_asked_twice_is_evaluated_once_and_answered_twice():
@@ -412,49 +236,6 @@ def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
     assert not cache.of(bytes([49]))
     cache.add(bytes([49]), [b"x"], np.zeros((1, 2)))
     assert not cache.of(bytes([49]))
-
-
-@settings(max_examples=60, deadline=None)
-@for_all(st.lists(st.integers(1, 50), min_size=1, max_size=200), st.integers(1, 300))
-def test_batches_keep_their_limit_and_lose_nothing(costs, limit):
-    pending = Pending(start=20)
-    keys = [i.to_bytes(2, "little") for i in range(len(costs))]
-    pending.add(None, np.arange(len(costs)), keys, np.array(costs))
-    assert pending.cost == sum(costs)
-    taken = []
-    while pending.cost:
-        batch = pending.take(limit)
-        rows = [key for chunk in batch for key in chunk.keys]
-        assert rows
-        assert len(rows) == 1 or len(rows) * max(chunk.cost for chunk in batch) <= limit
-        taken += [(key, chunk.cost) for chunk in batch for key in chunk.keys]
-    assert sorted(taken) == sorted(zip(keys, costs, strict=True))
-
-
-@pytest.mark.parametrize(("start", "together"), [(4, {12}), (10, {12, 11}), (60, {12, 11, 10})])
-def test_rows_are_padded_where_that_costs_less_than_a_batch_of_their_own(start, together):
-    pending = Pending(start)
-    costs = np.repeat([10, 11, 12], [20, 5, 20])
-    pending.add(None, np.arange(45), [bytes([i]) for i in range(45)], costs)
-    assert {chunk.cost for chunk in pending.take(600)} == together
-
-
-def test_urgent_questions_go_first():
-    pending = Pending(start=2)
-    pending.add(None, np.arange(90), [bytes([i]) for i in range(90)], np.full(90, 10))
-    pending.add(None, np.arange(1), [b"urgent"], np.array([3]), urgent=True)
-    assert [chunk.keys for chunk in pending.take(600)] == [[b"urgent"]]
-    assert {chunk.cost for chunk in pending.take(600)} == {10}
-
-
-def test_few_rows_do_not_wait_for_long():
-    """Rows of one cost come again and again; five of another are soon taken between them."""
-    pending = Pending(start=16)
-    pending.add(None, np.arange(5), [b"few"] * 5, np.full(5, 3))
-    for _ in range(40):
-        pending.add(None, np.arange(90), [b"many"] * 90, np.full(90, 10))
-    batches = [{key for chunk in pending.take(600) for key in chunk.keys} for _ in range(20)]
-    assert batches.count({b"few"}) == 1
 
 
 def test_questions_of_one_kind_do_not_starve_those_of_another():
