@@ -103,7 +103,6 @@ class Engine:
         self._jobs = iter(jobs)
         self._pools = ThreadpoolController() if self.model.in_flight > 1 else None
         done = failed = 0
-        shown = None
         start = time.perf_counter()
         try:
             while self._go_on():
@@ -113,10 +112,7 @@ class Engine:
                     done += 1
                     failed += ended.error is not None
                     yield ended
-                now = Progress(done, failed, total, self.work.masks)
-                if now != shown:
-                    self.progress(now)
-                    shown = now
+                self.progress(Progress(done, failed, total, self.work.masks))
         finally:
             self._begin()
             self._count(seconds=time.perf_counter() - start)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from pertinent.engine.asks import Values
 from pertinent.errors import require
@@ -89,22 +88,12 @@ def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[F
     design = root * (masks - share @ masks)
     response = root * (values - share @ values)
     gram = design.T @ design
-    inverse = _inverse(gram, alpha)
+    normal = gram + alpha * np.eye(len(gram))
+    swallowed = alpha <= 1e-12 * gram.trace()
+    inverse = np.linalg.pinv(normal, hermitian=True) if swallowed else np.linalg.inv(normal)
     lever = design @ inverse
     scores = lever.T @ response
     residual = response - design @ scores
     freedom = len(masks) - 1 - float((gram * inverse).sum())
     inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
     return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
-
-
-def _inverse(gram: Floats, alpha: float) -> Floats:
-    """The inverse of a Gram matrix with α added to its diagonal, or the pseudoinverse where there is none.
-
-    By Cholesky, which numpy offers only in part.
-    """
-    normal = gram + alpha * np.eye(len(gram))
-    factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(normal))
-    if alpha == 0 or failed:
-        return np.asarray(np.linalg.pinv(normal, hermitian=True), dtype=np.float64)
-    return torch.cholesky_inverse(factor).numpy()
