@@ -48,9 +48,9 @@ def pertinent_work(case: Case, what: str, kept: Kept) -> Callable[[Case], None]:
     wrapped: Any = pertinent.wrap((case.model, case.tokenizer), compaction=what != PADDED)
     cost = wrapped.cost
 
-    def recording(removal: Any, given: Any, masks: Any) -> Ints:
-        kept.extend((given.tokens.ids[row], np.flatnonzero(row)) for row in kept_tokens(given, masks))
-        return np.asarray(cost(removal, given, masks))
+    def recording(removal: Any, input: Any, masks: Any) -> Ints:
+        kept.extend((input.tokens.ids[row], np.flatnonzero(row)) for row in kept_tokens(input, masks))
+        return np.asarray(cost(removal, input, masks))
 
     wrapped.cost = recording
 

@@ -17,9 +17,6 @@ import torch
 from common import bert_base, flops, matmul_peak, random_texts, save, word_tokenizer
 
 import pertinent
-from pertinent.engine.engine import Engine
-from pertinent.explainers.base import Explainer
-from pertinent.explaining import explain_with, make_explainer
 from pertinent.types import Ints
 
 
@@ -30,8 +27,8 @@ class Recording:
         self.lengths: list[Ints] = []
         cost = model.cost
 
-        def recording(removal: Any, given: Any, masks: Any) -> Ints:
-            lengths: Ints = cost(removal, given, masks)
+        def recording(removal: Any, input: Any, masks: Any) -> Ints:
+            lengths: Ints = cost(removal, input, masks)
             self.lengths.append(lengths)
             return lengths
 
@@ -56,16 +53,16 @@ def bare_loop(model: Any, lengths: Ints, batch: int) -> float:
 
 
 def measure(
-    model: Any, explainer: Explainer, texts: list[str], peak: float, batch: int, **options: Any
+    model: Any, method: str, texts: list[str], peak: float, batch: int, **options: Any
 ) -> dict[str, Any]:
     """Explain the texts, and run the bare loop on the same rows."""
     wrapped = pertinent.wrap((model, word_tokenizer()))
-    explain_with(Engine(wrapped), texts[:4], [explainer], features="tokens", **options)
+    options |= {"method": method, "features": "tokens", "progress": False}
+    pertinent.explain(wrapped, texts[:4], **options)
     recording = Recording(wrapped)
-    engine = Engine(wrapped)
     torch.cuda.synchronize()
     start = time.perf_counter()
-    found = explain_with(engine, texts, [explainer], features="tokens", **options)[0]
+    found = pertinent.explain(wrapped, texts, **options)
     seconds = time.perf_counter() - start
     assert len(found) == len(texts), found.failures[:1]
     lengths = np.concatenate(recording.lengths)
@@ -73,14 +70,13 @@ def measure(
     bare_loop(model, lengths[: len(lengths) // 20], batch)
     bare = bare_loop(model, lengths, batch)
     return {
-        "method": explainer.name,
+        "method": method,
         "texts": len(texts),
-        "masks": engine.work.masks,
-        "tokens": engine.work.cost,
-        "batch tokens": engine.batch_size.cost,
+        "masks": len(lengths),
+        "tokens": int(lengths.sum()),
         "s per text": round(seconds / len(texts), 4),
         "bare loop": round(bare / len(texts), 4),
-        "outside the model": f"{1 - engine.work.model_seconds / seconds:.1%}",
+        "outside the model": f"{1 - sum(e.seconds for e in found) / seconds:.1%}",
         "share of peak": f"{work / seconds / peak:.1%}",
         "bare share of peak": f"{work / bare / peak:.1%}",
     }
@@ -98,14 +94,15 @@ def main() -> None:
     rows = [
         measure(
             model,
-            make_explainer("shapley-sampling", {"samples": 25}),
+            "shapley-sampling",
             random_texts(arguments.texts, 150),
             peak,
             arguments.batch,
+            samples=25,
         ),
         measure(
             model,
-            make_explainer("parallel-local-search"),
+            "parallel-local-search",
             random_texts(arguments.texts, 512),
             peak,
             arguments.batch,

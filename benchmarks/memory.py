@@ -24,12 +24,13 @@ from common import random_texts, table, word_tokenizer
 from peers import load
 
 import pertinent
-from pertinent.engine.asks import Algorithm, Values
-from pertinent.engine.conversation import Done, Job
+from pertinent.api.request import make_explainer
+from pertinent.asks import Algorithm, Values
+from pertinent.digests import generator
 from pertinent.engine.engine import Engine
+from pertinent.engine.job import Done, Job
 from pertinent.explainers.base import Task
-from pertinent.explaining import make_explainer
-from pertinent.inputs.base import generator, whole
+from pertinent.masks import full_mask
 from pertinent.removal.base import removals
 
 WITHIN = 1.10
@@ -50,16 +51,16 @@ def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
     explainer = make_explainer("kernel-shap")
     engine = Engine(model)
 
-    def steps(given: Any) -> Algorithm:
-        prediction = (yield Values(whole(given.n_features)))[0]
-        rng = generator(engine.seed, explainer.name, given.fingerprint)
-        return (yield from explainer.explain(Task(given.n_features, 0, prediction, evaluations, (0.1,), rng)))
+    def steps(input: Any) -> Algorithm:
+        prediction = (yield Values(full_mask(input.n_features)))[0]
+        rng = generator(0, explainer.name, input.fingerprint)
+        return (yield from explainer.explain(Task(input.n_features, 0, prediction, evaluations, (0.1,), rng)))
 
     def jobs() -> Iterator[Job | Done]:
         removal = removals.make("attention-mask").bind(model)
         for number in range(n):
-            given = model.prepare(random_texts(1, tokens, number)[0], "tokens")
-            yield Job(number, given, removal, steps(given))
+            input = model.prepare(random_texts(1, tokens, number)[0], "tokens")
+            yield Job(number, input, removal, steps(input))
 
     for done in engine.run(jobs(), n):
         assert done.error is None, done.error

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 import pertinent
-from pertinent.engine.asks import Fork, Gradients, MaskGradients
+from pertinent.asks import Fork, Gradients, MaskGradients
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, Finding, Task, plan_budget
 
 
@@ -22,7 +22,7 @@ from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, Finding, Ta
 class Game:
     """Values (masks, classes) of masks (masks, features); remembers every question.
 
-    `slopes` of masks and a target are those of its log-probability, where the game has any.
+    `gradients` of masks and a target are those of its log-probability, where the game has any.
     """
 
     d: int
@@ -30,7 +30,7 @@ class Game:
     shapley: np.ndarray | None = None
     banzhaf: np.ndarray | None = None
     asked: list[np.ndarray] = field(default_factory=list)
-    slopes: Callable[[np.ndarray, int], np.ndarray] | None = None
+    gradients: Callable[[np.ndarray, int], np.ndarray] | None = None
     differentiated: list[np.ndarray] = field(default_factory=list)
     events: list[tuple[str, np.ndarray]] = field(default_factory=list)
 
@@ -111,7 +111,7 @@ def random_table(d: int, seed: int, classes: int = 1) -> Game:
 
 @dataclass(frozen=True)
 class Smooth:
-    """p = σ(b + w·m + mᵀQm) of class 1, for any m from 0 to 1: two classes, with slopes."""
+    """p = σ(b + w·m + mᵀQm) of class 1, for any m from 0 to 1: two classes, with gradients."""
 
     d: int
     seed: int
@@ -132,12 +132,12 @@ class Smooth:
             p = 1 / (1 + np.exp(-(offset + m @ weights + ((m @ pairs) * m).sum(axis=1))))
             return np.column_stack([1 - p, p])
 
-        def slopes(masks: np.ndarray, target: int) -> np.ndarray:
+        def gradients(masks: np.ndarray, target: int) -> np.ndarray:
             m = masks.astype(float)
             missing = 1 - function(masks)[:, [target]]
             return (1 if target else -1) * missing * (weights + m @ (pairs + pairs.T))
 
-        return Game(self.d, function, slopes=slopes)
+        return Game(self.d, function, gradients=gradients)
 
 
 def play(
@@ -175,10 +175,10 @@ def converse(algorithm, game: Game):
 
 
 def differentiate(game: Game, ask: MaskGradients) -> Gradients:
-    """Values and slopes, remembered apart from the questions for values."""
+    """Values and gradients, remembered apart from the questions for values."""
     game.differentiated.append(ask.masks.copy())
-    game.events.append(("slopes", ask.masks.copy()))
-    return Gradients(game.values(ask.masks), game.slopes(ask.masks, ask.target))
+    game.events.append(("gradients", ask.masks.copy()))
+    return Gradients(game.values(ask.masks), game.gradients(ask.masks, ask.target))
 
 
 def as_probabilities(game: Game) -> Game:

@@ -23,7 +23,7 @@ def test_bad_texts_among_good_ones_are_recorded(model):
     texts = ["w1 w2", "", "w3 w4 w5", "xyzzy", "   ", "w6"]
     found = pertinent.explain(model, texts, method="leave-one-out")
     assert [len(e.features) for e in found] == [2, 3, 1]
-    assert found.numbers == [0, 2, 5]
+    assert [e.index for e in found] == [0, 2, 5]
     assert [f.index for f in found.failures] == [1, 3, 4]
     assert "empty or blank" in found.failures[0].reason
     assert "unknown to the tokenizer" in found.failures[1].reason
@@ -56,8 +56,8 @@ def test_more_features_than_positions(model):
         ({"method": "lime", "samples": 0}, SettingError, "`samples` must be at least 2, but got 0"),
         ({"removal": "slice"}, SettingError, "Did you mean 'slice-out'"),
         ({"features": "wrods"}, SettingError, "Did you mean 'words'"),
-        ({"target": "possitive"}, SettingError, "Unknown class"),
-        ({"target": 7}, SettingError, "`target` must be from 0 to 1, but got 7"),
+        ({"target": "possitive"}, SettingError, "Unknown target"),
+        ({"target": 7}, SettingError, "`target` must be a name or a number from 0 to 1, but got 7"),
         ({"sparsity": 0}, SettingError, "`sparsity` must be above 0 and at most 1, but got 0"),
         ({"sparsity": [0.1, 1.5]}, SettingError, "at most 1, but got 1.5"),
         ({"budget": 0}, SettingError, "`budget` must be at least 1"),
@@ -128,9 +128,14 @@ def test_misspelt_wrap_options(model):
         pertinent.wrap((model.model, model.tokenizer), max_length=10_000)
 
 
-def test_regression_heads_are_refused():
-    with pytest.raises(ModelError, match="at least two classes"):
-        pertinent.wrap((tiny.model("bert", num_labels=1), tiny.tokenizer()))
+def test_one_number_may_mean_anything():
+    module = torch.nn.Linear(3, 1)
+    with pytest.raises(ModelError, match="one number, which may mean anything"):
+        pertinent.explain(pertinent.wrap(module, kind="table"), np.ones(3), method="leave-one-out")
+    for output, kind in (("value", "value"), ("logit", "class"), ("label-logit", "label")):
+        model = pertinent.wrap(module, kind="table", output=output)
+        e = pertinent.explain(model, np.ones(3), method="leave-one-out")
+        assert (e.output.kind, len(e.classes)) == (kind, 2 if kind == "class" else 1)
 
 
 @pytest.mark.parametrize("removal", ["attention-mask", "slice-out"])

@@ -9,15 +9,16 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.check.ablation import Ablated
-from pertinent.check.checking import majority, random_masks, true_class
-from pertinent.check.removal_check import RemovalCheck
+from pertinent.api.check import majority, random_masks
 from pertinent.cli import main
 from pertinent.errors import FileError, InputError, SettingError
-from pertinent.explanation import Failure
 from pertinent.inputs.table import Background, table_input
+from pertinent.outputs import column_index
 from pertinent.removal.background import FromBackground
 from pertinent.removal.constant import Constant
+from pertinent.results.ablation import Ablated
+from pertinent.results.explanation import Failure
+from pertinent.results.removal_check import RemovalCheck
 from tests import tiny
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
@@ -87,11 +88,20 @@ def test_a_tie_goes_to_the_higher_mean_probability_then_to_the_first():
 
 def test_labels():
     classes = ("no", "yes", "7")
-    found = [true_class(t, classes) for t in ("yes", 1, 1.0, np.int64(1), "1", "7", np.float32(2.0), True)]
+    found = [
+        column_index(t, classes, "label")
+        for t in ("yes", 1, 1.0, np.int64(1), "1", "7", np.float32(2.0), True)
+    ]
     assert found == [1, 1, 1, 1, 1, 2, 2, 1]
-    for bad in ("maybe", 3, -1, 1.5, float("nan"), None, "-1"):
-        with pytest.raises(SettingError):
-            true_class(bad, classes)
+    for bad in ("maybe", "-1"):
+        with pytest.raises(SettingError, match=f"Unknown label '{bad}'"):
+            column_index(bad, classes, "label")
+    for bad in (3, -1, "3"):
+        with pytest.raises(SettingError, match="`label` must be a name or a number from 0 to 2, but got "):
+            column_index(bad, classes, "label")
+    for bad in (1.5, float("nan"), float("inf"), None, [1]):
+        with pytest.raises(InputError, match="A label must be given by its name or number, but got "):
+            column_index(bad, classes, "label")
 
 
 # -- what is counted ---------------------------------------------------------------------------
@@ -330,14 +340,36 @@ def test_images_and_tables():
     check = pertinent.check_removal(pertinent.wrap(classify, kind="image"), pictures, features="patches:4")
     assert check.features == "patches"
     assert check.removals == ["blur", "constant", "mean", "uniform-noise"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "accuracy", "confidence"),
+    [
+        # 1, 2 or 3 of four ones become −1: the sum is 2, 0 or −2.
+        ([[-1.0] * 4], [1.0, 1.0, 0.0, 0.0], [0.8, 0.8, 0.9, 0.9]),
+        # −9 or 2: one answer of each kind, on the average (0.55, 0.45).
+        ([[-9.0] * 4, [2.0] * 4], [1.0, 0.0, 0.0, 0.0], [0.8, 0.55, 0.55, 0.55]),
+    ],
+)
+def test_a_background_of_the_removals_own_has_answers_of_its_own(rows, accuracy, confidence, first):
+    """From the model's background, unit vectors, a sum above 0 stays above 0, whatever is removed."""
     model = pertinent.wrap(
-        lambda rows: [[0.2, 0.8] if r.sum() > 0 else [0.9, 0.1] for r in rows],
+        lambda table: [[0.2, 0.8] if row.sum() > 0 else [0.9, 0.1] for row in table],
         kind="table",
         background=np.eye(4),
     )
-    own = FromBackground(background=Background(-9 * np.ones((2, 4))))
-    check = pertinent.check_removal(model, np.ones((30, 4)), [1] * 30, removals=["background", own])
-    assert check.removals == ["background", "background background=its own"]
+    both = ["background", FromBackground(background=Background(rows))]
+    inputs = np.ones((30, 4))
+    check = pertinent.check_removal(model, inputs, [1] * 30, removals=both if first else both[::-1])
+    names = ["background", "background background=its own"]
+    assert check.removals == (names if first else names[::-1])
+    for name, right, sure in zip(names, ([1.0] * 4, accuracy), ([0.8] * 4, confidence), strict=True):
+        points = {p.share: p for p in check.points if p.removal == name}
+        assert list(points) == [0.0, 0.2, 0.5, 0.8]
+        assert [p.score.mean for p in points.values()] == right
+        assert [p.confidence.mean for p in points.values()] == pytest.approx(sure)
+    assert check.best == "background"
     assert check.verdict("background background=its own") == "badly out"
 
 
@@ -370,9 +402,15 @@ def test_save_and_read(check, tmp_path):
     assert again == check
     assert again.recommendation == check.recommendation == json.loads(path.read_text())["recommendation"]
     assert list(tmp_path.iterdir()) == [path]
-    for content in ("", "[]", "{}", '{"format": "other"}', path.read_text()[:200]):
+    for content, what in (
+        ("", "not a JSON file"),
+        (path.read_text()[:200], "not a JSON file"),
+        ("[]", "holds no removal check"),
+        ("{}", "holds no removal check"),
+        ('{"format": "other"}', "holds no removal check"),
+    ):
         path.write_text(content)
-        with pytest.raises(FileError, match="damaged or holds no removal check"):
+        with pytest.raises(FileError, match=f"check.json' is damaged or {what}"):
             RemovalCheck.read(path)
     with pytest.raises(FileError, match="no file"):
         RemovalCheck.read(tmp_path / "missing.json")
@@ -505,7 +543,7 @@ def test_command_on_a_table_with_a_bad_label_and_some_removals(run):
     assert code == 1
     plain = json.loads(out)
     assert (plain["features"], list(plain["verdicts"])) == ("words", ["mask-token", "slice-out"])
-    assert "reviews.csv line 5: Unknown class 'unknown'" in err
+    assert "reviews.csv line 5: Unknown label 'unknown'" in err
 
 
 def test_command_mistakes(run):
@@ -527,7 +565,7 @@ def test_command_mistakes(run):
 
 
 def test_command_on_rows(run, tmp_path):
-    from pertinent.models.tabular import example_row
+    from pertinent.models.embedded.wines import example_row
 
     row = example_row()
     head, values = ",".join([*row, "cultivar"]), ",".join(map(str, row.values()))

@@ -15,9 +15,9 @@ import pertinent
 from pertinent.cli import main
 from pertinent.cli.demo import TEXTS
 from pertinent.cli.parser import COMMANDS, make_parser
-from pertinent.models import embedded
-from pertinent.models.digits import example_digit
-from pertinent.models.tabular import example_row
+from pertinent.models.embedded import load as embedded
+from pertinent.models.embedded.digits import example_digit
+from pertinent.models.embedded.wines import example_row
 from tests import tiny
 
 TEXT = "w1 w2 w3 w4 w5 w6"
@@ -99,11 +99,13 @@ def test_examples_in_the_help_can_be_parsed():
 
     from pertinent.cli.parser import parse
 
-    for command, parser in make_parser()[1].items():
-        for line in parser.description.splitlines():
-            if line.startswith("  pertinent "):
-                assert parse(shlex.split(line.split(" | ")[0])[1:]).command
-        assert command in COMMANDS
+    parsers = make_parser()[1]
+    assert set(parsers) == set(COMMANDS)
+    for command, parser in parsers.items():
+        lines = [line for line in parser.description.splitlines() if line.startswith("  pertinent ")]
+        parsed = [parse(shlex.split(line.split(" | ")[0])[1:]).command for line in lines]
+        assert command in parsed
+        assert set(parsed) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_examples_in_the_help_can_be_parsed():
         (["explain", TEXT, "--method", "lime", "--set", "samples=many"], "a whole number"),
         (["explain", TEXT, "--method", "lime", "--set", "samples"], "SETTING=VALUE"),
         (["explain", TEXT, "--html", "no/such/folder.html"], "no folder"),
-        (["explain", TEXT, "--save", "."], "is a folder"),
+        (["explain", TEXT, "--out", "."], "is a folder"),
         (["explain", TEXT, "--target", "LABEL_9"], "Did you mean 'LABEL_"),
         (["explain", TEXT, "--features", "wrds"], "Did you mean 'words'?"),
         (["explain", TEXT, "--budget", "1"], "`budget` must be at least"),
@@ -384,7 +386,7 @@ def test_rows_from_files(run, tmp_path):
 
 
 def test_explanations_are_printed_measured_and_written(run, tmp_path, folder):
-    outputs = ["--html", "out.html", "--save", "out.parquet"]
+    outputs = ["--html", "out.html", "--out", "out.parquet"]
     settings = ["--method", "lime", "--set", "samples=40", "--sparsity", ".5"]
     code, out, err = run("explain", TEXT, "w7 w8 w9", "--model", folder, *settings, *outputs)
     assert code == 0
@@ -397,6 +399,30 @@ def test_explanations_are_printed_measured_and_written(run, tmp_path, folder):
     first, second = pertinent.read("out.parquet")
     assert first.settings == {"samples": 40}
     assert list(second.measures["sufficiency"]) == [0.5]
+
+
+def test_a_finished_run_is_read_and_no_other_takes_its_place(run, tmp_path):
+    command = ["explain", TEXT, "w7 w8 w9", *FAST, "--out", "out.parquet", "--json", "-"]
+    code, out, err = run(*command)
+    assert (code, err) == (0, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+    written = (tmp_path / "out.parquet").read_bytes()
+    assert run(*command) == (0, out, "")  # to the second that the model took
+    for other in (
+        ["explain", TEXT, *FAST],
+        ["explain", TEXT, "w7 w8 w8", *FAST],
+        ["explain", TEXT, "w7 w8 w9", *FAST, "--seed", "1"],
+        ["explain", TEXT, "w7 w8 w9", *FAST, "--removal", "mask-token"],
+        ["compare", TEXT, "w7 w8 w9", "--methods", "leave-one-out,random"],
+    ):
+        code, out, err = run(*other, "--out", "out.parquet")
+        assert (code, out) == (2, "")
+        assert "holds another run" in err
+    assert (tmp_path / "out.parquet").read_bytes() == written
+    pertinent.read("out.parquet").save("saved.parquet")
+    code, _, err = run("explain", TEXT, *FAST, "--out", "saved.parquet")
+    assert code == 2
+    assert "is not a run that could be continued" in err
 
 
 def test_same_as_the_library(run, folder):
@@ -436,8 +462,8 @@ def tiny_function():
 
 
 def test_saved_explanations_are_evaluated(run, tmp_path):
-    run("explain", TEXT, *FAST, "--save", "out.parquet")
-    arguments = ["evaluate", "out.parquet", "--metrics", "insertion,deletion", "--save", "more.parquet"]
+    run("explain", TEXT, *FAST, "--out", "out.parquet")
+    arguments = ["evaluate", "out.parquet", "--metrics", "insertion,deletion", "--out", "more.parquet"]
     code, out, err = run(*arguments, "--html", "out.html", "--removal", "mask-token")
     assert code == 0
     assert not err
@@ -447,7 +473,7 @@ def test_saved_explanations_are_evaluated(run, tmp_path):
 
 
 def test_evaluation_needs_the_same_model(run, tmp_path):
-    run("explain", "--row", ROW, *FAST, "--save", "row.parquet")
+    run("explain", "--row", ROW, *FAST, "--out", "row.parquet")
     code, _, err = run("evaluate", "row.parquet", "--model", "sentiment")
     assert code == 2
     assert "say which model with --model" in err

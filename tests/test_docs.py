@@ -5,6 +5,7 @@ import inspect
 import logging
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -16,7 +17,9 @@ from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.explainers import explainers
 from pertinent.metric import metrics
-from pertinent.models.embedded import NAMES
+from pertinent.models.embedded.load import NAMES
+from pertinent.models.wrap import _OPTIONS
+from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removal import removals
 
 ROOT = Path(__file__).parents[1]
@@ -209,17 +212,63 @@ def test_reference_has_every_parameter_and_default(function):
         assert known.items() <= {key: row[0] for key, row in table.items()}.items()
 
 
-@pytest.mark.parametrize("cls", ["Explanation", "Explanations", "Evaluation", "RemovalCheck", "Text"])
+CLASSES = [c for c in pertinent.__all__ if c not in FUNCTIONS and c != "PertinentError"]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
 def test_reference_has_every_attribute_and_method(cls):
     thing = getattr(pertinent, cls)
     attributes = getattr(thing, "__dataclass_fields__", None) or vars(thing([]))
-    public = {n for n in (*dir(thing), *attributes) if n[0] != "_"}
+    of_every_sequence = set(dir(Sequence)) if issubclass(thing, Sequence) else set()
+    public = {n for n in (*dir(thing), *attributes) if n[0] != "_"} - of_every_sequence
     shown = set(re.findall(r"`(\w+)[^`]*`", "\n".join(_first_cells(section(f"`pertinent.{cls}`")))))
-    assert public - {"index", "count"} == shown  # those two come with every sequence
+    assert public == shown
 
 
 def _first_cells(text):
     return [line.strip("|").split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
+
+
+def test_reference_has_the_parameters_of_a_request():
+    shown = next(cell for cell in _first_cells(section("`pertinent.Request`")) if cell.startswith(" `of("))
+    assert not [p for p in inspect.signature(pertinent.Request.of).parameters if f"{p}=" not in shown]
+
+
+def test_reference_has_every_option_of_wrap():
+    text = section("`pertinent.wrap`")
+    assert set(rows(text)) - {"thing", "(model, tokenizer)", "torch.nn.Module"} == {
+        option for options in _OPTIONS.values() for option in options
+    }
+    kinds = {
+        "transformers": "transformer",
+        "`(model": "transformer",
+        "`torch": "module",
+        "fitted": "estimator",
+        "function": "function",
+    }
+    lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
+    table = {
+        kind: cells[-1] for cells in lines for start, kind in kinds.items() if cells[0].startswith(start)
+    }
+    assert {kind: set(re.findall(r"`(\w+)`", cell)) for kind, cell in table.items()} == {
+        kind: set(options) for kind, options in _OPTIONS.items()
+    }
+
+
+def test_reference_has_every_output():
+    assert set(rows(section("Outputs"))) == {f'"{name}"' for name in OUTPUTS}
+
+
+def test_reference_has_every_embedded_model():
+    text = section("`pertinent.load`")
+    assert not [name for name in NAMES if f"- `{name}`: " not in text]
+
+
+def test_entry_points_are_in_the_groups_that_are_read():
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
+    (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
+    groups = tomllib.loads(shown.code)["project"]["entry-points"]
+    assert set(groups) == {registry._package for registry in (explainers, metrics, removals)}
 
 
 def test_reference_has_every_error():

@@ -9,11 +9,11 @@ from rich.console import Console
 
 import pertinent
 from pertinent.errors import SettingError
-from pertinent.evaluation import Evaluation, Measured
-from pertinent.explanation import Explanations
 from pertinent.report.html import evaluation_table as html_table
 from pertinent.report.summary import summary
 from pertinent.report.terminal import evaluation_table
+from pertinent.results.evaluation import Evaluation, Measured
+from pertinent.results.explanation import Explanations
 from pertinent.statistics import paired_difference
 
 
@@ -25,7 +25,7 @@ ONE = pertinent.explain(words, "not bad", "leave-one-out")
 
 
 def explanation(name, seed=0):
-    return replace(ONE, given=replace(ONE.given, fingerprint=name), seed=seed)
+    return replace(ONE, input=replace(ONE.input, fingerprint=name), seed=seed)
 
 
 def evaluation(values, better="lower"):
@@ -56,6 +56,10 @@ def test_differences_are_paired_by_input():
         pairs = {(a, b): d for a, b, _, d in each.differences()}
         assert len(pairs) == 3
         for (a, b), difference in pairs.items():
+            apart = methods[a] - methods[b]
+            assert difference.mean == pytest.approx(apart.mean())
+            half = 1.96 * apart.std() / np.sqrt(30)
+            assert difference.high - difference.low == pytest.approx(2 * half, rel=0.1, abs=1e-9)
             assert difference == paired_difference(methods[a], methods[b], resamples=10_000)
     assert [(a, b) for a, b, _, _ in found.differences()] == [
         ("two", "one"), ("three", "one"), ("three", "two")
@@ -90,7 +94,10 @@ def test_an_input_given_twice_counts_twice():
     assert {i.n for *_, i in found.summary()} == {3}
     assert {d.n for *_, d in found.differences()} == {3}
     for method, metric, _, interval in found.summary():
-        assert found.mean(method, metric) == interval.mean
+        own = [e.measures[metric] for e in found.explanations if e.method == method]
+        by_hand = np.mean([list(values.values()) for values in own])
+        assert len(own) == 3
+        assert found.mean(method, metric) == interval.mean == pytest.approx(by_hand)
 
 
 def test_values_are_means_over_sparsities():

@@ -36,7 +36,7 @@ def alone(model):
 )
 def test_scores(model, alone, order, size, batch, method):
     found = pertinent.explain(model, list(order[:size]), method=method, budget=90, seed=3, batch_size=batch)
-    for text, e in zip(order, found, strict=False):
+    for text, e in zip(order[:size], found, strict=True):
         assert e.evaluations == alone[method, text].evaluations
         np.testing.assert_allclose(e.scores, alone[method, text].scores, atol=1e-6)
 
@@ -47,7 +47,9 @@ def test_searches(model, alone, batch):
         model, TEXTS[::-1], method="parallel-local-search", budget=90, seed=3, batch_size=batch
     )
     for text, e in zip(TEXTS[::-1], found, strict=True):
-        for sparsity, mask in alone["parallel-local-search", text].chosen.items():
+        expected = alone["parallel-local-search", text].chosen
+        assert list(e.chosen) == list(expected) == [0.05, 0.1, 0.2, 0.5]
+        for sparsity, mask in expected.items():
             np.testing.assert_array_equal(e.chosen[sparsity], mask)
 
 
@@ -60,8 +62,9 @@ def test_padded_and_compact_give_the_same(alone):
 
 def test_methods_do_not_disturb_each_other(model, alone):
     together = pertinent.compare(model, TEXTS, METHODS, budget=90, seed=3).explanations
+    assert [(e.input.raw.first, e.method) for e in together] == [(t, m) for t in TEXTS for m in METHODS]
     for e in together:
-        expected = alone[e.method, e.given.raw.first]
+        expected = alone[e.method, e.input.raw.first]
         np.testing.assert_allclose(e.scores, expected.scores, atol=1e-6)
         assert e.evaluations == expected.evaluations
 

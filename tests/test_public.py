@@ -6,8 +6,9 @@ import sys
 import pertinent
 
 NAMES = [
-    "Evaluation", "Explanation", "Explanations", "PertinentError", "RemovalCheck", "Text", "check_removal",
-    "compare", "evaluate", "explain", "load", "methods", "metrics", "read", "removals", "save_report", "wrap",
+    "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError", "RemovalCheck", "Request",
+    "Text", "check_removal", "compare", "evaluate", "explain", "explain_iter", "load", "methods", "metrics", "read",
+    "removals", "save_report", "wrap",
 ]  # fmt: skip
 
 
@@ -81,3 +82,18 @@ def test_nothing_is_unpickled():
         text = path.read_text()
         assert "pickle" not in text, path
         assert "torch.load(" not in text, path
+
+
+def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function():
+    code = """
+import sys, pertinent
+model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+pertinent.explain(model, ["not bad", "so good"], method="leave-one-out")
+pertinent.compare(model, ["not bad"], ["leave-one-out"])
+methods = [name for name in sys.modules if name.startswith("pertinent.explainers") and name.count(".") > 1]
+print(sorted({"torch", "transformers", "sklearn", "pandas", "pyarrow"} & set(sys.modules)))
+packages = (".base", ".gradients", ".search", ".shapley", ".surrogate")
+print([name for name in methods if not name.endswith(packages)])
+"""
+    found = run(code)
+    assert found.stdout.splitlines() == ["[]", "['pertinent.explainers.leave_one_out']"], found.stderr

@@ -27,10 +27,10 @@ from methods import (
 )
 
 import pertinent
-from pertinent.explanation import Explanations
+from pertinent.files import atomic_write
 from pertinent.metric.base import metrics
-from pertinent.models.embedded import load_transformer
-from pertinent.writing import appearing_whole
+from pertinent.models.embedded.load import load_transformer
+from pertinent.results.explanation import Explanations
 
 COMMON = {"features": "tokens", "sparsity": SPARSITIES, "removal": "attention-mask", "progress": False}
 
@@ -145,7 +145,7 @@ def main() -> None:
         if (run.method, run.budget, run.objective or OBJECTIVES[0]) not in done:
             results += run.carry_out(model, texts, arguments.seed)
         content = {"points": len(texts), "finished": run is plan[-1], "results": results}
-        with appearing_whole(arguments.out) as unfinished:
+        with atomic_write(arguments.out) as unfinished:
             unfinished.write_text(json.dumps(content))
         print(arguments.out.stem, run.method, run.budget, run.objective, flush=True)
 

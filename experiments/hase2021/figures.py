@@ -11,7 +11,7 @@ from methods import GRID, OBJECTIVES
 from removals import REMOVALS
 from tables import ARROWS, budget_of, table
 
-from pertinent.check.removal_check import RemovalCheck
+from pertinent.results.removal_check import RemovalCheck
 from pertinent.types import Floats
 
 SHOWN = (*REMOVALS, "marginalize")

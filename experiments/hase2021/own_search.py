@@ -15,7 +15,7 @@ import numpy as np
 from methods import BUDGET, OBJECTIVES, REDUCED, SPARSITIES
 
 import pertinent
-from pertinent.explanation import Explanations
+from pertinent.results.explanation import Explanations
 from pertinent.statistics import paired_difference
 from pertinent.types import Floats
 

@@ -14,7 +14,7 @@ import torch
 from data import SETS, read
 
 import pertinent
-from pertinent.models.embedded import load_transformer
+from pertinent.models.embedded.load import load_transformer
 from pertinent.removal.base import Removal
 from pertinent.removal.marginalize import Marginalize
 

@@ -6,38 +6,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pertinent.catalogue import methods, metrics, removals
-    from pertinent.check.checking import check_removal
-    from pertinent.check.removal_check import RemovalCheck
+    from pertinent.api.catalogue import methods, metrics, removals
+    from pertinent.api.check import check_removal
+    from pertinent.api.compare import compare
+    from pertinent.api.evaluate import evaluate
+    from pertinent.api.explain import explain, explain_iter
+    from pertinent.api.request import Request
     from pertinent.errors import PertinentError
-    from pertinent.evaluating import compare, evaluate
-    from pertinent.evaluation import Evaluation
-    from pertinent.explaining import explain
-    from pertinent.explanation import Explanation, Explanations
-    from pertinent.files import read
     from pertinent.inputs.text import Text
-    from pertinent.models.embedded import load
+    from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
     from pertinent.report.page import save_report
+    from pertinent.results.evaluation import Evaluation
+    from pertinent.results.explanation import Explanation, Explanations, Failure
+    from pertinent.results.files import read
+    from pertinent.results.removal_check import RemovalCheck
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Evaluation": "pertinent.evaluation",
-    "Explanation": "pertinent.explanation",
-    "Explanations": "pertinent.explanation",
+    "Evaluation": "pertinent.results.evaluation",
+    "Explanation": "pertinent.results.explanation",
+    "Explanations": "pertinent.results.explanation",
+    "Failure": "pertinent.results.explanation",
     "PertinentError": "pertinent.errors",
-    "RemovalCheck": "pertinent.check.removal_check",
+    "RemovalCheck": "pertinent.results.removal_check",
+    "Request": "pertinent.api.request",
     "Text": "pertinent.inputs.text",
-    "check_removal": "pertinent.check.checking",
-    "compare": "pertinent.evaluating",
-    "evaluate": "pertinent.evaluating",
-    "explain": "pertinent.explaining",
-    "load": "pertinent.models.embedded",
-    "methods": "pertinent.catalogue",
-    "metrics": "pertinent.catalogue",
-    "read": "pertinent.files",
-    "removals": "pertinent.catalogue",
+    "check_removal": "pertinent.api.check",
+    "compare": "pertinent.api.compare",
+    "evaluate": "pertinent.api.evaluate",
+    "explain": "pertinent.api.explain",
+    "explain_iter": "pertinent.api.explain",
+    "load": "pertinent.models.embedded.load",
+    "methods": "pertinent.api.catalogue",
+    "metrics": "pertinent.api.catalogue",
+    "read": "pertinent.results.files",
+    "removals": "pertinent.api.catalogue",
     "save_report": "pertinent.report.page",
     "wrap": "pertinent.models.wrap",
 }
@@ -46,13 +51,16 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "Explanations",
+    "Failure",
     "PertinentError",
     "RemovalCheck",
+    "Request",
     "Text",
     "check_removal",
     "compare",
     "evaluate",
     "explain",
+    "explain_iter",
     "load",
     "methods",
     "metrics",

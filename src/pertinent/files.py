@@ -1,57 +1,92 @@
-"""Reading and writing explanations as Parquet."""
+"""Reading and writing files: whole or not at all, with errors that name the file."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
 from pertinent.errors import FileError
-from pertinent.explanation import Explanation, Explanations, Failure
-from pertinent.writing import appearing_whole
-
-_NESTED = ("settings", "removal_settings", "measures", "chosen", "class_scores", "details", "input")
-_FORMAT = b"pertinent"
 
 
-def write(explanations: Explanations, path: str | Path) -> None:
-    """Write a Parquet file, one row per explanation; it appears whole or not at all."""
-    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
-    path = Path(path)
-    rows = [_to_row(e) for e in explanations]
-    table = arrow.Table.from_pylist(rows)
-    failures = json.dumps([[f.index, f.reason] for f in explanations.failures])
-    table = table.replace_schema_metadata({_FORMAT: b"1", b"failures": failures.encode()})
-    with appearing_whole(path) as unfinished:
-        parquet.write_table(table, unfinished, compression="zstd")
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """A new file to write to, which takes the place of `path` when it is finished, or not at all."""
+    check_writable(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        yield unfinished
+        unfinished.chmod(0o666 & ~_umask())
+        unfinished.replace(path)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
-def read(path: str | Path) -> Explanations:
-    """Read explanations that were saved."""
-    table = read_table(Path(path))
-    metadata = table.schema.metadata or {}
-    if _FORMAT not in metadata:
-        raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
-    failures = [Failure(i, reason) for i, reason in json.loads(metadata[b"failures"])]
-    return Explanations([_from_row(row) for row in table.to_pylist()], failures)
+def check_writable(path: Path) -> None:
+    """Raise a `FileError` if a file could not be put there."""
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")
 
 
-def read_table(path: Path) -> Any:
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all; what cannot be encoded is spelt out."""
+    with atomic_write(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    with atomic_write(path) as unfinished:
+        unfinished.write_bytes(data)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file for people to read, too."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    check_is_file(path)
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(f"{str(path)!r} is damaged or not a JSON file: {error}") from error
+
+
+def read_parquet(path: Path) -> Any:
     """Any Parquet file, as a pyarrow table."""
     parquet = optional("pyarrow.parquet")
-    if not path.is_file():
-        raise FileError(f"There is no file {str(path)!r}.")
+    check_is_file(path)
     try:
         return parquet.read_table(path)
     except (OSError, ValueError) as error:
         raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
-def _to_row(explanation: Explanation) -> dict[str, Any]:
-    plain = explanation.to_dict()
-    return plain | {name: json.dumps(plain[name]) for name in _NESTED}
+def check_is_file(path: Path) -> None:
+    """Raise a `FileError` unless there is such a file."""
+    if not path.is_file():
+        raise FileError(f"There is no file {str(path)!r}.")
 
 
-def _from_row(row: dict[str, Any]) -> Explanation:
-    return Explanation.from_dict(row | {name: json.loads(row[name]) for name in _NESTED})
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

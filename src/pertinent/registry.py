@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from pertinent.errors import SettingError, unknown
 
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 
 class Registry(Generic[T]):
-    """Classes of one kind by their kebab-case name, loaded from one sub-package on first use."""
+    """Classes of one kind by their kebab-case name.
+
+    They come from one sub-package, where a file is called what it holds and is imported when that is
+    used, and from other packages' entry points of the group ``pertinent.<sub-package>``.
+    """
 
     def __init__(self, what: str, package: str) -> None:
         self.what = what
         self._package = package
+        self._modules: list[str] | None = None
         self._loaded = False
         self._classes: dict[str, type[T]] = {}
 
@@ -45,18 +54,37 @@ class Registry(Generic[T]):
     def all(self) -> Mapping[str, type[T]]:
         """Every registered class by name, in alphabetical order."""
         if not self._loaded:
-            package = importlib.import_module(self._package)
-            for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
-                importlib.import_module(module.name)
+            for module in self._find_modules():
+                importlib.import_module(module)
+            for point in entry_points(group=self._package):
+                try:
+                    point.load()
+                except Exception as error:  # noqa: BLE001  another package's mistake
+                    logger.warning("The %s %r could not be loaded: %s", self.what, point.name, error)
             self._loaded = True
         return dict(sorted(self._classes.items()))
 
+    def get(self, name: str) -> type[T]:
+        """The class called `name`; no other file is imported if one has that name."""
+        if name not in self._classes:
+            for module in self._find_modules():
+                if module.rpartition(".")[2] == str(name).replace("-", "_"):
+                    importlib.import_module(module)
+        if name not in self._classes and name not in self.all():
+            raise unknown(self.what, name, self._classes)
+        return self._classes[name]
+
+    def _find_modules(self) -> list[str]:
+        """The files of the sub-package, none of them imported."""
+        if self._modules is None:
+            package = importlib.import_module(self._package)
+            found = pkgutil.walk_packages(package.__path__, f"{self._package}.")
+            self._modules = [module.name for module in found if not module.ispkg]
+        return self._modules
+
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`, its settings checked by name."""
-        classes = self.all()
-        if name not in classes:
-            raise unknown(self.what, name, classes)
-        cls = classes[name]
+        cls = self.get(name)
         known = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
         for setting in settings or {}:
             if setting not in known:

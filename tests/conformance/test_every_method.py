@@ -40,6 +40,9 @@ SAME_WHATEVER_THE_SEED = {
     "integrated-gradients",
     "leave-one-out",
 }
+ALL_CLASSES_AT_ONCE = {"banzhaf", "exact-shapley", "kernel-shap", "leave-one-out", "lime", "shapley-sampling"}
+ADD_UP = {"exact-shapley", "kernel-shap", "shapley-sampling"}
+KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "kernel-shap", "lime", "shapley-sampling"}
 SMALL = 40
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -129,7 +132,7 @@ def an_input(kind, d, seed=0):
 def small_budget(method, d):
     """Too little to ask for everything, where the method plans by its budget."""
     explainer = explainers.make(method)
-    return None if explainer.evaluations(d) is not None else max(SMALL, explainer.least(d))
+    return None if explainer.evaluations(d) is not None else max(SMALL, explainer.min_budget(d))
 
 
 def explain(method, kind="table", d=7, *, inputs=None, seed=0, **options):
@@ -147,6 +150,16 @@ def explain(method, kind="table", d=7, *, inputs=None, seed=0, **options):
     return pertinent.explain(model_of(method, kind), inputs, **options)
 
 
+ARRAYS = (
+    "prediction",
+    "scores",
+    "class_scores",
+    "standard_errors",
+    "class_standard_errors",
+    "base_values",
+)
+
+
 def assert_same(a, b):
     """Equal bit for bit, the time it took aside; gradients as far as rounding allows."""
     assert a.method == b.method
@@ -154,7 +167,7 @@ def assert_same(a, b):
     assert a.target == b.target
     assert a.evaluations == b.evaluations
     assert a.budget == b.budget
-    for name in ("prediction", "scores", "class_scores", "errors"):
+    for name in ARRAYS:
         mine, other = getattr(a, name), getattr(b, name)
         assert (mine is None) == (other is None)
         if mine is not None and a.method in NEED_GRADIENTS:
@@ -183,13 +196,19 @@ def test_an_explanation_is_complete(method, kind, d):
     assert e.target == e.prediction.argmax()
     assert e.target_name == CLASSES[e.target]
     assert (e.method, e.seed) == (method, 0)
+    assert (e.class_scores is not None) == (method in ALL_CLASSES_AT_ONCE)
     if e.class_scores is not None:
         assert e.class_scores.shape == (3, d)
         np.testing.assert_array_equal(e.class_scores[e.target], e.scores)
-    if e.errors is not None:
-        assert e.errors.shape == (d,)
-        assert not (e.errors < 0).any()
-        assert not np.isinf(e.errors).any()
+    assert (e.base_values is not None) == (method in ADD_UP)
+    if e.base_values is not None:
+        np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction, atol=1e-9)
+    assert (e.standard_errors is not None) == (method in KNOW_THEIR_ERROR)
+    if e.standard_errors is not None:
+        assert e.standard_errors.shape == (d,)
+        assert not (e.standard_errors < 0).any()
+        assert not np.isinf(e.standard_errors).any()
+    assert tuple(e.chosen) == (SPARSITIES if issubclass(explainers.all()[method], Search) else ())
     for sparsity, mask in e.chosen.items():
         assert mask.shape == (d,)
         assert mask.dtype == np.bool_
@@ -206,7 +225,14 @@ def test_the_class_asked_for_is_explained(method, target):
     assert e.target == {"middle": 1}.get(target, target)
     if e.class_scores is not None:
         again = explain(method).for_class(target)
+        assert (again.target, again.target_name) == (e.target, e.target_name)
         np.testing.assert_array_equal(again.scores, e.scores)
+        assert (again.standard_errors is None) == (e.standard_errors is None)
+        if e.standard_errors is not None:
+            np.testing.assert_array_equal(again.standard_errors, e.standard_errors)
+    else:
+        with pytest.raises(SettingError, match="explains one class at a time: explain again with target="):
+            e.for_class(target)
 
 
 @every_method
@@ -305,7 +331,7 @@ def test_a_cache_makes_no_gradient_cheaper(method):
 def test_the_least_budget_suffices_and_less_is_refused(method):
     d = 7
     explainer = explainers.make(method)
-    least = comb(7, 4) if method == "exhaustive-search" else explainer.least(d)
+    least = comb(7, 4) if method == "exhaustive-search" else explainer.min_budget(d)
     e = explain(method, d=d, budget=least)
     assert e.evaluations <= least * (3 if isinstance(explainer, Search) else 1)
     assert np.isfinite(e.scores).all()
@@ -444,12 +470,12 @@ def test_saved_and_read_again(method, kind, tmp_path):
         assert a.seconds == b.seconds
         assert a.measures == b.measures
         assert set(b.measures) == {"sufficiency", "deletion"}
-        assert (a.given.kind, a.given.granularity, a.given.notes) == (
-            b.given.kind,
-            b.given.granularity,
-            b.given.notes,
+        assert (a.input.kind, a.input.granularity, a.input.notes) == (
+            b.input.kind,
+            b.input.granularity,
+            b.input.notes,
         )
-        assert a.given.fingerprint == b.given.fingerprint
+        assert a.input.fingerprint == b.input.fingerprint
     measured = pertinent.evaluate(again, model, metrics=["sufficiency"])
     assert not measured.failures
     before, after = (e.measures["sufficiency"] for e in (es[0], measured.explanations[0]))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pertinent.engine.asks import Values
-from pertinent.engine.conversation import Job
+from pertinent.asks import Values
+from pertinent.engine.job import Job
 from pertinent.removal.constant import Constant
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pertinent.engine.asks import Values
+from pertinent.asks import Values
 from pertinent.engine.engine import Engine
 from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
@@ -39,12 +39,12 @@ def waves(model, n, batch_size):
     return run(Engine(model, batch_size=batch_size), jobs)
 
 
-def test_a_device_works_on_one_half_while_the_other_is_answered():
+def test_a_device_has_a_batch_to_go_on_with_while_another_is_answered():
     model = Waiting()
-    late = waves(model, 64, batch_size=64)
+    late = waves(model, 128, batch_size=64)
     assert min(model.left[1:-3]) >= 1
     plain = FunctionModel(Counting(), kind="table")
-    for key, done in waves(plain, 64, batch_size=64).items():
+    for key, done in waves(plain, 128, batch_size=64).items():
         np.testing.assert_array_equal(done.result, late[key].result)
 
 
@@ -123,10 +123,15 @@ def test_a_batch_that_fails_on_the_device_takes_no_other_with_it():
 
             return Answer(fail, answer.seconds, fail)
 
-    model = Failing()
-    jobs = [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(16)]
-    done = run(Engine(model, batch_size=8), jobs)
-    assert len(done) == 16 and sum(d.error is None for d in done.values()) >= 12
+    def found(model):
+        jobs = [job(model, [float(i), 1.0], asks([[1, 0], [0, 1]]), i) for i in range(16)]
+        return run(Engine(model, batch_size=8), jobs)
+
+    retried, plain = found(Failing()), found(Clocked())
+    assert sorted(retried) == list(range(16))
+    for key, done in retried.items():
+        assert done.error is None
+        np.testing.assert_array_equal(done.result, plain[key].result)
 
 
 def test_a_device_takes_batches_of_one():

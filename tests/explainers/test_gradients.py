@@ -130,7 +130,9 @@ def test_expected_gradients_are_exact_on_a_linear_model():
     expected = 0.1 * np.array([1.0, -1.0, 0.5]) * (x - background.mean(axis=0))
     np.testing.assert_allclose(e.scores, expected, atol=1e-6)
     every = 0.1 * np.array([1.0, -1.0, 0.5]) * (x - background)
-    np.testing.assert_allclose(e.errors, np.tile(every, (7, 1)).std(axis=0, ddof=1) / 35**0.5, atol=1e-6)
+    np.testing.assert_allclose(
+        e.standard_errors, np.tile(every, (7, 1)).std(axis=0, ddof=1) / 35**0.5, atol=1e-6
+    )
 
 
 # -- captum ---------------------------------------------------------------------------------------
@@ -176,14 +178,16 @@ def test_expected_gradients_agree_with_many_integrated_ones():
     )
     model = pertinent.wrap(module, kind="table", background=background)
     e = pertinent.explain(model, x, method="expected-gradients", samples=1500, target=1)
-    miss = (e.scores - theirs.numpy().mean(axis=0)) / e.errors
+    miss = (e.scores - theirs.numpy().mean(axis=0)) / e.standard_errors
     assert (np.abs(miss) < 4).all()
-    assert e.errors.max() < 0.1 * np.abs(e.scores).max()
+    assert e.standard_errors.max() < 0.1 * np.abs(e.scores).max()
     again = [
         pertinent.explain(model, x, method="expected-gradients", samples=60, target=1, seed=s)
         for s in range(40)
     ]
-    spread = np.std([a.scores for a in again], axis=0, ddof=1) / np.mean([a.errors for a in again], axis=0)
+    spread = np.std([a.scores for a in again], axis=0, ddof=1) / np.mean(
+        [a.standard_errors for a in again], axis=0
+    )
     assert (spread < 1.3).all()
     assert (spread > 0.3).all()
 
@@ -223,7 +227,7 @@ def test_expected_gradients_are_complete_in_expectation(bert):
     words = [" ".join(rng.choice([*tiny.WORDS, "a", ".", ","], 4)) for _ in range(300)]
     drawn = pertinent.explain(bert, words, method="random", target=0)
     start = [d.prediction[e.target] for d in drawn]
-    error = np.hypot(np.sqrt((e.errors**2).sum()) * 2, np.std(start) / np.sqrt(len(start)))
+    error = np.hypot(np.sqrt((e.standard_errors**2).sum()) * 2, np.std(start) / np.sqrt(len(start)))
     assert abs(e.scores.sum() - (e.prediction[e.target] - np.mean(start))) < 4 * error
     module, x = network(16), np.random.default_rng(1).random((1, 4, 4)).astype(np.float32)
     e = pertinent.explain(
@@ -231,7 +235,7 @@ def test_expected_gradients_are_complete_in_expectation(bert):
     )
     noise = rng.uniform(x.min(), x.max(), size=(4000, 1, 4, 4))
     expected = probability(module, x[None], e.target)[0] - probability(module, noise, e.target).mean()
-    assert e.scores.sum() == pytest.approx(expected, abs=4 * np.sqrt((e.errors**2).sum() * 2))
+    assert e.scores.sum() == pytest.approx(expected, abs=4 * np.sqrt((e.standard_errors**2).sum() * 2))
 
 
 def test_more_points_integrate_better():

@@ -44,7 +44,7 @@ def test_an_additive_game_is_recovered_without_penalty():
     weights = np.array([0.3, -2.0, 0.0, 1.0, 0.5])
     found = play(Lime(alpha=0.0), additive(weights, offset=4.0), budget=60)
     np.testing.assert_allclose(found.scores[0], weights, atol=1e-10)
-    np.testing.assert_allclose(found.errors[0], np.zeros(5), atol=1e-10)
+    np.testing.assert_allclose(found.standard_errors[0], np.zeros(5), atol=1e-10)
 
 
 def test_proximity_is_the_kernel_of_the_cosine_distance():

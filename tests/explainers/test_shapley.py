@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 import pytest
 from tests.games import (
@@ -21,9 +23,15 @@ from tests.reference.shapley import (
 
 from pertinent.explainers.leave_one_out import LeaveOneOut
 from pertinent.explainers.shapley.banzhaf import Banzhaf
-from pertinent.explainers.shapley.exact import ExactShapley
-from pertinent.explainers.shapley.kernel import Coalitions, KernelShap, _sample_pairs, draw_coalitions, solve
-from pertinent.explainers.shapley.sampling import ShapleySampling, draw_orders
+from pertinent.explainers.shapley.exact_shapley import ExactShapley
+from pertinent.explainers.shapley.kernel_shap import (
+    Coalitions,
+    KernelShap,
+    _sample_pairs,
+    draw_coalitions,
+    solve,
+)
+from pertinent.explainers.shapley.shapley_sampling import ShapleySampling, draw_orders
 from pertinent.explainers.surrogate.lime import Lime
 
 EXACT = ExactShapley()
@@ -38,7 +46,7 @@ def ends(game):
 def many(explainer, game, seeds, **options):
     """Scores and reported errors over seeds, (seeds, features) of the first class."""
     found = [play(explainer, game, seed=seed, **options) for seed in range(seeds)]
-    return np.array([f.scores[0] for f in found]), np.array([f.errors[0] for f in found])
+    return np.array([f.scores[0] for f in found]), np.array([f.standard_errors[0] for f in found])
 
 
 # -- exact values -------------------------------------------------------------------------------
@@ -76,7 +84,7 @@ def test_kernel_shap_with_all_coalitions_is_exact(d):
     found = play(KernelShap(), game, budget=max(2**d, 2))
     assert game.distinct == len(game.masks) == 2**d
     np.testing.assert_allclose(found.scores, play(EXACT, game).scores, atol=1e-10)
-    np.testing.assert_array_equal(found.errors, np.zeros((3, d)))
+    np.testing.assert_array_equal(found.standard_errors, np.zeros((3, d)))
 
 
 @pytest.mark.parametrize("d", range(2, 9))
@@ -92,7 +100,7 @@ def test_banzhaf_with_all_masks_is_exact(d):
     found = play(Banzhaf(), game, budget=2**d)
     assert game.distinct == len(game.masks) == 2**d
     np.testing.assert_allclose(found.scores, banzhaf_by_definition(game), atol=1e-12)
-    np.testing.assert_array_equal(found.errors, np.zeros((2, d)))
+    np.testing.assert_array_equal(found.standard_errors, np.zeros((2, d)))
 
 
 def test_leave_one_out_is_the_drop_without_each_feature():
@@ -169,12 +177,38 @@ def test_paired_coalitions_are_exact_for_pairwise_games():
     np.testing.assert_allclose(play(KernelShap(), game, budget=200).scores, game.shapley, atol=1e-10)
 
 
+def kernel_mass(d):
+    """The share of the Shapley kernel on each pair of sizes s and d − s, set by set, by the smaller."""
+    mass = dict.fromkeys(range(1, d // 2 + 1), 0.0)
+    for number in range(1, 2**d - 1):
+        size = number.bit_count()
+        mass[min(size, d - size)] += (d - 1) / (comb(d, size) * size * (d - size))
+    total = sum(mass.values())
+    return {size: own / total for size, own in mass.items()}
+
+
+@pytest.mark.parametrize(("d", "n_pairs"), [(9, 255), (9, 40), (10, 511), (10, 200), (13, 100), (14, 500)])
+def test_coalitions_weigh_what_the_shapley_kernel_says(d, n_pairs):
+    """Each complete size its share of the kernel, evenly; all sampled sizes theirs together."""
+    found = draw_coalitions(d, n_pairs, np.random.default_rng(0))
+    expected = kernel_mass(d)
+    kept = found.pairs.sum(axis=1)
+    size = np.minimum(kept, d - kept)
+    complete = np.arange(len(size)) < found.complete
+    assert found.weight.sum() == pytest.approx(1)
+    assert found.complete > 0
+    for s in np.unique(size[complete]).tolist():
+        count = comb(d, s) // (2 if 2 * s == d else 1)
+        np.testing.assert_allclose(found.weight[size == s], np.full(count, expected[s] / count))
+    rest = sum(share for s, share in expected.items() if s not in size[complete])
+    assert found.weight[~complete].sum() == pytest.approx(rest, abs=1e-12)
+
+
 @pytest.mark.parametrize("d", [13, 14])
 def test_sampled_pairs_are_drawn_by_the_shapley_kernel(d):
     """How often each size is drawn follows its kernel weight, however many were drawn twice."""
     sizes = np.arange(1, d // 2 + 1)
-    weight = np.array([(d - 1) / (s * (d - s)) * (2 if 2 * s != d else 1) for s in sizes])
-    weight /= weight.sum()
+    weight = np.array([kernel_mass(d)[s] for s in sizes.tolist()])
     shares = []
     for seed in range(400):
         pairs, times = _sample_pairs(d, sizes, weight, 200, np.random.default_rng(seed))
@@ -267,7 +301,7 @@ def test_reported_errors_match_the_spread_over_seeds(case):
 )
 def test_an_error_that_cannot_be_known_is_nan(explainer):
     """One draw has no spread (an order and its reverse are one), and d − 1 pairs fit perfectly."""
-    errors = play(explainer, random_table(10, seed=13)).errors
+    errors = play(explainer, random_table(10, seed=13)).standard_errors
     assert np.isnan(errors).all()
 
 

@@ -8,19 +8,19 @@ from tests.games import additive, as_model, as_probabilities, converse, random_i
 from tests.reference import metrics as reference
 
 import pertinent
+from pertinent import statistics
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
-from pertinent.explanation import Explanation
 from pertinent.inputs.table import Background, table_input
 from pertinent.metric.ablation import Comprehensiveness, Sufficiency
-from pertinent.metric.base import metrics as registered
-from pertinent.metric.base import on_scale
 from pertinent.metric.curves import Deletion, Insertion
+from pertinent.outputs import log_odds
 from pertinent.removal.background import FromBackground
 from pertinent.removal.constant import Constant
+from pertinent.results.explanation import Explanation
 from pertinent.statistics import bootstrap
 
-SCALES = ("probability", "weight-of-evidence")
+SCALES = ("natural", "weight-of-evidence")
 
 
 def explanation_of(game, scores, target=1, chosen=None):
@@ -28,7 +28,7 @@ def explanation_of(game, scores, target=1, chosen=None):
         method="given",
         settings={},
         removal="constant",
-        given=table_input(np.ones(game.d)),
+        input=table_input(np.ones(game.d)),
         classes=("no", "yes"),
         target=target,
         prediction=game.values(np.ones((1, game.d), dtype=bool))[0],
@@ -110,11 +110,10 @@ def test_the_set_that_a_search_chose_is_measured():
 
 def test_weight_of_evidence_is_the_log_odds_and_finite():
     p = np.array([0.5, 0.9, 0.2])
-    np.testing.assert_allclose(on_scale(p, "weight-of-evidence"), np.log(p / (1 - p)))
-    extreme = on_scale(np.array([0.0, 1.0]), "weight-of-evidence")
+    np.testing.assert_allclose(log_odds(p), np.log(p / (1 - p)))
+    extreme = log_odds(np.array([0.0, 1.0]))
     assert np.isfinite(extreme).all()
     assert extreme[0] == pytest.approx(-extreme[1], rel=1e-3)
-    np.testing.assert_array_equal(on_scale(p, "probability"), p)
 
 
 def test_unknown_settings_are_refused():
@@ -171,8 +170,11 @@ def test_evaluate_agrees_with_loops_through_a_model():
     names = ["sufficiency", "comprehensiveness", "insertion", "deletion"]
     evaluation = pertinent.evaluate(explanations, model, metrics=names)
     assert not evaluation.failures
-    assert evaluation.better == {name: registered.all()[name].better for name in names}
+    assert list(evaluation.better.values()) == ["lower", "higher", "higher", "lower"]
+    assert len(evaluation.explanations) == 2
     for e, measured in zip(explanations, evaluation.explanations, strict=True):
+        assert list(measured.measures) == names
+        assert list(measured.measures["sufficiency"]) == list(DEFAULT_SPARSITIES)
         for name in names[:2]:
             plain = getattr(reference, name)
             for sparsity, value in measured.measures[name].items():
@@ -265,10 +267,28 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says():
     assert 0.85 < covered < 0.94
 
 
-def test_bootstrap_in_pieces_and_of_little():
-    values = np.random.default_rng(2).normal(size=3000)
-    assert bootstrap(values, resamples=1500) == bootstrap(values, resamples=1500)
-    assert bootstrap(values, resamples=1500).low < values.mean()
+@pytest.mark.parametrize("rows_at_once", [1, 7, 5000])
+def test_bootstrap_in_pieces(monkeypatch, rows_at_once):
+    """The last piece may be smaller; every piece has draws of its own."""
+    n, resamples = 300, 5003
+    values = np.random.default_rng(2).exponential(size=n)
+    whole = bootstrap(values, resamples=resamples)
+    monkeypatch.setattr(statistics, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
+    counted = []
+    plain = statistics.resampled_means
+    monkeypatch.setattr(statistics, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
+    found = bootstrap(values, resamples=resamples)
+    assert [len(means) for means in counted[:-1]] == [rows_at_once] * (len(counted) - 1)
+    means = np.concatenate(counted)
+    assert len(means) == len(np.unique(means)) == resamples
+    half = 1.96 * values.std() / np.sqrt(n)
+    assert found.mean == whole.mean == pytest.approx(values.mean())
+    for interval in (found, whole):
+        assert interval.low == pytest.approx(values.mean() - half, abs=0.1 * half)
+        assert interval.high == pytest.approx(values.mean() + half, abs=0.1 * half)
+
+
+def test_bootstrap_of_little():
     one = bootstrap(np.array([2.0]))
     assert one.mean == 2.0
     assert np.isnan([one.low, one.high]).all()

@@ -7,8 +7,8 @@ from tokenizers import processors
 from transformers import BartConfig, BartForSequenceClassification, XLMConfig, XLMForSequenceClassification
 
 import pertinent
+from pertinent.models.torch.weighted_attention import hiding_bias
 from pertinent.models.transformer import TransformerModel
-from pertinent.models.weighted_attention import hiding_bias
 from tests import tiny
 
 WINDOW = {"global_attn_every_n_layers": 3, "num_hidden_layers": 4, "local_attention": 32}
@@ -34,6 +34,7 @@ def test_a_bias_hides_what_a_mask_hides(architecture, implementation):
     network.set_attn_implementation(implementation)
     for compaction in (True, False):
         model = pertinent.wrap((network, tokenizer), compaction=compaction)
+        assert model._bias_trial.holds(11, weighted=False)
         masked = explained(model, texts)
         model.hides_by_bias = True
         for one, other in zip(masked, explained(model, texts), strict=True):

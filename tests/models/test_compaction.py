@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.models import devices
+from pertinent.models.torch import devices
 from pertinent.removal.attention_mask import AttentionMask
 from tests import tiny
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from pertinent import cache_folder as folders
+from pertinent.api.explain import explain
 from pertinent.errors import FileError, ModelError, SettingError
-from pertinent.explaining import explain
-from pertinent.models import digits, tabular
-from pertinent.models.embedded import load, load_transformer
+from pertinent.models.embedded import cache_folder as folders
+from pertinent.models.embedded import digits
+from pertinent.models.embedded import wines as tabular
+from pertinent.models.embedded.load import load, load_transformer
 
 
 @pytest.fixture(scope="module")

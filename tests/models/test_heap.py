@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from pertinent.models import heap
+from pertinent.models.torch import heap
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

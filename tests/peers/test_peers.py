@@ -128,7 +128,7 @@ def test_shapley_sampling_is_as_good_as_captum():
         theirs.append(found.numpy()[0])
         e = explain(function, x, "shapley-sampling", samples=n, antithetic=False, seed=seed)
         ours.append(e.scores)
-        errors.append(e.errors)
+        errors.append(e.standard_errors)
         paired.append(explain(function, x, "shapley-sampling", samples=n, seed=seed).scores)
     assert agree(ours, theirs)
     assert 0.8 < rms(ours - exact) / rms(theirs - exact) < 1.25
@@ -198,6 +198,6 @@ def test_lime_agrees_with_lime():
     weights = dict(theirs.as_list(label=1))
     assert set(weights) == set(ours.features)
     weights = np.array([weights[word] for word in ours.features])
-    assert (np.abs(ours.scores - weights) < 5 * np.sqrt(2) * ours.errors).all()
+    assert (np.abs(ours.scores - weights) < 5 * np.sqrt(2) * ours.standard_errors).all()
     assert spearmanr(ours.scores, weights).statistic > 0.9
     assert {name for name, _ in ours.top(2)} == {"wonderful", "good"}

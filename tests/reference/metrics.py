@@ -31,15 +31,15 @@ def log_odds(p: float) -> float:
 
 def _difference(game, kept, target: int, scale: str) -> float:
     before, after = probability(game, range(game.d), target), probability(game, kept, target)
-    return before - after if scale == "probability" else log_odds(before) - log_odds(after)
+    return before - after if scale == "natural" else log_odds(before) - log_odds(after)
 
 
-def sufficiency(game, scores, target: int, sparsity: float, scale: str = "probability") -> float:
+def sufficiency(game, scores, target: int, sparsity: float, scale: str = "natural") -> float:
     chosen = ranked(scores)[: set_size(sparsity, game.d)]
     return _difference(game, chosen, target, scale)
 
 
-def comprehensiveness(game, scores, target: int, sparsity: float, scale: str = "probability") -> float:
+def comprehensiveness(game, scores, target: int, sparsity: float, scale: str = "natural") -> float:
     chosen = ranked(scores)[: set_size(sparsity, game.d)]
     return _difference(game, [i for i in range(game.d) if i not in chosen], target, scale)
 

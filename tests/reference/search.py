@@ -90,7 +90,7 @@ def taylor_search(game, k, budget, start, *, target, objective, width=3, steps=N
             kept = mask if objective == "sufficiency" else ~mask
             differentiated.append(mask)
             left -= 2
-            slope = game.slopes(kept[None], target)[0]
+            slope = game.gradients(kept[None], target)[0]
             # For comprehensiveness, too: minus log p, as features leave the input by entering the set.
             new = [s for s in swaps_in_order(mask, slope) if s.tobytes() not in seen][:width]
             seen.update(s.tobytes() for s in new)

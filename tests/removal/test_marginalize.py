@@ -6,8 +6,9 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 import pertinent
+from pertinent.api.check import random_masks
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.models import filler as fillers
+from pertinent.models.torch import filler as fillers
 from pertinent.removal.marginalize import Marginalize
 from tests import tiny
 
@@ -158,23 +159,49 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     removal = Marginalize(tmp_path, samples=4)
     e = pertinent.explain(model, "w1 w2 w3", removal=removal, method="leave-one-out")
     assert e.removal_settings == {"filler": str(tmp_path), "samples": 4}
-    assert repr(removal.bind(model)) == f"Marginalize(filler={str(tmp_path)!r}, samples=4)"
-    given = pertinent.explain(
-        model, "w1 w2 w3", removal=Marginalize((mlm, tiny.tokenizer()), samples=4), method="leave-one-out"
-    )
+    pair = Marginalize((mlm, tiny.tokenizer()), samples=4)
+    assert removal.bind(model).fingerprint == pair.bind(model).fingerprint
+    given = pertinent.explain(model, "w1 w2 w3", removal=pair, method="leave-one-out")
     np.testing.assert_allclose(e.scores, given.scores, atol=1e-6)
     e.save(tmp_path / "e.parquet")
     assert pertinent.evaluate(pertinent.read(tmp_path / "e.parquet"), model).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once
 
 
-def test_names_are_short_and_no_two_alike(model, mlm):
-    one, other = (Marginalize((m, tiny.tokenizer())) for m in (mlm, language_model()))
-    assert len(repr(one)) < 100
-    assert repr(one) != repr(other)
-    assert repr(one) == repr(one.bind(model))
-    assert one == one.bind(model)
-    assert hash(one) != hash(other)
+def test_names_are_short(mlm):
+    assert len(repr(Marginalize((mlm, tiny.tokenizer())))) < 100
+
+
+def test_fingerprints_tell_fillers_apart(model, mlm):
+    """By their weights: a copy is the same, and one number is enough to be another."""
+    copy, moved = language_model(), language_model()
+    with torch.no_grad():
+        moved.cls.predictions.bias[7] += 1e-3
+    one, same, other = (Marginalize((m, tiny.tokenizer())) for m in (mlm, copy, moved))
+    assert one.fingerprint == same.fingerprint == one.bind(model).fingerprint
+    assert one.fingerprint != other.fingerprint
+    assert one.fingerprint != Marginalize((mlm, tiny.tokenizer()), samples=3).fingerprint
+
+
+def test_two_fillers_in_one_run_share_no_answers(model):
+    """Each fills in one word only; the same text again and again, so that answers are there to be shared."""
+    removals = []
+    for samples, word in ((10, "w8"), (9, "w9")):
+        sure = language_model()
+        with torch.no_grad():
+            sure.cls.predictions.bias[tiny.VOCABULARY[word]] += 1e4
+        removals.append(Marginalize((sure, tiny.tokenizer()), samples=samples))
+    check = pertinent.check_removal(
+        model, ["w1 w2 w3"] * 12, removals=removals, draws=1, shares=0.5, batch_size=20
+    )
+    (mask,) = random_masks(model.prepare("w1 w2 w3", "tokens"), 0.5, 1, 0)
+    for name, word in zip(check.removals, ("w8", "w9"), strict=True):
+        text = " ".join(own if keep else word for own, keep in zip(("w1", "w2", "w3"), mask, strict=True))
+        with torch.no_grad():
+            ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
+            expected = model.model(ids).logits.softmax(-1).max().item()
+        found = [row.confidence for row in check.rows if row.removal == name and row.share]
+        assert found == pytest.approx([expected] * 12, abs=1e-5)
 
 
 def test_other_architectures(model):

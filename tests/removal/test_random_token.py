@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.engine.asks import Values
-from pertinent.engine.conversation import Job
+from pertinent.asks import Values
 from pertinent.engine.engine import Engine
+from pertinent.engine.job import Job
 from pertinent.errors import SettingError
 from pertinent.removal.random_token import RandomToken
 from tests import tiny
@@ -62,7 +62,7 @@ def test_probabilities_are_averaged_over_the_draws(model):
     def ask():
         return (yield Values(MASKS))
 
-    (done,) = Engine(model, seed=3).run([Job(0, given, removal, ask())])
+    (done,) = Engine(model).run([Job(0, given, removal, ask(), 3)])
     with torch.no_grad():
         logits = model.model(input_ids=torch.tensor(removal(given, MASKS, 3).ids)).logits
     expected = logits.softmax(dim=-1).reshape(3, 7, -1).mean(dim=1)

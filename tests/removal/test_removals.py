@@ -46,15 +46,45 @@ def test_tables(name):
 def test_values_filled_in():
     assert made("constant")(ROW, MASKS3, 0)[2].tolist() == [0, 0, 0, 0]
     np.testing.assert_allclose(made("mean")(ROW, MASKS3, 0)[2], BACKGROUND.values.mean(axis=0))
-    np.testing.assert_allclose(made("mean")(IMAGE, MASKS4, 0)[2].std(axis=(1, 2)), 0, atol=1e-6)
-    noise = removals.make("uniform-noise", {"low": 2.0, "high": 3.0})(ROW, MASKS3, 0)
-    assert ((noise[2] >= 2) & (noise[2] <= 3)).all()
+    middle = np.sort(BACKGROUND.values, axis=0)[24]
+    np.testing.assert_array_equal(made("median-mode")(ROW, MASKS3, 0)[2], middle)
+    mean = IMAGE.pixels.reshape(3, 64).mean(axis=1)
+    filled = made("mean")(IMAGE, MASKS4, 0)[2]
+    np.testing.assert_allclose(filled, np.broadcast_to(mean[:, None, None], (3, 8, 8)), rtol=1e-5)
+    assert not made("constant")(IMAGE, MASKS4, 0)[2].any()
+
+
+def test_a_blur_is_a_gaussian_average():
+    from scipy.ndimage import gaussian_filter
+
+    for sigma in (None, 2.0):
+        blurred = removals.make("blur", {"sigma": sigma})(IMAGE, MASKS4, 0)[2]
+        for mine, channel in zip(blurred, IMAGE.pixels, strict=True):
+            expected = gaussian_filter(channel, sigma or 1.0, mode="nearest", truncate=3.0)
+            np.testing.assert_allclose(mine, expected, atol=1e-5)
+
+
+def test_noise_fills_its_range_and_no_more():
+    samples = 2000
+    noise = removals.make("uniform-noise", {"low": 2.0, "high": 3.0, "samples": samples})
+    for given, masks, size in ((ROW, MASKS3[2:], 4), (IMAGE, MASKS4[2:], 3 * 8 * 8)):
+        drawn = np.asarray(noise(given, masks, 0)).reshape(samples, size)
+        assert 2 <= drawn.min() < 2.01 < 2.99 < drawn.max() <= 3
+        np.testing.assert_allclose(drawn.mean(axis=0), 2.5, atol=5 / np.sqrt(12 * samples))
+    wide = Background(np.array([[0.0, 10.0, -1.0, 5.0], [1.0, 30.0, 1.0, 5.5]]))
+    noise = removals.make("uniform-noise", {"background": wide, "samples": samples})
+    drawn = noise(ROW, MASKS3[2:], 0)
+    np.testing.assert_allclose(drawn.min(axis=0), wide.values[0], atol=0.1)
+    np.testing.assert_allclose(drawn.max(axis=0), wide.values[1], atol=0.1)
+    assert ((drawn >= wide.values[0]) & (drawn <= wide.values[1])).all()
 
 
 def test_a_group_comes_from_one_background_row():
-    together = {tuple(row[1:3]) for row in BACKGROUND.values}
-    for row in made("background")(ROW, MASKS3[1:2], 0):
-        assert tuple(row[1:3]) in together
+    pairs = Background(np.array([[0.0, i, 100.0 + i, 0.0] for i in range(50)]))
+    drawn = removals.make("background", {"background": pairs})(ROW, MASKS3[1:2], 0)
+    assert drawn.shape == (20, 4)
+    np.testing.assert_array_equal(drawn[:, 2] - drawn[:, 1], np.full(20, 100.0))
+    assert len(np.unique(drawn[:, 1])) == 20
 
 
 def test_a_small_background_is_used_whole():

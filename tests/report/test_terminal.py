@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.explanation import Explanations, Failure
 from pertinent.inputs.text import Text, text_input
 from pertinent.report.colours import DARK, LIGHT, contrast, shade, shares
 from pertinent.report.facts import facts, measures, score_text, strongest
 from pertinent.report.pieces import pieces
 from pertinent.report.terminal import catalogue_table, evaluation_table, rendered, rendered_all
+from pertinent.results.explanation import Explanations, Failure
 
 
 def printed(thing, **options):
@@ -41,7 +41,7 @@ def test_shares_of_nothing_are_zero(scores):
 
 @pytest.mark.parametrize("fixture", ["text", "pair", "search"])
 def test_pieces_reassemble_to_the_text(fixture, request):
-    given = request.getfixturevalue(fixture).given
+    given = request.getfixturevalue(fixture).input
     for number, segment in enumerate(given.text.segments):
         assert "".join(p.text for p in pieces(given) if p.segment == number) == segment
     assert sorted(i for p in pieces(given) for i in p.features) == list(range(given.n_features))
@@ -79,6 +79,39 @@ def test_escape_sequences_do_not_reach_the_terminal(text_model):
     assert not set("\x1b\x9b\x07") & set(output)
 
 
+def test_the_facts_are_those_of_the_explanation(text, row, search):
+    assert {**facts(replace(text, seconds=0.0125)), "features": ""} == {
+        "method": "shapley-sampling",
+        "settings": "samples=6",
+        "removal": "slice-out",
+        "features": "",
+        "budget": f"{6 * (len(text.features) - 1) + 2}",
+        "evaluations": f"{text.evaluations}",
+        "model time": "12.5 ms",
+        "seed": "0",
+    }
+    assert facts(text)["features"] == f"{len(text.features)} (words)"
+    assert (
+        facts(replace(row, evaluations=12345, seconds=1234.5, seed=7)).items()
+        >= {
+            "removal": "background",
+            "features": "3 (columns)",
+            "evaluations": "12,345",
+            "model time": "1,234.5 s",
+            "seed": "7",
+        }.items()
+    )
+    assert facts(search)["settings"] == "defaults"
+
+
+def test_scores_are_shown_with_three_digits(text, search):
+    e = replace(text, scores=np.linspace(-1.2344, 0.5, len(text.features)))
+    assert (score_text(e, 0), score_text(e, len(e.features) - 1)) == ("-1.23", "+0.50")
+    assert score_text(replace(e, scores=e.scores / 100), 0) == "-0.0123"
+    assert score_text(search, int(search.ranking[0])) == "in 2 of 2 sets"
+    assert score_text(search, int(search.ranking[-1])) == "in 0 of 2 sets"
+
+
 def test_everything_is_said(explanation):
     output = " ".join(printed(rendered(explanation)).split())
     for label, value in facts(explanation).items():
@@ -112,14 +145,14 @@ def test_chosen_sets_are_listed(search):
 
 def test_sampling_errors_are_shown_and_nan_is_not(text):
     assert "±" in printed(rendered(text))
-    unknown = replace(text, errors=np.full(len(text.features), np.nan))
+    unknown = replace(text, standard_errors=np.full(len(text.features), np.nan))
     output = printed(rendered(unknown))
     assert "±" not in output
     assert "nan" not in output
 
 
 def test_notes_are_shown(text):
-    noted = replace(text, given=replace(text.given, notes=("truncated to [b]8[/b] tokens",)))
+    noted = replace(text, input=replace(text.input, notes=("truncated to [b]8[/b] tokens",)))
     assert "⚠ truncated to [b]8[/b] tokens" in printed(rendered(noted))
 
 
@@ -130,8 +163,10 @@ def test_another_target_is_named(text):
 def test_measures_are_shown_with_their_direction(evaluation):
     e = evaluation.explanations[0]
     output = printed(rendered(e))
-    for measure in measures(e):
-        assert f"{measure.name} {measure.arrow} {measure.mean:.3f}" in output
+    arrows = {"sufficiency": "↓", "comprehensiveness": "↑"}
+    assert set(e.measures) == set(arrows)
+    for name, values in e.measures.items():
+        assert f"{name} {arrows[name]} {np.mean(list(values.values())):.3f}" in output
 
 
 def test_an_unregistered_metric_has_no_arrow(text):
@@ -145,9 +180,12 @@ def test_failures_are_listed(text):
 
 def test_evaluation_table_has_means_and_intervals(evaluation):
     output = " ".join(printed(evaluation_table(evaluation)).split())
-    for method, _, _, interval in evaluation.summary():
+    summary = list(evaluation.summary())
+    assert len(summary) == 4
+    for method, metric, _, interval in summary:
+        own = [e.measures[metric][0.2] for e in evaluation.explanations if e.method == method]
         assert method in output
-        assert str(interval) in output
+        assert f"{np.mean(own):.3f} [{interval.low:.3f}, {interval.high:.3f}]" in output
     assert "2 failed" in output
 
 

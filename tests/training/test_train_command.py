@@ -53,7 +53,7 @@ def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
 def test_new_head_query_and_standard(run, tmp_path):
     columns = ["--label-column", "topic", "--query-column", "q", "--document-column", "d"]
     code, _, err = run("./model", "data.jsonl", "--out", "t", *columns, *QUICK)
-    assert code == 2 and "data.jsonl line 1: Unknown class" in err and "--new-head" in err
+    assert code == 2 and "data.jsonl line 1: Unknown label" in err and "--new-head" in err
     code, out, _ = run(
         "./model", "data.jsonl", "--out", "t", "--new-head", "--standard", *columns, *QUICK, "--quiet"
     )
@@ -82,7 +82,10 @@ def test_parquet(run):
         (["./model", "data.csv", "--out", "t", "--removal", "marginalize"], "many samples"),
         (["digits", "data.csv", "--out", "t"], "reads images"),
         (["./model", "data.csv", "--out", "t", "--learning-rate", "fast"], "between 0 and 1"),
-        (["./model", "bad.csv", "--out", "t"], "bad.csv line 3: The label must be between 0 and 2"),
+        (
+            ["./model", "bad.csv", "--out", "t"],
+            "bad.csv line 3: `label` must be a name or a number from 0 to 2, but got 9",
+        ),
         (["./model", "blank.csv", "--out", "t"], "blank.csv line 2: The text is empty"),
     ],
 )

@@ -12,13 +12,14 @@ from transformers import AutoModelForSequenceClassification
 
 import pertinent
 from pertinent.errors import FileError, InputError, MissingExtra, ModelError, SettingError
-from pertinent.models.embedded import load_transformer
-from pertinent.models.tokens import collate
+from pertinent.models.embedded.load import load_transformer
+from pertinent.models.torch.tokens import collate
 from pertinent.models.transformer import TransformerModel
+from pertinent.outputs import column_index
 from pertinent.removal.base import TokenRows, removals
 from pertinent.training import ExampleError, train
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Shuffled
-from pertinent.training.examples import Examples, class_number
+from pertinent.training.examples import Examples
 from pertinent.training.heads import with_new_head
 from pertinent.training.settings import Settings, text_removal
 from pertinent.training.trainer import CounterfactualTrainer, _Reader
@@ -365,11 +366,11 @@ def test_nothing_is_printed_and_progress_is_told(tmp_path, capsys):
     [
         ("  ", 0, "Example 2: The text is empty"),
         (7, 0, "Example 2: A text must be a string"),
-        ("w1", 3, "Example 2: The label must be between 0 and 2, but is 3"),
-        ("w1", float("nan"), "Example 2: The label must be the name or number"),
-        ("w1", None, "Example 2: The label must be the name or number"),
-        ("w1", 0.5, "Example 2: The label must be the name or number"),
-        ("w1", "LABEL_7", "Example 2: Unknown class 'LABEL_7'. Did you mean 'LABEL_"),
+        ("w1", 3, "Example 2: `label` must be a name or a number from 0 to 2, but got 3"),
+        ("w1", float("nan"), "Example 2: A label must be given by its name or number"),
+        ("w1", None, "Example 2: A label must be given by its name or number"),
+        ("w1", 0.5, "Example 2: A label must be given by its name or number"),
+        ("w1", "LABEL_7", "Example 2: Unknown label 'LABEL_7'. Did you mean 'LABEL_"),
     ],
 )
 def test_a_bad_example_is_named(tmp_path, row, label, message):
@@ -430,10 +431,10 @@ def test_truncation_is_said_once(tmp_path, caplog):
 
 
 def test_labels_by_name_and_number():
-    assert [class_number(label, ("no", "1", "yes")) for label in ("yes", "1", "2", 0, 2.0, np.int64(1))] == [
+    assert [column_index(label, ("no", "1", "yes")) for label in ("yes", "1", "2", 0, 2.0, np.int64(1))] == [
         2, 1, 2, 0, 2, 1,
     ]  # fmt: skip
-    assert class_number(torch.tensor(1), ("a", "b")) == 1
+    assert column_index(torch.tensor(1), ("a", "b")) == 1
 
 
 def test_a_new_head_keeps_the_encoder():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _logging(quiet=getattr(args, "quiet", False), debug=debug):
             return int(getattr(import_module(module), function)(args))
     except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
+        return _complain(_interrupted(arguments), INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output has seen enough; python must not fail when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,6 +43,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             raise
         return _complain(f"error: unexpected {type(error).__name__}: {error} (--debug shows where)")
+
+
+def _interrupted(arguments: Sequence[str]) -> str:
+    """What was stopped, and how to go on where it is possible."""
+    if arguments[0] not in ("explain", "compare") or not any(
+        a.partition("=")[0] == "--out" for a in arguments
+    ):
+        return "interrupted"
+    return f"interrupted; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"
 
 
 def _complain(message: str, code: int = BAD_USAGE) -> int:

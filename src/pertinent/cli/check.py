@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pertinent.check.checking import check_removal
-from pertinent.check.removal_check import RemovalCheck
+from pertinent.api.check import check_removal
 from pertinent.cli.models import kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import known_columns
@@ -17,6 +16,7 @@ from pertinent.cli.records import Item, file_items
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.removal.base import removals
+from pertinent.results.removal_check import RemovalCheck
 
 PICTURES = (".png", ".svg", ".pdf")
 

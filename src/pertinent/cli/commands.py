@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pertinent import catalogue as catalogues
+from pertinent.api import catalogue as catalogues
+from pertinent.api.evaluate import DEFAULT_METRICS
+from pertinent.api.evaluate import evaluate as measure
+from pertinent.api.request import Request
 from pertinent.cli.models import DEFAULTS, kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given, known_columns
 from pertinent.cli.settings import make_methods, make_metrics, make_removal
-from pertinent.cli.work import Outcome, Plan, carry_out
+from pertinent.cli.work import Outcome, carry_out
 from pertinent.errors import InputError, SettingError
-from pertinent.evaluating import DEFAULT_METRICS
-from pertinent.evaluating import evaluate as measure
-from pertinent.explanation import Explanations
-from pertinent.files import read
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
+from pertinent.results.explanation import Explanations
+from pertinent.results.files import read
 
 
 def explain(args: Namespace) -> int:
@@ -83,30 +84,29 @@ def catalogue(args: Namespace) -> int:
 def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric]) -> Outcome:
     """Read, explain and measure; what is wrong with the arguments is found before the model is loaded."""
     explainers = make_methods(methods, args.set)
-    options: dict[str, Any] = {"budget": args.budget, "features": args.features}
-    options["removal"] = make_removal(args.removal) if args.removal else None
+    options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
+    options |= {"target": args.target, "removal": make_removal(args.removal) if args.removal else None}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
+    requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]
     found = items(args, kind_read(args.model))
     model = load_model(args.model, args.device, args.dtype)
     columns = getattr(model, "columns", None)
     if columns is not None and args.file is not None:
         found = known_columns(found, columns.names)
-    options["target"] = _target(args.target, model)
-    progress = False if args.quiet else None
-    return carry_out(model, found, Plan(explainers, metrics, options, args.seed, args.batch_size, progress))
-
-
-def _target(given: str | None, model: Model) -> str | int | None:
-    """A class by its name, or by its number where no class is called that."""
-    if given is None or given in model.classes or not given.isdecimal():
-        return given
-    return int(given)
+    return carry_out(
+        model,
+        found,
+        requests,
+        out=args.out,
+        batch_size=args.batch_size,
+        progress=False if args.quiet else None,
+    )
 
 
 def _only_kind(explanations: Explanations) -> str:
-    kinds = {explanation.given.kind for explanation in explanations}
+    kinds = {explanation.input.kind for explanation in explanations}
     if len(kinds) != 1:
         raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
     return kinds.pop()

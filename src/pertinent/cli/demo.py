@@ -9,13 +9,14 @@ from typing import Any
 
 from rich.rule import Rule
 
+from pertinent.api.evaluate import DEFAULT_METRICS
+from pertinent.api.request import Request
 from pertinent.cli.models import load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.records import Item
-from pertinent.cli.settings import make_methods, make_metrics
-from pertinent.cli.work import Plan, carry_out
-from pertinent.evaluating import DEFAULT_METRICS
-from pertinent.explanation import Explanation, Explanations
+from pertinent.cli.settings import make_metrics
+from pertinent.cli.work import carry_out
+from pertinent.results.explanation import Explanation, Explanations
 
 TEXTS = (
     (
@@ -50,8 +51,8 @@ def demo(args: Namespace) -> int:
     metrics = make_metrics(DEFAULT_METRICS, None)
     load = cache(load_model)
     for name, method, raw in _examples():
-        plan = Plan(make_methods([method], []), metrics)
-        outcome = carry_out(load(name), [Item(f"example for {name}", raw)], plan)
+        request = Request.of(method, metrics=metrics)
+        outcome = carry_out(load(name), [Item(f"example for {name}", raw)], [request])
         output.show(Rule(name))
         output.show_all(outcome.explanations)
         explanations += outcome.explanations
@@ -62,8 +63,10 @@ def demo(args: Namespace) -> int:
 
 def _examples() -> Iterator[tuple[str, str, Any]]:
     yield from TEXTS
-    from pertinent.models.digits import example_digit
-    from pertinent.models.tabular import example_row
+    from pertinent.models.embedded.diabetes import example_patient
+    from pertinent.models.embedded.digits import example_digit
+    from pertinent.models.embedded.wines import example_row
 
     yield "digits", "kernel-shap", example_digit()
     yield "table", "kernel-shap", example_row()
+    yield "diabetes", "kernel-shap", example_patient()

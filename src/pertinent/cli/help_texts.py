@@ -12,8 +12,8 @@ exit codes:
 
 MAIN = """\
 Finds and tests the features that a model's decision rests on: words of a text, parts of an image,
-columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits' and
-'table', or on a folder with a transformers text classifier.
+columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits',
+'table' and 'diabetes', or on a folder with a transformers text classifier.
 
   pertinent demo                                  see it at work, and get an HTML report
   pertinent explain "a slow start, then wonderful"
@@ -31,7 +31,7 @@ examples:
   pertinent explain --file reviews.csv --column review --limit 50 --html report.html
   pertinent explain --image seven.png --features patches:2
   pertinent explain --file wines.csv --model table --method shapley-sampling --set samples=25
-  pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --save out.parquet
+  pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --out out.parquet
 
 Each explanation is also measured: sufficiency (how much is lost with only the chosen features;
 lower is better) and comprehensiveness (how much is lost without them; higher is better).
@@ -48,7 +48,7 @@ examples:
 """
 
 EVALUATE = """\
-Measure explanations that `pertinent explain --save FILE.parquet` wrote, with the model they explain.
+Measure explanations that `pertinent explain --out FILE.parquet` wrote, with the model they explain.
 
 examples:
   pertinent evaluate out.parquet
@@ -88,7 +88,7 @@ label in each record. A label is the name of a class or its number.
 """
 
 DEMO = """\
-Explain four texts, one image and one table row with the embedded models, offline; print the
+Explain four texts, one image and two table rows with the embedded models, offline; print the
 explanations and write them into one HTML file that needs nothing else.
 
 examples:

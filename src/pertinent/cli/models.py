@@ -13,12 +13,12 @@ DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
 
 def kind_read(name: str) -> str:
     """What kind of input the model reads."""
-    return {"digits": "image", "table": "table"}.get(name, "text")
+    return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, "text")
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
     """An embedded model, or the transformer in a folder."""
-    from pertinent.models.embedded import NAMES, load, load_transformer
+    from pertinent.models.embedded.load import NAMES, load, load_transformer
 
     if name in NAMES:
         return load(name, device=device, dtype=dtype)

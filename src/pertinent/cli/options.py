@@ -46,12 +46,14 @@ def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
         help="words, tokens, sentences; patches:SIDE, pixels, superpixels:COUNT; columns",
     )
     parser.add_argument(
-        "--target", metavar="CLASS", help="the class to explain, by name or number (the predicted)"
+        "--target",
+        metavar="NAME",
+        help="the class, label or value to explain, by name or number (the predicted class)",
     )
     add_measured(parser)
 
 
-def add_measured(parser: argparse.ArgumentParser) -> None:
+def add_measured(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
     """At which sparsities, by which removal, with which seed."""
     parser.add_argument(
         "--sparsity",
@@ -65,8 +67,9 @@ def add_measured(parser: argparse.ArgumentParser) -> None:
         help='what "without" means: a name from `pertinent removals`, perhaps with settings, such as '
         "uniform-noise:samples=5",
     )
+    default = "that of each explanation" if seed is None else seed
     parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"
+        "--seed", type=whole, default=seed, metavar="N", help=f"same seed, same answer ({default})"
     )
 
 
@@ -86,7 +89,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         metavar="NAME|FOLDER",
-        help="sentiment, topics, digits, table, or a folder with a transformers text classifier "
+        help="sentiment, topics, digits, table, diabetes, or a folder with a transformers text classifier "
         "(sentiment for texts, digits for images, table for rows)",
     )
     add_place(group)
@@ -154,7 +157,10 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("where the answer goes")
     group.add_argument("--html", metavar="PATH", help="write one self-contained HTML report")
     group.add_argument(
-        "--save", metavar="PATH.parquet", help="save for `pertinent evaluate` and `pertinent.read`"
+        "--out",
+        metavar="PATH.parquet",
+        help="save for `pertinent evaluate` and `pertinent.read`; each is kept as it is finished, "
+        "and the same command continues a run that was stopped",
     )
     group.add_argument("--json", metavar="PATH", help="write JSON; - for stdout, and nothing else there")
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")

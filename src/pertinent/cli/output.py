@@ -11,12 +11,14 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pertinent.errors import FileError
-from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanations
+from pertinent.files import check_writable, write_text
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanations
 
 ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
 _LISTED = 20
+_SHOWN = 20
+"""Explanations that are printed though they go to a file, too."""
 
 
 class Output:
@@ -24,14 +26,15 @@ class Output:
 
     def __init__(self, args: Namespace) -> None:
         self.html: str | None = getattr(args, "html", None)
-        self.save: str | None = getattr(args, "save", None)
+        self.out: str | None = getattr(args, "out", None)
+        self._journalled = getattr(args, "command", "") in ("explain", "compare")
         self.json: str | None = getattr(args, "json", None)
         self.plot: str | None = getattr(args, "plot", None)
         self.silent = getattr(args, "quiet", False) or self.json == "-"
         self._console = Console(quiet=self.silent, highlight=False)
-        for path in (self.html, self.save, self.json, self.plot):
+        for path in (self.html, self.out, self.json, self.plot):
             if path is not None and path != "-":
-                _check_writable(Path(path))
+                check_writable(Path(path))
 
     def show(self, thing: Any) -> None:
         """Print something that rich can render, or a plain line."""
@@ -41,7 +44,9 @@ class Output:
 
     def show_all(self, explanations: Explanations) -> None:
         """Print explanations, without what failed: that goes to stderr."""
-        if len(explanations):
+        if len(explanations) > _SHOWN and (self.out or self.html or self.json):
+            self.show(f"{len(explanations):,} explanations.")
+        elif len(explanations):
             self.show(explanations[0] if len(explanations) == 1 else explanations[:])
 
     def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> None:
@@ -49,13 +54,14 @@ class Output:
         if self.json == "-":
             sys.stdout.write(explanations.to_json() + "\n")
         elif self.json is not None:
-            Path(self.json).write_text(explanations.to_json() + "\n", encoding="utf-8")
+            write_text(Path(self.json), explanations.to_json() + "\n")
             self.show(f"JSON: {Path(self.json).resolve()}")
         if not len(explanations):
             return
-        if self.save is not None:
-            explanations.save(self.save)
-            self.show(f"Saved: {Path(self.save).resolve()}")
+        if self.out is not None:
+            if not self._journalled:  # the run itself has written it
+                explanations.save(self.out)
+            self.show(f"Saved: {Path(self.out).resolve()}")
         if self.html is not None:
             from pertinent.report.page import save_report
 
@@ -73,10 +79,3 @@ def conclude(n_explained: int, failures: Sequence[tuple[str, str]]) -> int:
         sys.stderr.write("pertinent: error: nothing could be explained\n")
         return NOTHING
     return SOME_FAILED if failures else ALL_WELL
-
-
-def _check_writable(path: Path) -> None:
-    if path.is_dir():
-        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")

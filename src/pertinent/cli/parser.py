@@ -92,9 +92,9 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     options.add_outputs(compare)
 
     evaluate = command("evaluate", "measure explanations that were saved", help_texts.EVALUATE)
-    evaluate.add_argument("file", metavar="FILE.parquet", help="what `pertinent explain --save` wrote")
+    evaluate.add_argument("file", metavar="FILE.parquet", help="what `pertinent explain --out` wrote")
     options.add_metrics(evaluate)
-    options.add_measured(evaluate)
+    options.add_measured(evaluate, seed=None)
     options.add_model(evaluate)
     options.add_outputs(evaluate)
 

@@ -19,8 +19,8 @@ _GIVE = {"text": "texts, or --file", "image": "--image FILE", "table": "--row JS
 
 def kind_given(args: Namespace) -> str | None:
     """What kind of input the arguments hold; ``None`` where a file may be texts or rows."""
-    given = {"text": args.inputs, "image": args.image, "table": args.row}
-    kinds = [kind for kind, values in given.items() if values]
+    found = {"text": args.inputs, "image": args.image, "table": args.row}
+    kinds = [kind for kind, values in found.items() if values]
     if len(kinds) > 1:
         raise SettingError(f"One kind of input at a time, but got {' and '.join(kinds)}.")
     if not kinds and args.file is None:
@@ -32,8 +32,8 @@ def kind_given(args: Namespace) -> str | None:
 
 def items(args: Namespace, kind: str) -> list[Item]:
     """The inputs given, in order, for a model that reads this kind."""
-    given = kind_given(args)
-    if given not in (None, kind) or (args.file is not None and kind == "image"):
+    named = kind_given(args)
+    if named not in (None, kind) or (args.file is not None and kind == "image"):
         raise SettingError(f"The model {args.model!r} reads {kind}s: give {_GIVE[kind]}.")
     found: list[Item] = []
     for number, text in enumerate(args.inputs, start=1):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
-from pertinent.files import read_table
+from pertinent.files import read_parquet
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ def _records(
 def _parquet_records(
     path: Path, kind: str, column: str | None, pair: str | None, label: str | None
 ) -> Iterator[Item]:
-    table = read_table(path)
+    table = read_parquet(path)
     read = _reader(table.column_names, kind, column, pair, label)
     for number, record in enumerate(table.to_pylist(), start=1):
         item = item_of(f"{path.name} row {number}", read, record)

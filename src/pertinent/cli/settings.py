@@ -44,9 +44,9 @@ def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> 
 
 def make_removal(text: str) -> Removal:
     """A removal as ``name``, or ``name:setting=value,setting=value``."""
-    name, _, given = text.partition(":")
+    name, _, rest = text.partition(":")
     settings = {}
-    for pair in filter(None, given.split(",")):
+    for pair in filter(None, rest.split(",")):
         setting, equals, value = pair.partition("=")
         if not equals or not setting:
             raise SettingError(

@@ -60,5 +60,5 @@ def train(args: Namespace) -> int:
 def _located(error: ExampleError, data: Labelled, dev: Labelled | None) -> str:
     """The error with the place in the file."""
     file = data if error.data == "train" or dev is None else dev
-    hint = " --new-head trains for the labels of the file." if "Unknown class" in error.reason else ""
+    hint = " --new-head trains for the labels of the file." if "Unknown label" in error.reason else ""
     return f"{file.where[error.row]}: {error.reason}{hint}"

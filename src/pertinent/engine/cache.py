@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import Any
 
-from pertinent.types import Array
+_PYTHON_OBJECTS = 250
+"""Bytes that a dictionary, its key and an array take beside their content."""
 
 
 class Cache:
-    """Model outputs by input and mask. It lies below the meter.
+    """Answers by input, kind of question and row. It lies below the meter.
 
     An input's answers are forgotten when the last job on it ends: kept longer, such small objects
     would lie scattered between the batches and make the memory grow. And they are forgotten, for
@@ -20,7 +22,8 @@ class Cache:
         self.most_bytes = most_bytes
         self._bytes = 0
         self._jobs: Counter[bytes] = Counter()
-        self._inputs: OrderedDict[bytes, dict[bytes, Array]] = OrderedDict()
+        self._inputs: OrderedDict[bytes, dict[type, dict[Hashable, Any]]] = OrderedDict()
+        self._held: Counter[bytes] = Counter()
 
     def open(self, name: bytes) -> None:
         """A job on this input begins."""
@@ -33,30 +36,26 @@ class Cache:
             del self._jobs[name]
             self._forget(name)
 
-    def of(self, name: bytes) -> dict[bytes, Array]:
-        """The answers known for one input, by mask."""
-        known = self._inputs.setdefault(name, {})
+    def of(self, name: bytes, kind: type) -> dict[Hashable, Any]:
+        """The answers known for one input and kind of question, by row."""
+        known = self._inputs.setdefault(name, {}).setdefault(kind, {})
         self._inputs.move_to_end(name)
         return known
 
-    def add(self, name: bytes, masks: Sequence[bytes], outputs: Array) -> None:
-        """Remember a row of outputs for each mask, if anybody is still at work on the input."""
+    def add(self, name: bytes, kind: type, keys: Sequence[Hashable], answers: Sequence[Any]) -> None:
+        """Remember the answer to each row, if anybody is still at work on the input."""
         if not self._jobs[name]:
             return
-        known = self.of(name)
+        known = self.of(name, kind)
         before = len(known)
-        known.update(zip(masks, outputs, strict=True))
-        self._bytes += (len(known) - before) * _row_bytes(masks[0], outputs[0])
+        known.update(zip(keys, answers, strict=True))
+        size = getattr(answers[0], "nbytes", 0) + _PYTHON_OBJECTS
+        added = (len(known) - before) * size
+        self._held[name] += added
+        self._bytes += added
         while self._bytes > self.most_bytes and len(self._inputs) > 1:
             self._forget(next(iter(self._inputs)))
 
     def _forget(self, name: bytes) -> None:
-        forgotten = self._inputs.pop(name, {})
-        for mask, row in forgotten.items():
-            self._bytes -= len(forgotten) * _row_bytes(mask, row)
-            break
-
-
-def _row_bytes(mask: bytes, row: Array) -> int:
-    python_objects = 250
-    return int(row.nbytes) + len(mask) + python_objects
+        self._inputs.pop(name, None)
+        self._bytes -= self._held.pop(name, 0)

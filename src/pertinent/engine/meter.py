@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from pertinent.engine.asks import Algorithm, Fork, Values
+from collections import defaultdict
+from collections.abc import Hashable
+from typing import Any
+
+from pertinent.asks import Algorithm, Ask, Fork
 from pertinent.errors import BudgetError
 
 
 class Meter:
     """Stands between an algorithm and the engine.
 
-    It sees every ask before the cache does, so no method gets cheaper because another ran first.
-    A distinct mask counts as one, a gradient as two: one pass forward, one backward.
+    It sees every question before the cache does, so no method gets cheaper because another ran first.
     Branches of a fork have a budget each, and are counted together in `evaluations`.
     """
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self._seen: set[bytes] = set()
-        self._passes = 0
+        self._paid: defaultdict[type, set[Hashable]] = defaultdict(set)
+        self._spent = 0
         self._branches: list[Meter] = []
 
     @property
     def evaluations(self) -> int:
-        """Distinct masks, and passes for gradients, so far."""
+        """What was spent so far."""
         return self._spent + sum(branch.evaluations for branch in self._branches)
-
-    @property
-    def _spent(self) -> int:
-        return len(self._seen) + self._passes
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
         """The same algorithm, counted."""
-        answer = None
+        answer: Any = None
+        error: Exception | None = None
         while True:
             try:
-                ask = algorithm.send(answer)
+                ask = algorithm.send(answer) if error is None else algorithm.throw(error)
             except StopIteration as stop:
                 return stop.value
-            if isinstance(ask, Fork):
-                meters = [Meter(self.budget) for _ in ask.branches]
-                self._branches += meters
-                ask = Fork([m.watch(b) for m, b in zip(meters, ask.branches, strict=True)])
+            before, error = self._spent, None
+            try:
+                answer = yield self._charged(ask)
+            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+                error = raised
             else:
-                if isinstance(ask, Values):
-                    self._seen.update(ask.keys)
-                else:
-                    self._passes += 2 * len(ask.keys)
-                if self._spent > self.budget:
-                    raise BudgetError(
-                        f"The method asked for {self._spent} evaluations, but its budget is {self.budget}."
-                    )
-            answer = yield ask
+                if not isinstance(ask, Fork):
+                    self._spent -= min(self._spent - before, ask.unspent(answer))
+
+    def _charged(self, ask: Ask) -> Ask:
+        if isinstance(ask, Fork):
+            meters = [Meter(self.budget) for _ in ask.branches]
+            self._branches += meters
+            return Fork([m.watch(b) for m, b in zip(meters, ask.branches, strict=True)])
+        self._spent += ask.price(self._paid[type(ask)])
+        if self._spent > self.budget:
+            raise BudgetError(
+                f"The method asked for {self._spent} evaluations, but its budget is {self.budget}."
+            )
+        return ask

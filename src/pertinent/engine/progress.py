@@ -27,7 +27,7 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def shown(progress: Callback | bool | None, what: str) -> Iterator[Callback]:
+def progress_callback(progress: Callback | bool | None, what: str) -> Iterator[Callback]:
     """The callback to use: the user's own, a bar on terminals and in notebooks, or none."""
     if callable(progress):
         yield progress

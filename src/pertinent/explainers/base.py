@@ -10,8 +10,9 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from pertinent.engine.asks import Ask
+from pertinent.asks import Ask
 from pertinent.errors import BudgetError
+from pertinent.outputs import Classes, Output
 from pertinent.registry import Registry
 from pertinent.types import Floats, Masks
 
@@ -28,7 +29,8 @@ def n_kept(sparsity: float, n_features: int) -> int:
 class Task:
     """One input to explain, as far as an algorithm needs to know it.
 
-    `prediction` holds the class probabilities of the whole input; `target` is the class explained.
+    `prediction` holds what the model says of the whole input, probabilities or values; `target` is
+    the column explained.
     """
 
     n_features: int
@@ -37,19 +39,26 @@ class Task:
     budget: int
     sparsities: tuple[float, ...]
     rng: np.random.Generator
+    output: Output = field(default_factory=Classes)
+
+    def objective(self, values: Floats) -> Floats:
+        """How much of the decision is left in each row of answers; more is larger."""
+        return self.output.objective(values, self.prediction, self.target)
 
 
 @dataclass(frozen=True)
 class Finding:
     """What an algorithm returns.
 
-    `scores` are (features,) for the target or (classes, features); `errors` are their standard
-    errors, in the same shape; `chosen` holds a mask of the important features for each sparsity;
-    `details` is what else there is to report, in plain numbers, strings, lists and dicts.
+    `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
+    shape; `base_values` (columns,) are what scores add up from, where they do; `chosen` holds a mask
+    of the important features for each sparsity; `details` is what else there is to report, in plain
+    numbers, strings, lists and dicts.
     """
 
     scores: Floats | None = None
-    errors: Floats | None = None
+    standard_errors: Floats | None = None
+    base_values: Floats | None = None
     chosen: Mapping[float, Masks] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -70,7 +79,7 @@ class Explainer(ABC):
         del n_features
         return None
 
-    def least(self, n_features: int) -> int:
+    def min_budget(self, n_features: int) -> int:
         """The smallest budget with which the method can answer."""
         return self.evaluations(n_features) or 1
 
@@ -84,12 +93,12 @@ explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:
     """The budget in force: what was given, what the settings call for, or 1000."""
-    least = explainer.least(n_features)
+    min_budget = explainer.min_budget(n_features)
     if budget is None:
-        return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, least)
-    if budget < least:
+        return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, min_budget)
+    if budget < min_budget:
         raise BudgetError(
-            f"`budget` must be at least {least} for {explainer.name} with {n_features} features, "
+            f"`budget` must be at least {min_budget} for {explainer.name} with {n_features} features, "
             f"but got {budget}."
         )
     return budget

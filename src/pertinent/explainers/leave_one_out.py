@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.engine.asks import Values
+from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.inputs.base import whole
+from pertinent.masks import full_mask
 
 
 @explainers.register("leave-one-out")
@@ -26,5 +26,5 @@ class LeaveOneOut(Explainer):
     def explain(self, task: Task) -> Steps:
         """Ask for the whole input and for each without one feature."""
         d = task.n_features
-        values = yield Values(np.concatenate([whole(d), ~np.eye(d, dtype=np.bool_)]))
+        values = yield Values(np.concatenate([full_mask(d), ~np.eye(d, dtype=np.bool_)]))
         return Finding(scores=(values[0] - values[1:]).T)

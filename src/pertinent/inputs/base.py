@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, ClassVar
-
-import numpy as np
-
-from pertinent.types import Array, Masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,41 +37,7 @@ class Input:
         """How many features can be removed."""
         return len(self.features)
 
-
-def digest(*parts: object) -> bytes:
-    """A digest of texts, numbers and arrays that is the same on every machine."""
-    h = blake2b(digest_size=16)
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            h.update(f"{part.dtype.str}{part.shape}".encode())
-            data = repr(part.tolist()).encode() if part.dtype == object else part.tobytes()
-        else:
-            data = part if isinstance(part, bytes) else repr(part).encode()
-        h.update(len(data).to_bytes(8, "little"))
-        h.update(data)
-    return h.digest()
-
-
-def generator(seed: int, *parts: object) -> np.random.Generator:
-    """The random generator that belongs to `seed` and the things named."""
-    words = np.frombuffer(digest(*parts), dtype=np.uint32)
-    return np.random.default_rng([seed, *words.tolist()])
-
-
-def whole(n_features: int) -> Masks:
-    """The mask that keeps everything."""
-    return np.ones((1, n_features), dtype=np.bool_)
-
-
-def nothing(n_features: int) -> Masks:
-    """The mask that keeps nothing."""
-    return np.zeros((1, n_features), dtype=np.bool_)
-
-
-def mask_bytes(masks: Array) -> list[bytes]:
-    """A hashable key for each row of an array of masks."""
-    packed = np.ascontiguousarray(np.packbits(masks, axis=1))
-    if packed.shape[1] == 0:
-        return [b""] * len(masks)
-    keys: list[bytes] = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-    return keys
+    @property
+    def group(self) -> Hashable:
+        """Inputs of different groups cannot share a batch: images of several sizes, say."""
+        return self.kind

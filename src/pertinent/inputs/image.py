@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.digests import digest
 from pertinent.errors import FileError, InputError, require, unknown
-from pertinent.inputs.base import Input, digest
+from pertinent.inputs.base import Input
 from pertinent.types import Array, Ints
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
@@ -23,6 +25,11 @@ class ImageInput(Input):
     pixels: Array
     labels: Ints
     kind: ClassVar[str] = "image"
+
+    @property
+    def group(self) -> Hashable:
+        """Images of one size share batches."""
+        return self.kind, self.pixels.shape
 
 
 def read_image(path: str | Path) -> Array:
@@ -74,8 +81,8 @@ def image_input(raw: Any, features: str = "patches") -> ImageInput:
     4
     """
     pixels = as_pixels(raw)
-    granularity, _, given = features.partition(":")
-    size = _size(given) if given else None
+    granularity, _, number = features.partition(":")
+    size = _size(number) if number else None
     _, height, width = pixels.shape
     if granularity == "pixels":
         labels = np.arange(height * width).reshape(height, width)
@@ -111,14 +118,14 @@ def image_input(raw: Any, features: str = "patches") -> ImageInput:
     )
 
 
-def _size(given: str) -> int:
+def _size(number: str) -> int:
     require(
-        given.isdigit() and int(given) > 0,
+        number.isdigit() and int(number) > 0,
         "features",
         "like 'patches:4', a whole number after the colon",
-        given,
+        number,
     )
-    return int(given)
+    return int(number)
 
 
 def _name(labels: Ints, granularity: str) -> list[str]:

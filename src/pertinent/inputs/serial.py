@@ -13,25 +13,25 @@ from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
 
 
-def input_to_dict(given: Input) -> dict[str, Any]:
+def input_to_dict(input: Input) -> dict[str, Any]:
     """Plain numbers, strings and lists; tokens are left out, the tokenizer can make them again."""
     plain: dict[str, Any] = {
-        "kind": given.kind,
-        "granularity": given.granularity,
-        "notes": list(given.notes),
-        "fingerprint": given.fingerprint.hex(),
+        "kind": input.kind,
+        "granularity": input.granularity,
+        "notes": list(input.notes),
+        "fingerprint": input.fingerprint.hex(),
     }
-    if isinstance(given, TextInput):
-        text = given.text
+    if isinstance(input, TextInput):
+        text = input.text
         plain |= {"first": text.first, "second": text.second, "fixed": text.fixed}
-        plain["spans"] = given.spans.tolist()
-    elif isinstance(given, ImageInput):
-        plain |= {"pixels": given.pixels.tolist(), "labels": given.labels.tolist()}
-    elif isinstance(given, TableInput):
+        plain["spans"] = input.spans.tolist()
+    elif isinstance(input, ImageInput):
+        plain |= {"pixels": input.pixels.tolist(), "labels": input.labels.tolist()}
+    elif isinstance(input, TableInput):
         plain |= {
-            "values": given.values.tolist(),
-            "columns": [list(c) for c in given.columns],
-            "names": list(given.names),
+            "values": input.values.tolist(),
+            "columns": [list(c) for c in input.columns],
+            "names": list(input.names),
         }
     return plain
 

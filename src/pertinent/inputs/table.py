@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
-from pertinent.inputs.base import Input, digest
-from pertinent.types import Array
+from pertinent.inputs.base import Input
+from pertinent.types import Array, Ints
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,17 @@ class Background:
             raise InputError(f"The background must be rows × columns, but has shape {values.shape}.")
         self.values = values if values.dtype.kind in "biuf" else values.astype(object)
 
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """A digest of all values."""
+        return digest(self.values)
+
     def _numeric(self, column: int) -> bool:
         return all(isinstance(v, numbers.Number) for v in self.values[:, column])
 
-    def centre(self, how: Literal["mean", "median"]) -> Array:
+    def centre(self, statistic: Literal["mean", "median"]) -> Array:
         """The mean or median of each column; the most frequent value of a category."""
-        if self.values.dtype != object and how == "mean":
+        if self.values.dtype != object and statistic == "mean":
             return np.asarray(self.values.mean(axis=0))
         middle = []
         for column in range(self.values.shape[1]):
@@ -71,7 +78,7 @@ class Background:
             if not self._numeric(column):
                 kinds, counts = np.unique(ordered.astype(str), return_counts=True)
                 middle.append(kinds[counts.argmax()])
-            elif how == "mean":
+            elif statistic == "mean":
                 middle.append(ordered.astype(float).mean())
             else:
                 middle.append(ordered[(len(ordered) - 1) // 2])
@@ -90,6 +97,19 @@ class TableInput(Input):
     columns: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     kind: ClassVar[str] = "table"
+
+    @property
+    def group(self) -> Hashable:
+        """Rows of as many columns share batches, those with categories apart."""
+        return self.kind, len(self.values), self.values.dtype == object
+
+    @cached_property
+    def owners(self) -> Ints:
+        """The feature that each column belongs to."""
+        feature = np.empty(len(self.values), dtype=np.int64)
+        for i, columns in enumerate(self.columns):
+            feature[list(columns)] = i
+        return feature
 
     def shown(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""

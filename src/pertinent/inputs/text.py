@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
-from pertinent.inputs.base import Input, digest
+from pertinent.inputs.base import Input
 from pertinent.types import Ints
 
 GRANULARITIES = ("words", "tokens", "sentences")

@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from pertinent.engine.asks import Values
-from pertinent.errors import unknown
-from pertinent.explanation import Explanation
-from pertinent.inputs.base import whole
-from pertinent.metric.base import Measures, Metric, Scale, metrics, on_scale
+from pertinent.asks import Values
+from pertinent.errors import SettingError, unknown
+from pertinent.masks import full_mask
+from pertinent.metric.base import Measures, Metric, metrics, objective
+from pertinent.outputs import log_odds
+from pertinent.results.explanation import Explanation
+from pertinent.types import Floats
 
 
 @dataclass(frozen=True)
 class Ablation(Metric):
     """The difference that removing features makes, at each sparsity.
 
+    Of a probability the drop; of a plain value the distance, whichever way it moves.
+
     Parameters
     ----------
     scale
-        ``"probability"`` or ``"weight-of-evidence"`` (log-odds).
+        ``"natural"``, probabilities or values, or ``"weight-of-evidence"``, log-odds.
     sparsities
         Shares of features that count as chosen; by default those the explanation was made for.
     """
 
-    scale: Scale = "probability"
+    scale: Literal["natural", "weight-of-evidence"] = "natural"
     sparsities: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if self.scale not in ("probability", "weight-of-evidence"):
-            raise unknown("scale", self.scale, ("probability", "weight-of-evidence"))
+        if self.scale not in ("natural", "weight-of-evidence"):
+            raise unknown("scale", self.scale, ("natural", "weight-of-evidence"))
 
     def _drop(self, explanation: Explanation, *, keep_chosen: bool) -> Measures:
-        """f(x) − f(x without …), for the target class."""
+        """f(x) − f(x without …), for the target."""
         sparsities = self.sparsities or explanation.sparsities
         chosen = np.array([explanation.mask(s) for s in sparsities])
         masks = chosen if keep_chosen else ~chosen
-        answer = yield Values(np.concatenate([whole(len(explanation.features)), masks]))
-        values = on_scale(answer[:, explanation.target], self.scale)
+        answer = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
+        values = self._scaled(explanation, answer)
         return dict(zip(sparsities, (values[0] - values[1:]).tolist(), strict=True))
+
+    def _scaled(self, explanation: Explanation, answer: Floats) -> Floats:
+        if self.scale == "natural":
+            return objective(explanation, answer)
+        if explanation.output.kind == "value":
+            raise SettingError("Weight of evidence is of probabilities; a regressor's values have none.")
+        return log_odds(answer[:, explanation.target])
 
 
 @metrics.register("sufficiency")
@@ -49,7 +61,7 @@ class Sufficiency(Ablation):
     r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, e))_{\hat y}`, only the chosen features kept."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Eqn. 1"
-    summary = "drop of the target's probability when only the chosen features are kept"
+    summary = "drop of the target's probability (change of a value) when only the chosen features are kept"
     better = "lower"
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -63,7 +75,7 @@ class Comprehensiveness(Ablation):
     r""":math:`f(x)_{\hat y} - f(\mathrm{Replace}(x, 1 - e))_{\hat y}`, the chosen features removed."""
 
     paper = "DeYoung et al. 2020; Hase et al. 2021, Sec. 3"
-    summary = "drop of the target's probability when the chosen features are removed"
+    summary = "drop of the target's probability (change of a value) when the chosen features are removed"
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:

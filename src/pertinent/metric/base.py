@@ -7,16 +7,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-import numpy as np
-
-from pertinent.engine.asks import Ask
+from pertinent.asks import Ask
 from pertinent.registry import Registry
 from pertinent.types import Floats
 
 if TYPE_CHECKING:
-    from pertinent.explanation import Explanation
-
-Scale = Literal["probability", "weight-of-evidence"]
+    from pertinent.results.explanation import Explanation
 
 Measures: TypeAlias = Generator[Ask, Any, Mapping[float | None, float]]
 """Returns the value at each sparsity, or one value under ``None``."""
@@ -39,9 +35,9 @@ class Metric(ABC):
 metrics: Registry[Metric] = Registry("metric", "pertinent.metric")
 
 
-def on_scale(probability: Floats, scale: Scale) -> Floats:
-    """Probabilities as they are, or as log-odds (weight of evidence), clipped where p is 0 or 1."""
-    if scale == "probability":
-        return probability
-    p = np.clip(probability, 1e-12, 1 - 1e-12)
-    return np.asarray(np.log(p) - np.log1p(-p))
+def objective(explanation: Explanation, values: Floats) -> Floats:
+    """How much of the decision is left in each row of answers.
+
+    The target's probability; or minus the distance of a plain value to that of the whole input.
+    """
+    return explanation.output.objective(values, explanation.prediction, explanation.target)

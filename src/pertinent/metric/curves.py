@@ -6,16 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.engine.asks import Values
+from pertinent.asks import Values
 from pertinent.errors import require
-from pertinent.explanation import Explanation
-from pertinent.metric.base import Measures, Metric, metrics
+from pertinent.metric.base import Measures, Metric, metrics, objective
+from pertinent.results.explanation import Explanation
 from pertinent.types import Masks
 
 
 @dataclass(frozen=True)
 class Curve(Metric):
     """The area under the curve over the share of features, by the trapezoid rule.
+
+    The curve is of the target's probability; of a plain value, of minus its distance to that of the
+    whole input.
 
     Parameters
     ----------
@@ -32,7 +35,7 @@ class Curve(Metric):
     def _area(self, explanation: Explanation, *, insert: bool) -> Measures:
         masks, share = ranked_masks(explanation, self.steps)
         answer = yield Values(masks if insert else ~masks)
-        return {None: float(np.trapezoid(answer[:, explanation.target], share))}
+        return {None: float(np.trapezoid(objective(explanation, answer), share))}
 
 
 def ranked_masks(explanation: Explanation, steps: int) -> tuple[Masks, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Any function from inputs to class probabilities."""
+"""Any function from inputs to rows of numbers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.errors import unknown
+from pertinent.errors import require, unknown
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background, Columns
 from pertinent.inputs.text import Text
 from pertinent.models.arrays import DEFAULT_REMOVAL, KINDS, prepare_any, split_inputs
-from pertinent.models.base import Answer, Model, Output, immediately
+from pertinent.models.base import Answer, Model, immediately
+from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Rows
 from pertinent.types import Array
 
@@ -26,19 +27,19 @@ class FunctionModel(Model):
         *,
         kind: str | None = None,
         classes: Sequence[str] = (),
-        output: Output = "probability",
+        names: Sequence[str] = (),
+        output: str = "probability",
+        unit: str | None = None,
         background: Any = None,
         columns: Sequence[str] | None = None,
         groups: dict[str, Sequence[str]] | None = None,
     ) -> None:
         if kind is not None and kind not in KINDS:
             raise unknown("kind", kind, KINDS)
-        if output not in ("probability", "logit"):
-            raise unknown("output", output, ("probability", "logit"))
         self.function = function
         self.kind = kind
-        self.classes = tuple(map(str, classes))
-        self.output = output
+        self.output = output_named(output, unit)
+        self.classes = column_names(classes, names, self.output)
         if columns is None and hasattr(background, "columns"):
             columns = [str(name) for name in background.columns]
         self.background = Background(background) if background is not None else None
@@ -52,11 +53,15 @@ class FunctionModel(Model):
         """The inputs in `raw`, if it holds several."""
         return split_inputs(raw, self.kind)
 
-    def default_removal(self, given: Input) -> str:
+    def default_removal(self, input: Input) -> str:
         """`constant` for a table without background, else what fits the kind."""
-        if given.kind == "table" and self.background is None:
+        if input.kind == "table" and self.background is None:
             return "constant"
-        return DEFAULT_REMOVAL[given.kind]
+        return DEFAULT_REMOVAL[input.kind]
+
+    def identity(self) -> object:
+        """The function, as far as its code and what it closes over tell."""
+        return self.function, self.output.to_dict(), self.kind, self.columns
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Call the function once for the whole batch."""
@@ -71,6 +76,16 @@ class FunctionModel(Model):
         if isinstance(rows[0], list):
             return [_string(text) for part in rows for text in part]  # type: ignore[union-attr]
         return np.concatenate(rows)  # type: ignore[arg-type]
+
+
+def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -> tuple[str, ...]:
+    """The names of the columns: `classes` of a classifier, `names` of a regressor's values."""
+    wrong, right = ("classes", "names") if output.kind == "value" else ("names", "classes")
+    chosen = {"classes": classes, "names": names}
+    require(
+        len(chosen[wrong]) == 0, wrong, f"left out for output={output.name!r}, use `{right}`", chosen[wrong]
+    )
+    return tuple(map(str, chosen[right]))
 
 
 def _string(text: Text) -> str | tuple[str, str]:

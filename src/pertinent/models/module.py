@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from pertinent.models import devices
-from pertinent.models.array_slopes import array_slopes
-from pertinent.models.base import Answer, Output, Slope, unusable
+from pertinent.asks import Part
+from pertinent.errors import ModelError
+from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
+from pertinent.models.torch import devices
+from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
+from pertinent.outputs import Classes
 from pertinent.removal.base import Rows
 from pertinent.types import Array, Floats
 
@@ -20,16 +23,18 @@ logger = logging.getLogger(__name__)
 
 
 class ModuleModel(FunctionModel):
-    """A module whose forward takes a batch of arrays and returns (rows, classes) scores.
+    """A module whose forward takes a batch of arrays and returns (rows, columns) scores.
 
-    Whether the scores are logits or probabilities is seen in the first answer unless `output`
-    says so: rows of non-negative numbers that sum to one are probabilities.
+    Whether the scores of several classes are logits or probabilities is seen in the first answer
+    unless `output` says so: rows of non-negative numbers that sum to one are probabilities. What one
+    number means cannot be seen.
     """
 
-    def __init__(self, module: torch.nn.Module, *, output: Output | None = None, **options: Any) -> None:
+    def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
         self.module = module.eval()
         self.device, self.dtype = devices.placed(module)
         super().__init__(module, output=output or "logit", **options)
+        self._output_given = output
         self._settled = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
@@ -39,9 +44,17 @@ class ModuleModel(FunctionModel):
         batch = np.asarray(self._batch(rows), dtype=np.float32)
         return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
-    def submit_slopes(self, slopes: Sequence[Slope]) -> Answer:
+    def identity(self) -> object:
+        """The module's code and weights."""
+        return self.module, self._output_given, self.kind, self.columns
+
+    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
         """Gradients of many inputs of the same shape at once."""
-        return array_slopes(self, slopes)
+        return array_mask_gradients(self, parts)
+
+    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
+        """Gradients of many inputs of the same shape at once."""
+        return array_path_gradients(self, parts)
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
         """What the module says of a batch."""
@@ -53,9 +66,14 @@ class ModuleModel(FunctionModel):
     def checked(self, outputs: Array, n: int) -> Floats:
         """Settle what the outputs are on the first answer."""
         if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
-            if outputs.shape[1] > 1 and not unusable(outputs.astype(np.float64), "probability"):
-                self.output = "probability"
-            logger.info("The module's outputs are taken as %ss; say output= to decide.", self.output)
+            if outputs.shape[1] == 1:
+                raise ModelError(
+                    "The module answers with one number, which may mean anything: wrap it with "
+                    "output='value' (a regressor), 'logit' or 'probability' (of the second of two classes)."
+                )
+            if not Classes().unusable(outputs.astype(np.float64)):
+                self.output = Classes()
+            logger.info("The module's outputs are taken as %ss; say output= to decide.", self.output.name)
             self._settled = True
         return super().checked(outputs, n)
 

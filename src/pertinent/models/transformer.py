@@ -12,18 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from pertinent.engine.asks import MaskGradients
+from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, text_input
-from pertinent.models import devices
 from pertinent.models.arrays import split_inputs
-from pertinent.models.base import Answer, Model, Slope
-from pertinent.models.bias_trial import BiasTrial
-from pertinent.models.compaction import TOLERANCE, Compaction, States, stretch
-from pertinent.models.token_slopes import mask_slopes, path_slopes
-from pertinent.models.tokens import TokenBatch, collate
-from pertinent.models.weighted_attention import hiding_bias
+from pertinent.models.base import Answer, Model
+from pertinent.models.function import column_names
+from pertinent.models.torch import devices
+from pertinent.models.torch.bias_trial import BiasTrial
+from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
+from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
+from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.weighted_attention import hiding_bias
+from pertinent.outputs import output_named
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.types import Ints, Masks
 
@@ -37,9 +39,7 @@ class TransformerModel(Model):
     """
 
     unit: ClassVar[str] = "tokens"
-    output = "logit"
     first_batch = largest_batch = 1024
-    ready = 64 * 1024  # so that enough rows are of equal length
     hides_by_bias = False
 
     def __init__(
@@ -48,6 +48,9 @@ class TransformerModel(Model):
         tokenizer: Any,
         *,
         classes: Sequence[str] = (),
+        names: Sequence[str] = (),
+        output: str | None = None,
+        unit: str | None = None,
         max_length: int | None = None,
         compaction: bool = True,
     ) -> None:
@@ -55,20 +58,17 @@ class TransformerModel(Model):
             raise ModelError(
                 "The tokenizer must be a fast one: it has to say which characters a token covers."
             )
-        if getattr(model.config, "num_labels", 0) < 2 or (
-            model.config.problem_type == "multi_label_classification"
-        ):
-            raise ModelError("The model must be a single-label classifier with at least two classes.")
         self.model = self.module = model.eval()
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
-            self.start, self.mixing = 8192, 0.25  # a mask rules out flash attention: up to 25% at 511 tokens
-            self.in_flight, self.ready = 8, 192 * 65536
+            self.launch_overhead = 8192
+            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: up to 25% at 511 tokens
+            self.in_flight = 8
             self.hides_by_bias = True
-        labels = model.config.id2label
-        self.classes = tuple(map(str, classes)) or tuple(str(labels[i]) for i in range(len(labels)))
+        self.output = output_named(output or _natural_output(model.config), unit)
+        self.classes = column_names(classes, names, self.output) or self._own_names()
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_trial = BiasTrial(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
@@ -85,6 +85,18 @@ class TransformerModel(Model):
         if compaction and self._position_base is None:
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
         self.compaction.holds(min(64, self.max_length))
+
+    def identity(self) -> object:
+        """The weights, the vocabulary and how much of a text is read."""
+        return self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
+
+    def _own_names(self) -> tuple[str, ...]:
+        """The names that the model itself has for its columns; placeholders do not count for a value."""
+        labels = self.model.config.id2label
+        names = tuple(str(labels[i]) for i in range(len(labels)))
+        if self.output.kind == "value" and all(name.startswith("LABEL_") for name in names):
+            return self.output.default_names(len(names))
+        return names
 
     def prepare(self, raw: Any, features: str | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
@@ -132,17 +144,17 @@ class TransformerModel(Model):
         """The texts in `raw`, if it holds several."""
         return split_inputs(raw, "text")
 
-    def default_removal(self, given: Input) -> str:
+    def default_removal(self, input: Input) -> str:
         """Attention-mask removal."""
-        del given
+        del input
         return "attention-mask"
 
-    def cost(self, removal: Removal, given: Input, masks: Masks) -> Ints:
+    def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
         """Tokens that will be computed for each mask."""
-        assert isinstance(given, TextInput) and given.tokens is not None
-        if not self._drops(removal.hides, len(given.tokens.ids)):
-            return np.full(len(masks), len(given.tokens.ids) * removal.draws)
-        counts = given.token_counts
+        assert isinstance(input, TextInput) and input.tokens is not None
+        if not self._drops(removal.hides, len(input.tokens.ids)):
+            return np.full(len(masks), len(input.tokens.ids) * removal.draws)
+        counts = input.token_counts
         kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
         # A row of no tokens, which is refused later, must not be mistaken for no row.
         return np.asarray(np.maximum(1, kept.astype(np.int64) + counts[-1]))
@@ -152,19 +164,23 @@ class TransformerModel(Model):
         parts = [part for part in rows if isinstance(part, TokenRows)]
         compact = [self.compaction.holds(part.attend.shape[1]) for part in parts]
         batch = collate(parts, compact, self.pad_id)
-        with devices.without_plans(self.device, self.dtype):
+        with devices.disable_onednn(self.device, self.dtype):
             return devices.run(self.device, lambda: self.forward(batch).logits)
 
-    def slope_cost(self, given: Input) -> int:
+    def gradient_cost(self, input: Input) -> int:
         """All tokens: a gradient needs the removed ones too."""
-        assert isinstance(given, TextInput) and given.tokens is not None
-        return len(given.tokens.ids)
+        assert isinstance(input, TextInput) and input.tokens is not None
+        return len(input.tokens.ids)
 
-    def submit_slopes(self, slopes: Sequence[Slope]) -> Answer:
-        """Gradients of many texts at once, all of the same kind."""
-        kind = mask_slopes if isinstance(slopes[0].ask, MaskGradients) else path_slopes
-        with devices.without_plans(self.device, self.dtype):
-            return kind(self, slopes)
+    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
+        """Gradients of many texts at once, through their attention masks."""
+        with devices.disable_onednn(self.device, self.dtype):
+            return token_mask_gradients(self, parts)
+
+    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
+        """Gradients of many texts at once, at their word embeddings."""
+        with devices.disable_onednn(self.device, self.dtype):
+            return token_path_gradients(self, parts)
 
     def weighs_attention(self, length: int) -> bool:
         """Whether texts of this length can be given weights for their tokens."""
@@ -265,6 +281,13 @@ class TransformerModel(Model):
         """The ids of all tokens that are not special."""
         known = min(len(self.tokenizer), self.model.config.vocab_size)
         return np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
+
+
+def _natural_output(config: Any) -> str:
+    """What a classifier's logits mean, as transformers itself understands its configuration."""
+    if config.problem_type == "multi_label_classification":
+        return "label-logit"
+    return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
 
 
 def _owners(spans: Ints, place: Ints) -> tuple[Ints, Ints]:

@@ -10,14 +10,16 @@ from pertinent.models.base import Model
 
 _ACCEPTED = (
     "a transformers text-classification pipeline; a (model, tokenizer) pair; a torch.nn.Module over "
-    "images or table rows; a fitted scikit-learn estimator with predict_proba; or a function from "
-    "inputs to class probabilities"
+    "images or table rows; a fitted scikit-learn classifier or regressor; or a function from inputs to "
+    "rows of numbers"
 )
+_MEANING = ("classes", "names", "output", "unit")
+_DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
-    "transformer": ("classes", "max_length", "compaction"),
-    "module": ("kind", "classes", "output", "background", "columns", "groups"),
-    "estimator": ("kind", "classes", "background", "columns", "groups"),
-    "function": ("kind", "classes", "output", "background", "columns", "groups"),
+    "transformer": (*_MEANING, "max_length", "compaction"),
+    "module": (*_MEANING, *_DATA),
+    "estimator": (*_MEANING, *_DATA),
+    "function": (*_MEANING, *_DATA),
 }
 
 
@@ -28,15 +30,18 @@ def wrap(thing: Any, **options: Any) -> Model:
     ----------
     thing
         A transformers text-classification pipeline; a ``(model, tokenizer)`` pair; a
-        ``torch.nn.Module`` over images or table rows; a fitted scikit-learn estimator with
-        ``predict_proba``; or a function from inputs to class probabilities.
+        ``torch.nn.Module`` over images or table rows; a fitted scikit-learn classifier or regressor
+        (or one with the same interface: xgboost, lightgbm); or a function from inputs to rows of numbers.
     **options
-        ``classes`` — names of the classes. For functions, estimators and modules: ``kind`` —
-        ``"text"``, ``"image"`` or ``"table"`` where it cannot be seen from the input;
-        ``background`` — table rows to fill removed columns from; ``columns`` — their names;
-        ``groups`` — columns that are one feature, such as one-hot columns; ``output`` —
-        ``"probability"`` or ``"logit"``. For transformers: ``max_length`` — tokens after which
-        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens.
+        ``output`` — what the numbers mean: ``"probability"`` or ``"logit"`` of classes,
+        ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"``
+        of a regressor; seen from the model where possible, else ``"probability"``. ``classes`` —
+        names of classes or labels; ``names`` — of a regressor's values; ``unit`` — what values are
+        counted in. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
+        ``"table"`` where it cannot be seen from the input; ``background`` — table rows to fill
+        removed columns from; ``columns`` — their names; ``groups`` — columns that are one feature,
+        such as one-hot columns. For transformers: ``max_length`` — tokens after which texts are
+        truncated; ``compaction`` — ``False`` to always compute removed tokens.
 
     Examples
     --------
@@ -78,7 +83,8 @@ def _kind(thing: Any) -> str:
             raise ModelError("A transformers model needs its tokenizer: wrap((model, tokenizer)).")
         return "module"
     if hasattr(thing, "predict_proba") or (hasattr(thing, "fit") and hasattr(thing, "predict")):
-        return _estimator_kind(thing)
+        _check_estimator(thing)
+        return "estimator"
     if callable(thing):
         return "function"
     raise ModelError(f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}.")
@@ -95,15 +101,27 @@ def _transformer_kind(thing: Any) -> str:
     return "transformer"
 
 
-def _estimator_kind(thing: Any) -> str:
-    if not hasattr(thing, "predict_proba"):
+def _check_estimator(thing: Any) -> None:
+    """It must be fitted, and a classifier must give probabilities."""
+    from pertinent._optional import optional
+
+    if hasattr(thing, "__sklearn_tags__") or hasattr(thing, "_estimator_type"):
+        is_regressor = bool(optional("sklearn.base").is_regressor(thing))
+    else:
+        is_regressor = not hasattr(thing, "predict_proba")
+    if not is_regressor and not hasattr(thing, "predict_proba"):
         raise ModelError(
             f"{type(thing).__name__} has no predict_proba, so it gives no class probabilities; "
             "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
         )
-    if not hasattr(thing, "classes_"):
+    if not is_regressor and not hasattr(thing, "classes_"):
         raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
-    return "estimator"
+    if is_regressor and hasattr(thing, "__sklearn_tags__"):
+        validation = optional("sklearn.utils.validation")
+        try:
+            validation.check_is_fitted(thing)
+        except optional("sklearn.exceptions").NotFittedError:
+            raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.") from None
 
 
 def _is_module(thing: Any) -> bool:

@@ -22,8 +22,8 @@ class AttentionMask(TokenRemoval):
     summary = "hidden from attention, positions kept (Hase et al. 2021)"
     hides = "tokens"
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
         """Rows with the same ids, looking at the kept tokens only."""
         del seed
-        assert isinstance(given, TextInput) and given.tokens is not None
-        return TokenRows(given.tokens, kept_tokens(given, masks))
+        assert isinstance(input, TextInput) and input.tokens is not None
+        return TokenRows(input.tokens, kept_tokens(input, masks))

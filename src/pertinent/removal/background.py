@@ -37,17 +37,17 @@ class NeedsBackground:
         background = settings.pop("background", None)
         return settings if background is model.background else {**settings, "background": NOT_KEPT}
 
-    def rows_of(self, given: TableInput) -> Background:
+    def rows_of(self, input: TableInput) -> Background:
         """The background, checked against the row it is to fill."""
         if self.background is None:
             raise SettingError(
                 "This removal fills columns from a background set: wrap the model with "
                 "`background=` some rows, such as a sample of the training data."
             )
-        if self.background.values.shape[1] != len(given.values):
+        if self.background.values.shape[1] != len(input.values):
             raise InputError(
                 f"The background has {self.background.values.shape[1]} columns, "
-                f"but the row has {len(given.values)}."
+                f"but the row has {len(input.values)}."
             )
         return self.background
 
@@ -74,13 +74,18 @@ class FromBackground(NeedsBackground, Removal):
         """Rows per mask."""
         return min(self.rows, len(self.background.values)) if self.background else self.rows
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    @property
+    def is_random(self) -> bool:
+        """Unless all rows are used."""
+        return self.background is not None and len(self.background.values) > self.rows
+
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """`draws` rows per mask."""
-        assert isinstance(given, TableInput)
-        background = self.rows_of(given).values
+        assert isinstance(input, TableInput)
+        background = self.rows_of(input).values
         if len(background) <= self.rows:
             chosen = np.tile(np.arange(len(background)), len(masks))
         else:
-            generators = row_generators(given, masks, seed, self.name)
+            generators = row_generators(input, masks, seed, self.name)
             chosen = np.concatenate([g.choice(len(background), self.rows, replace=False) for g in generators])
-        return fill_row(given, np.repeat(masks, self.draws, axis=0), background[chosen])
+        return fill_row(input, np.repeat(masks, self.draws, axis=0), background[chosen])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.digests import digest, generator
 from pertinent.errors import SettingError
-from pertinent.inputs.base import generator, mask_bytes
 from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.masks import mask_bytes
 from pertinent.registry import Registry, settings_of
 from pertinent.types import Array, Ints, Masks
 
@@ -70,6 +72,16 @@ class Removal(ABC):
         """Rows per mask."""
         return 1
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the seed makes a difference."""
+        return False
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """A digest of all that decides its result, beside input, mask and seed."""
+        return digest(self.name, {f.name: getattr(self, f.name) for f in fields(self)})
+
     def bind(self, model: Model) -> Removal:
         """This removal, with what it needs to know of the model's data."""
         del model
@@ -80,16 +92,16 @@ class Removal(ABC):
         del model
         return settings_of(self)
 
-    def check(self, given: Input) -> None:
+    def check(self, input: Input) -> None:
         """Raise a `SettingError` if this removal cannot be applied to the input."""
-        if given.kind not in self.kinds:
+        if input.kind not in self.kinds:
             raise SettingError(
                 f"The removal {self.name!r} is for {' and '.join(self.kinds)}, but the input is "
-                f"{given.kind}; choose from {', '.join(removals.for_kind(given.kind))}."
+                f"{input.kind}; choose from {', '.join(removals.for_kind(input.kind))}."
             )
 
     @abstractmethod
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Rows:
         """The rows that the model will see."""
 
 
@@ -109,32 +121,32 @@ class TokenRemoval(Removal):
 
     kinds = ("text",)
 
-    def check(self, given: Input) -> None:
+    def check(self, input: Input) -> None:
         """The model must read tokens."""
-        super().check(given)
-        if not isinstance(given, TextInput) or given.tokens is None:
+        super().check(input)
+        if not isinstance(input, TextInput) or input.tokens is None:
             raise SettingError(
                 f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
                 "strings; choose 'slice-out' or 'mask-token'."
             )
 
 
-def kept_tokens(given: TextInput, masks: Masks) -> Masks:
+def kept_tokens(input: TextInput, masks: Masks) -> Masks:
     """Masks over features as masks over tokens; fixed tokens are always kept."""
-    assert given.tokens is not None
+    assert input.tokens is not None
     fixed = np.ones((len(masks), 1), dtype=np.bool_)
-    return np.concatenate([masks, fixed], axis=1)[:, given.tokens.feature]
+    return np.concatenate([masks, fixed], axis=1)[:, input.tokens.feature]
 
 
-def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
+def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     """The text as a string, each removed feature replaced.
 
     A feature cut out takes the gap behind it along, unless that would join its neighbours.
     """
-    segments = given.text.segments
+    segments = input.text.segments
     heads, pieces, without, owner = list(segments), [], [], []
     for i, segment in enumerate(segments):
-        spans = given.spans[given.spans[:, 0] == i]
+        spans = input.spans[input.spans[:, 0] == i]
         if len(spans):
             starts = [*spans[:, 1].tolist(), len(segment)]
             heads[i] = segment[: starts[0]]
@@ -147,10 +159,10 @@ def rebuild(given: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     for mask in masks.tolist():
         chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
         parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
-        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, given.text.fixed))
+        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, input.text.fixed))
     return rows
 
 
-def row_generators(given: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:
+def row_generators(input: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:
     """One generator per mask, the same wherever and whenever the mask is asked."""
-    return [generator(seed, name, given.fingerprint, key) for key in mask_bytes(masks)]
+    return [generator(seed, name, input.fingerprint, key) for key in mask_bytes(masks)]

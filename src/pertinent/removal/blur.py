@@ -30,12 +30,12 @@ class Blur(Removal):
         """Check the settings."""
         require(self.sigma is None or self.sigma > 0, "sigma", "above 0", self.sigma)
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with blurred pixels where features are gone."""
         del seed
-        assert isinstance(given, ImageInput)
-        sigma = self.sigma or max(given.pixels.shape[1:]) / 8
-        return fill_image(given, masks, _gaussian(_gaussian(given.pixels, sigma, 1), sigma, 2))
+        assert isinstance(input, ImageInput)
+        sigma = self.sigma or max(input.pixels.shape[1:]) / 8
+        return fill_image(input, masks, _gaussian(_gaussian(input.pixels, sigma, 1), sigma, 2))
 
 
 def _gaussian(pixels: Array, sigma: float, axis: int) -> Array:

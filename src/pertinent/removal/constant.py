@@ -23,11 +23,11 @@ class Constant(Removal):
     summary = "set to one value, 0 by default"
     value: float = 0.0
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with the constant where features are gone."""
         del seed
         filler = np.array(self.value)
-        if isinstance(given, ImageInput):
-            return fill_image(given, masks, filler)
-        assert isinstance(given, TableInput)
-        return fill_row(given, masks, filler)
+        if isinstance(input, ImageInput):
+            return fill_image(input, masks, filler)
+        assert isinstance(input, TableInput)
+        return fill_row(input, masks, filler)

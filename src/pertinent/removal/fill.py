@@ -10,22 +10,19 @@ from pertinent.inputs.table import TableInput
 from pertinent.types import Array, Ints, Masks
 
 
-def fill_image(given: ImageInput, masks: Masks, filler: Array) -> Array:
+def fill_image(input: ImageInput, masks: Masks, filler: Array) -> Array:
     """Images (rows, channels, height, width); `filler` broadcasts against them."""
-    return np.where(masks[:, given.labels][:, None], given.pixels, filler.astype(given.pixels.dtype))
+    return np.where(masks[:, input.labels][:, None], input.pixels, filler.astype(input.pixels.dtype))
 
 
-def fill_row(given: TableInput, masks: Masks, filler: Array) -> Array:
+def fill_row(input: TableInput, masks: Masks, filler: Array) -> Array:
     """Table rows (rows, columns); `filler` broadcasts against them."""
-    return np.where(masks[:, owners(given)], given.values, filler)
+    return np.where(masks[:, owners(input)], input.values, filler)
 
 
-def owners(given: Input) -> Ints:
+def owners(input: Input) -> Ints:
     """The feature that each value of an image or a table row belongs to."""
-    if isinstance(given, ImageInput):
-        return np.broadcast_to(given.labels, given.pixels.shape)
-    assert isinstance(given, TableInput)
-    feature = np.empty(len(given.values), dtype=np.int64)
-    for i, columns in enumerate(given.columns):
-        feature[list(columns)] = i
-    return feature
+    if isinstance(input, ImageInput):
+        return np.broadcast_to(input.labels, input.pixels.shape)
+    assert isinstance(input, TableInput)
+    return input.owners

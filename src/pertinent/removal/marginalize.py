@@ -24,7 +24,7 @@ from pertinent.types import Masks
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
-    from pertinent.models.filler import Filler
+    from pertinent.models.torch.filler import Filler
 
 
 @removals.register("marginalize")
@@ -49,7 +49,7 @@ class Marginalize(TokenRemoval):
         """Check the settings."""
         require(self.samples >= 1, "samples", "at least 1", self.samples)
         if isinstance(self.filler, tuple | list):
-            from pertinent.models.filler import Filler
+            from pertinent.models.torch.filler import Filler
 
             require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
             object.__setattr__(self, "filler", Filler(*self.filler))
@@ -59,12 +59,17 @@ class Marginalize(TokenRemoval):
         """Rows per mask."""
         return self.samples
 
+    @property
+    def is_random(self) -> bool:
+        """It draws."""
+        return True
+
     def bind(self, model: Model) -> Marginalize:
         """The same with the filler loaded, where the model is, and seen to fit the model."""
         tokenizer = getattr(model, "tokenizer", None)
         if self.filler is None or tokenizer is None:
             return self
-        from pertinent.models.filler import Filler, load_filler
+        from pertinent.models.torch.filler import Filler, load_filler
 
         filler = self.filler
         if isinstance(filler, str | Path):
@@ -86,36 +91,36 @@ class Marginalize(TokenRemoval):
             settings["filler"] = NOT_KEPT if folder is None else str(folder)
         return settings
 
-    def check(self, given: Input) -> None:
+    def check(self, input: Input) -> None:
         """There must be a filler, and it must be able to read the text."""
-        super().check(given)
-        assert isinstance(given, TextInput) and given.tokens is not None
+        super().check(input)
+        assert isinstance(input, TextInput) and input.tokens is not None
         if self.filler is None:
             raise SettingError(
                 "The removal 'marginalize' needs a masked language model: "
                 "Marginalize(filler=(model, tokenizer)), or the name of a folder."
             )
-        longest, length = self._bound.max_length, len(given.tokens.ids)
+        longest, length = self._bound.max_length, len(input.tokens.ids)
         if length > longest:
             raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
         """`samples` rows per mask, as long as the text."""
-        assert isinstance(given, TextInput) and given.tokens is not None
-        removed = ~kept_tokens(given, masks)
-        generators = row_generators(given, masks, seed, self.name)
+        assert isinstance(input, TextInput) and input.tokens is not None
+        removed = ~kept_tokens(input, masks)
+        generators = row_generators(input, masks, seed, self.name)
         uniform = np.concatenate(
             [g.random((self.samples, n)).T for g, n in zip(generators, removed.sum(axis=1), strict=True)]
         )
         row, column = removed.nonzero()
-        ids = np.tile(given.tokens.ids, (len(masks), self.samples, 1))
-        ids[row, :, column] = self._bound.draw(given.tokens, removed, uniform)
-        ids = ids.reshape(-1, len(given.tokens.ids))
-        return TokenRows(given.tokens, np.ones(ids.shape, dtype=np.bool_), ids)
+        ids = np.tile(input.tokens.ids, (len(masks), self.samples, 1))
+        ids[row, :, column] = self._bound.draw(input.tokens, removed, uniform)
+        ids = ids.reshape(-1, len(input.tokens.ids))
+        return TokenRows(input.tokens, np.ones(ids.shape, dtype=np.bool_), ids)
 
     @property
     def _bound(self) -> Filler:
-        from pertinent.models.filler import Filler
+        from pertinent.models.torch.filler import Filler
 
         assert isinstance(self.filler, Filler)
         return self.filler

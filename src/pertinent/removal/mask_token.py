@@ -25,21 +25,21 @@ class MaskToken(Removal):
     summary = "replaced by the mask token (Hase et al. 2021)"
     text: str = "[MASK]"
 
-    def check(self, given: Input) -> None:
+    def check(self, input: Input) -> None:
         """A transformer's tokenizer must have a mask token."""
-        super().check(given)
-        assert isinstance(given, TextInput)
-        if given.tokens is not None and given.tokens.mask_id is None:
+        super().check(input)
+        assert isinstance(input, TextInput)
+        if input.tokens is not None and input.tokens.mask_id is None:
             raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Rows:
         """Rows as long as the text."""
         del seed
-        assert isinstance(given, TextInput)
-        if given.tokens is None:
-            return rebuild(given, masks, self.text)
-        mask_id = given.tokens.mask_id
+        assert isinstance(input, TextInput)
+        if input.tokens is None:
+            return rebuild(input, masks, self.text)
+        mask_id = input.tokens.mask_id
         assert mask_id is not None
-        kept = kept_tokens(given, masks)
-        ids = np.where(kept, given.tokens.ids, mask_id)
-        return TokenRows(given.tokens, np.ones_like(kept), ids)
+        kept = kept_tokens(input, masks)
+        ids = np.where(kept, input.tokens.ids, mask_id)
+        return TokenRows(input.tokens, np.ones_like(kept), ids)

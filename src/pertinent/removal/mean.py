@@ -21,10 +21,10 @@ class Mean(NeedsBackground, Removal):
     kinds = ("image", "table")
     summary = "set to the mean: of the image's colour, or of the column in the background"
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with means where features are gone."""
         del seed
-        if isinstance(given, ImageInput):
-            return fill_image(given, masks, given.pixels.mean(axis=(1, 2), keepdims=True))
-        assert isinstance(given, TableInput)
-        return fill_row(given, masks, self.rows_of(given).centre("mean"))
+        if isinstance(input, ImageInput):
+            return fill_image(input, masks, input.pixels.mean(axis=(1, 2), keepdims=True))
+        assert isinstance(input, TableInput)
+        return fill_row(input, masks, self.rows_of(input).centre("mean"))

@@ -20,8 +20,8 @@ class MedianMode(NeedsBackground, Removal):
     kinds = ("table",)
     summary = "set to the column's median, or mode for a category"
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with middles where features are gone."""
         del seed
-        assert isinstance(given, TableInput)
-        return fill_row(given, masks, self.rows_of(given).centre("median"))
+        assert isinstance(input, TableInput)
+        return fill_row(input, masks, self.rows_of(input).centre("median"))

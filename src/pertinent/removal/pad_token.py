@@ -20,19 +20,19 @@ class PadToken(TokenRemoval):
 
     summary = "replaced by the padding token, attention left on"
 
-    def check(self, given: Input) -> None:
+    def check(self, input: Input) -> None:
         """The tokenizer must have a padding token."""
-        super().check(given)
-        assert isinstance(given, TextInput) and given.tokens is not None
-        if given.tokens.pad_id is None:
+        super().check(input)
+        assert isinstance(input, TextInput) and input.tokens is not None
+        if input.tokens.pad_id is None:
             raise SettingError("The removal 'pad-token' needs a tokenizer that has a padding token.")
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
         """Rows as long as the text."""
         del seed
-        assert isinstance(given, TextInput) and given.tokens is not None
-        pad_id = given.tokens.pad_id
+        assert isinstance(input, TextInput) and input.tokens is not None
+        pad_id = input.tokens.pad_id
         assert pad_id is not None
-        kept = kept_tokens(given, masks)
-        ids = np.where(kept, given.tokens.ids, pad_id)
-        return TokenRows(given.tokens, np.ones_like(kept), ids)
+        kept = kept_tokens(input, masks)
+        ids = np.where(kept, input.tokens.ids, pad_id)
+        return TokenRows(input.tokens, np.ones_like(kept), ids)

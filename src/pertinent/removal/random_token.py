@@ -38,21 +38,26 @@ class RandomToken(TokenRemoval):
         """Rows per mask."""
         return self.samples
 
+    @property
+    def is_random(self) -> bool:
+        """It draws."""
+        return True
+
     def bind(self, model: Model) -> RandomToken:
         """The same removal, knowing the model's words."""
         bound = replace(self)
         object.__setattr__(bound, "vocabulary", getattr(model, "words", None))
         return bound
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
         """`samples` rows per mask."""
-        assert isinstance(given, TextInput) and given.tokens is not None
+        assert isinstance(input, TextInput) and input.tokens is not None
         if self.vocabulary is None:
             raise SettingError("The removal 'random-token' must be bound to a transformer first.")
-        kept = np.repeat(kept_tokens(given, masks), self.samples, axis=0)
+        kept = np.repeat(kept_tokens(input, masks), self.samples, axis=0)
         shape = (self.samples, kept.shape[1])
-        generators = row_generators(given, masks, seed, self.name)
+        generators = row_generators(input, masks, seed, self.name)
         drawn = np.concatenate(
             [self.vocabulary[g.integers(len(self.vocabulary), size=shape)] for g in generators]
         )
-        return TokenRows(given.tokens, np.ones_like(kept), np.where(kept, given.tokens.ids, drawn))
+        return TokenRows(input.tokens, np.ones_like(kept), np.where(kept, input.tokens.ids, drawn))

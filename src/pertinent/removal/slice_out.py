@@ -19,10 +19,10 @@ class SliceOut(Removal):
     summary = "cut out, the rest moves together (Hase et al. 2021)"
     hides = "tokens and positions"
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Rows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Rows:
         """Shorter rows of tokens, or shorter strings where the model reads strings."""
         del seed
-        assert isinstance(given, TextInput)
-        if given.tokens is None:
-            return rebuild(given, masks, "")
-        return TokenRows(given.tokens, kept_tokens(given, masks), renumber=True)
+        assert isinstance(input, TextInput)
+        if input.tokens is None:
+            return rebuild(input, masks, "")
+        return TokenRows(input.tokens, kept_tokens(input, masks), renumber=True)

@@ -33,37 +33,42 @@ class UniformNoise(NeedsBackground, Removal):
     def __post_init__(self) -> None:
         """Check the settings."""
         require(self.samples >= 1, "samples", "at least 1", self.samples)
-        given = None not in (self.low, self.high)
-        require(not given or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
+        both = None not in (self.low, self.high)
+        require(not both or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
 
     @property
     def draws(self) -> int:
         """Rows per mask."""
         return self.samples
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> Array:
+    @property
+    def is_random(self) -> bool:
+        """It draws."""
+        return True
+
+    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with noise where features are gone."""
-        low, high = self._range(given)
-        shape = given.pixels.shape if isinstance(given, ImageInput) else given.values.shape  # type: ignore[attr-defined]
-        generators = row_generators(given, masks, seed, self.name)
+        low, high = self._range(input)
+        shape = input.pixels.shape if isinstance(input, ImageInput) else input.values.shape  # type: ignore[attr-defined]
+        generators = row_generators(input, masks, seed, self.name)
         noise = np.concatenate([g.uniform(low, high, (self.samples, *shape)) for g in generators])
         masks = np.repeat(masks, self.samples, axis=0)
-        if isinstance(given, ImageInput):
-            return fill_image(given, masks, noise)
-        assert isinstance(given, TableInput)
-        return fill_row(given, masks, noise)
+        if isinstance(input, ImageInput):
+            return fill_image(input, masks, noise)
+        assert isinstance(input, TableInput)
+        return fill_row(input, masks, noise)
 
-    def _range(self, given: Input) -> tuple[Array, Array]:
-        if isinstance(given, ImageInput):
-            low, high = np.array(given.pixels.min()), np.array(given.pixels.max())
+    def _range(self, input: Input) -> tuple[Array, Array]:
+        if isinstance(input, ImageInput):
+            low, high = np.array(input.pixels.min()), np.array(input.pixels.max())
         else:
-            assert isinstance(given, TableInput)
-            if given.values.dtype == object:
+            assert isinstance(input, TableInput)
+            if input.values.dtype == object:
                 raise SettingError("Uniform noise needs numeric columns; use 'background' instead.")
             if None not in (self.low, self.high):
-                low = high = np.zeros(len(given.values))
+                low = high = np.zeros(len(input.values))
             else:
-                low, high = self.rows_of(given).range()
+                low, high = self.rows_of(input).range()
         return (
             low if self.low is None else np.full_like(low, self.low),
             high if self.high is None else np.full_like(high, self.high),

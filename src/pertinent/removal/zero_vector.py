@@ -22,9 +22,9 @@ class ZeroVector(TokenRemoval):
 
     summary = "word embedding set to zero (Hase et al. 2021)"
 
-    def __call__(self, given: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
         """Rows as long as the text."""
         del seed
-        assert isinstance(given, TextInput) and given.tokens is not None
-        kept = kept_tokens(given, masks)
-        return TokenRows(given.tokens, np.ones_like(kept), zeroed=~kept)
+        assert isinstance(input, TextInput) and input.tokens is not None
+        kept = kept_tokens(input, masks)
+        return TokenRows(input.tokens, np.ones_like(kept), zeroed=~kept)

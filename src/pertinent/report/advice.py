@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pertinent.check.removal_check import MUCH_LOST, RemovalCheck
+from pertinent.results.removal_check import MUCH_LOST, RemovalCheck
 from pertinent.statistics import Interval
 
 FEW_INPUTS = 100

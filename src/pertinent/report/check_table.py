@@ -7,11 +7,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pertinent.check.removal_check import RemovalCheck
 from pertinent.report import advice as say
 from pertinent.report.html_bars import escaped
 from pertinent.report.style import FRAGMENT
 from pertinent.report.terminal import safe
+from pertinent.results.removal_check import RemovalCheck
 
 _STYLES = {"in distribution": "", "somewhat out": "yellow", "badly out": "bold red"}
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pertinent.explainers.base import explainers
-from pertinent.explanation import Explanation
 from pertinent.metric.base import metrics
+from pertinent.results.explanation import Explanation
 from pertinent.types import Ints, Masks
 
 FEW_CLASSES = 10
@@ -27,7 +27,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "method": e.method,
         "settings": ", ".join(f"{k}={_short(v)}" for k, v in e.settings.items()) or "defaults",
         "removal": e.removal,
-        "features": f"{len(e.features):,} ({e.given.granularity.partition(':')[0]})",
+        "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
         "budget": f"{e.budget:,}{' per sparsity' if _has_a_budget_each(e) else ''}",
         "evaluations": f"{e.evaluations:,}",
         "model time": _duration(e.seconds),
@@ -36,16 +36,30 @@ def facts(explanation: Explanation) -> dict[str, str]:
     }
 
 
-def percent(probability: float) -> str:
-    """As ``93.1%``."""
-    return f"{100 * probability:.1f}%"
+def predicted(explanation: Explanation) -> int:
+    """The column that the model's answer is first of all: the class predicted, the first value."""
+    return explanation.output.default_target(explanation.prediction)
+
+
+def amount(explanation: Explanation, column: int) -> str:
+    """What the model says of a column, as ``93.1%`` or ``2.31 m``."""
+    return explanation.output.describe(float(explanation.prediction[column]))
+
+
+def directions(explanation: Explanation) -> tuple[str, str]:
+    """What a positive and a negative score do to the target, in words."""
+    if explanation.output.kind == "value":
+        return "raises", "lowers"
+    return "supports", "speaks against"
 
 
 def listed_classes(explanation: Explanation) -> list[int]:
-    """The classes worth showing: all if few, else the most likely and the one explained."""
+    """The columns worth showing: all if few, else the most likely and the one explained."""
     p = explanation.prediction
     if len(p) <= FEW_CLASSES:
         return list(range(len(p)))
+    if explanation.output.kind == "value":
+        return sorted({*range(MOST_LIKELY), explanation.target})
     likely = np.argsort(-p, kind="stable")[:MOST_LIKELY].tolist()
     return likely if explanation.target in likely else [*likely, explanation.target]
 
@@ -62,9 +76,9 @@ def strongest(explanation: Explanation, top: int | None) -> Ints:
 
 def error_of(explanation: Explanation, feature: int) -> float | None:
     """The standard error of a feature's score, where it is known."""
-    if explanation.errors is None or not isfinite(explanation.errors[feature]):
+    if explanation.standard_errors is None or not isfinite(explanation.standard_errors[feature]):
         return None
-    return float(explanation.errors[feature])
+    return float(explanation.standard_errors[feature])
 
 
 def score_text(explanation: Explanation, feature: int) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanation, Explanations, Failure
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
@@ -18,6 +16,8 @@ from pertinent.report.pictures import data_uri, heat_map, kept, original, resize
 from pertinent.report.pieces import Piece, pieces
 from pertinent.report.style import FRAGMENT
 from pertinent.report.summary import Cell, summary
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Explanations, Failure
 from pertinent.types import Array
 
 _TOP = 8
@@ -96,12 +96,13 @@ def _bounds(cell: Cell) -> tuple[float, float]:
 
 
 def _heading(e: Explanation) -> str:
-    predicted = int(e.prediction.argmax())
-    title = f"{escaped(e.classes[predicted])} <span>{say.percent(e.prediction[predicted])}</span>"
-    line = f"What supports it, according to {escaped(e.method)}"
+    predicted = say.predicted(e)
+    title = f"{escaped(e.classes[predicted])} <span>{escaped(say.amount(e, predicted))}</span>"
+    verb = "moves" if e.output.kind == "value" else "supports"
+    line = f"What {verb} it, according to {escaped(e.method)}"
     if e.target != predicted:
-        chance = say.percent(e.prediction[e.target])
-        line = f"What supports <strong>{escaped(e.target_name)}</strong> ({chance}) instead, "
+        chance = escaped(say.amount(e, e.target))
+        line = f"What {verb} <strong>{escaped(e.target_name)}</strong> ({chance}) instead, "
         line += f"according to {escaped(e.method)}"
     said = (*e.warnings, *e.notes)
     notes = "".join(f'<p class="note" role="note">⚠ {escaped(note)}</p>' for note in said)
@@ -110,13 +111,13 @@ def _heading(e: Explanation) -> str:
 
 def _main(e: Explanation) -> Iterator[str]:
     top = _TOP
-    if isinstance(e.given, TextInput):
-        yield from _segments(e, e.given)
+    if isinstance(e.input, TextInput):
+        yield from _segments(e, e.input)
         yield _legend(e)
-    elif isinstance(e.given, ImageInput):
-        yield _pictures(e, e.given)
+    elif isinstance(e.input, ImageInput):
+        yield _pictures(e, e.input)
         yield _legend(e)
-    elif isinstance(e.given, TableInput):
+    elif isinstance(e.input, TableInput):
         top = _TOP_COLUMNS
     shown = say.strongest(e, top if len(e.features) > top else None)
     yield f"<h4>{'Features' if len(shown) == len(e.features) else 'Strongest features'}</h4>"
@@ -130,15 +131,15 @@ def _main(e: Explanation) -> Iterator[str]:
         yield _measures(e)
 
 
-def _segments(e: Explanation, given: TextInput) -> Iterator[str]:
+def _segments(e: Explanation, input: TextInput) -> Iterator[str]:
     """Each segment, its features shaded; `lang=""` says that nobody knows the language."""
-    inside = ["" for _ in given.text.segments]
+    inside = ["" for _ in input.text.segments]
     share, smallest = shares(e.scores), say.smallest_set(e)
-    for piece in pieces(given):
+    for piece in pieces(input):
         marked = bool(smallest[list(piece.features)].any())
         inside[piece.segment] += _piece(e, piece, share, marked=marked)
     for segment, content in enumerate(inside):
-        fixed = "" if given.text.removable(segment) else ' fixed" title="fixed: never removed'
+        fixed = "" if input.text.removable(segment) else ' fixed" title="fixed: never removed'
         yield f'<p class="text{fixed}" lang="" dir="auto">{content}</p>'
 
 
@@ -156,21 +157,22 @@ def _piece(e: Explanation, piece: Piece, share: Array, *, marked: bool) -> str:
 
 def _legend(e: Explanation) -> str:
     if e.chosen:
-        smallest = " · underlined: the smallest set" if isinstance(e.given, TextInput) else ""
+        smallest = " · underlined: the smallest set" if isinstance(e.input, TextInput) else ""
         return f'<p class="legend">never chosen <span class="scale half"></span> in every set{smallest}</p>'
     target = escaped(e.target_name)
+    support, against = say.directions(e)
     return (
-        f'<p class="legend"><span>speaks against {target}</span> <span class="scale"></span> '
-        f"<span>supports {target}</span></p>"
+        f'<p class="legend"><span>{against} {target}</span> <span class="scale"></span> '
+        f"<span>{support} {target}</span></p>"
     )
 
 
-def _pictures(e: Explanation, given: ImageInput) -> str:
-    height, width = given.labels.shape
+def _pictures(e: Explanation, input: ImageInput) -> str:
+    height, width = input.labels.shape
     best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
     return (
         '<div class="pictures">'
-        + _figure(original(given), f"The image, {width} × {height} pixels", "image")
+        + _figure(original(input), f"The image, {width} × {height} pixels", "image")
         + _figure(heat_map(e), f"Heat map; the most important: {best}", "heat map")
         + "</div>"
     )
@@ -188,9 +190,9 @@ def _figure(picture: Array, alt: str, caption: str) -> str:
 def _sets(e: Explanation) -> str:
     """Which features a search chose at each sparsity."""
     found = say.chosen_sets(e)
-    if isinstance(e.given, ImageInput):
+    if isinstance(e.input, ImageInput):
         figures = "".join(
-            _figure(kept(e.given, s.mask), f"The {s.mask.sum()} features kept", s.sparsities) for s in found
+            _figure(kept(e.input, s.mask), f"The {s.mask.sum()} features kept", s.sparsities) for s in found
         )
         return f'<h4>Best set at each sparsity</h4><div class="pictures small">{figures}</div>'
     rows = ""
@@ -223,6 +225,8 @@ def _measures(e: Explanation) -> str:
 
 def _prediction(e: Explanation) -> str:
     axis = Axis(0.0, 1.0)
+    if e.output.kind == "value":
+        axis = Axis.of((float(e.prediction[i]), float(e.prediction[i])) for i in say.listed_classes(e))
     rows = ""
     for i in say.listed_classes(e):
         name = escaped(e.classes[i])
@@ -230,10 +234,11 @@ def _prediction(e: Explanation) -> str:
         rows += (
             f'<tr><th scope="row" class="name tight" title="{escaped(e.classes[i])}">{name}</th>'
             f'<td><span class="track">{axis.bar(float(e.prediction[i]), "plain")}</span></td>'
-            f'<td class="number tight">{say.percent(e.prediction[i])}</td></tr>'
+            f'<td class="number tight">{escaped(say.amount(e, i))}</td></tr>'
         )
     left = len(e.classes) - len(say.listed_classes(e))
-    more = f'<p class="legend">and {left:,} less likely classes</p>' if left else ""
+    others = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
+    more = f'<p class="legend">and {left:,} {others[e.output.kind]}</p>' if left else ""
     return f"<h4>Prediction</h4><table><tbody>{rows}</tbody></table>{more}"
 
 

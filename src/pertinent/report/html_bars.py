@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from pertinent.explanation import Explanation
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
+from pertinent.results.explanation import Explanation
 from pertinent.types import Ints
 
 
@@ -63,13 +63,17 @@ def feature_bars(e: Explanation, features: Ints) -> str:
     shown = features.tolist()
     spread = {i: say.error_of(e, i) or 0.0 for i in shown}
     axis = Axis.of((float(e.scores[i]) - spread[i], float(e.scores[i]) + spread[i]) for i in shown)
-    values = e.given.shown() if isinstance(e.given, TableInput) else None
+    values = e.input.shown() if isinstance(e.input, TableInput) else None
     rows = ""
     for i in shown:
         score, name = float(e.scores[i]), escaped(say.on_one_line(e.features[i]))
         value = f'<td class="name quiet tight">{escaped(values[i])}</td>' if values else ""
         whisker = axis.line(score - spread[i], score + spread[i]) if spread[i] else ""
-        error = f'<td class="number quiet tight">{say.error_text(e, i)}</td>' if e.errors is not None else ""
+        error = (
+            f'<td class="number quiet tight">{say.error_text(e, i)}</td>'
+            if e.standard_errors is not None
+            else ""
+        )
         rows += (
             f'<tr><th scope="row" class="name tight" title="{name}" lang="">{name}</th>{value}'
             f'<td><span class="track">{axis.bar(score, "support" if score > 0 else "against")}'

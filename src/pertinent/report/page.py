@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pertinent.errors import InputError
-from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanation, Explanations, Failure
+from pertinent.files import write_text
 from pertinent.report.html import card, evaluation_card, failure_list
 from pertinent.report.html_bars import escaped
 from pertinent.report.style import PAGE
-from pertinent.writing import appearing_whole
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Explanations, Failure
 
 
 def save_report(
@@ -42,13 +42,13 @@ def save_report(
     >>> page.startswith("<!doctype html>")
     True
     """
-    given = explanations
+    items = explanations
     failures: list[Failure] = []
-    if isinstance(given, Evaluation):
-        evaluation, given = given, given.explanations
-    if isinstance(given, Explanations):
-        failures += given.failures
-    every = [given] if isinstance(given, Explanation) else list(given)
+    if isinstance(items, Evaluation):
+        evaluation, items = items, items.explanations
+    if isinstance(items, Explanations):
+        failures += items.failures
+    every = [items] if isinstance(items, Explanation) else list(items)
     if not all(isinstance(e, Explanation) for e in every):
         raise InputError("A report is made of explanations, or of an evaluation.")
     if evaluation is not None:
@@ -56,7 +56,7 @@ def save_report(
         every = _with_measures(every, evaluation)
     page = _page(title, every, evaluation, failures)
     if path is not None:
-        _write(page, Path(path))
+        write_text(Path(path), page)
     return page
 
 
@@ -81,7 +81,7 @@ def _by_input(explanations: list[Explanation]) -> list[list[Explanation]]:
     """Explanations of the same input side by side, so that methods can be compared."""
     groups: dict[bytes, list[Explanation]] = {}
     for e in explanations:
-        groups.setdefault(e.given.fingerprint, []).append(e)
+        groups.setdefault(e.input.fingerprint, []).append(e)
     return list(groups.values())
 
 
@@ -97,13 +97,7 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
     """The measured twin of each explanation that the evaluation knows."""
 
     def key(e: Explanation) -> tuple[object, ...]:
-        return e.method, repr(e.settings), e.removal, e.given.fingerprint, e.target, e.seed
+        return e.method, repr(e.settings), e.removal, e.input.fingerprint, e.target, e.seed
 
     measured = {key(e): e for e in evaluation.explanations}
     return [e if e.measures else measured.get(key(e), e) for e in explanations]
-
-
-def _write(page: str, path: Path) -> None:
-    with appearing_whole(path) as unfinished:
-        # A lone surrogate in a text cannot be encoded, but can be spelt out.
-        unfinished.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")

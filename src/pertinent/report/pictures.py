@@ -8,32 +8,32 @@ from base64 import b64encode
 
 import numpy as np
 
-from pertinent.explanation import Explanation
 from pertinent.inputs.image import ImageInput
 from pertinent.report.colours import rgb, shares
+from pertinent.results.explanation import Explanation
 from pertinent.types import Array, Floats, Masks
 
 _FAINTEST = 0.72
 """The light that a black pixel keeps, so that colours are read as the legend has them."""
 
 
-def original(given: ImageInput) -> Array:
+def original(input: ImageInput) -> Array:
     """The image as bytes (height, width, 3); values outside [0, 1] are stretched into it."""
-    return _to_bytes(_unit(given))
+    return _to_bytes(_unit(input))
 
 
 def heat_map(explanation: Explanation) -> Array:
     """The scores as colours, darkened where the image is dark."""
-    given = explanation.given
-    assert isinstance(given, ImageInput)
-    light = _FAINTEST + (1 - _FAINTEST) * _unit(given).mean(axis=-1, keepdims=True)
-    heat: Array = rgb(shares(explanation.scores)[given.labels]) / 255
+    input = explanation.input
+    assert isinstance(input, ImageInput)
+    light = _FAINTEST + (1 - _FAINTEST) * _unit(input).mean(axis=-1, keepdims=True)
+    heat: Array = rgb(shares(explanation.scores)[input.labels]) / 255
     return _to_bytes(heat * light)
 
 
-def kept(given: ImageInput, mask: Masks) -> Array:
+def kept(input: ImageInput, mask: Masks) -> Array:
     """The image with the features outside the mask faded to grey."""
-    return _to_bytes(np.where(mask[given.labels][..., None], _unit(given), 0.2 * _unit(given) + 0.75))
+    return _to_bytes(np.where(mask[input.labels][..., None], _unit(input), 0.2 * _unit(input) + 0.75))
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:
@@ -67,9 +67,9 @@ def png(picture: Array) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
-def _unit(given: ImageInput) -> Floats:
+def _unit(input: ImageInput) -> Floats:
     """The pixels in [0, 1], three channels last."""
-    pixels = np.moveaxis(given.pixels.astype(np.float64), 0, -1)
+    pixels = np.moveaxis(input.pixels.astype(np.float64), 0, -1)
     low, high = pixels.min(), pixels.max()
     if low < 0 or high > 1:
         pixels = (pixels - low) / ((high - low) or 1.0)

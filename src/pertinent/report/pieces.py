@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pertinent.explanation import Explanation
 from pertinent.inputs.text import TextInput
+from pertinent.results.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Piece:
         return max(self.features, key=lambda i: abs(explanation.scores[i]), default=None)
 
 
-def pieces(given: TextInput) -> Iterator[Piece]:
+def pieces(input: TextInput) -> Iterator[Piece]:
     """The pieces of every segment, in order; together they are the text, character by character.
 
     Tokens that share characters (the bytes of an emoji) are one piece, and so is a token
     without characters with its neighbour.
     """
-    for segment, text in enumerate(given.text.segments):
+    for segment, text in enumerate(input.text.segments):
         position = 0
-        for start, end, features in _runs(given, segment):
+        for start, end, features in _runs(input, segment):
             if start > position:
                 yield Piece(segment, text[position:start])
             yield Piece(segment, text[start:end], features)
@@ -39,9 +39,9 @@ def pieces(given: TextInput) -> Iterator[Piece]:
             yield Piece(segment, text[position:])
 
 
-def _runs(given: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
+def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
     """Spans of one segment in order, those that overlap joined."""
-    own = [(a, b, i) for i, (s, a, b) in enumerate(given.spans.tolist()) if s == segment]
+    own = [(a, b, i) for i, (s, a, b) in enumerate(input.spans.tolist()) if s == segment]
     runs: list[tuple[int, int, tuple[int, ...]]] = []
     for start, end, feature in sorted(own):
         if runs:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.check.removal_check import RemovalCheck
 from pertinent.errors import require
-from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanation
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.colours import LIGHT
 from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation
+from pertinent.results.removal_check import RemovalCheck
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +36,8 @@ def plot(explanation: Explanation, top: int | None = 20) -> Figure:
     `top` is how many of the strongest features have a bar; ``None`` shows all.
     """
     require(top is None or top >= 1, "top", "at least 1, or None for all features", top)
-    if isinstance(explanation.given, ImageInput):
-        return _plot_image(explanation, explanation.given)
+    if isinstance(explanation.input, ImageInput):
+        return _plot_image(explanation, explanation.input)
     return _plot_bars(explanation, top)
 
 
@@ -102,7 +102,7 @@ def plot_check(check: RemovalCheck) -> Figure:
 def _plot_bars(e: Explanation, top: int | None) -> Figure:
     shown = say.strongest(e, top).tolist()
     errors = np.array([say.error_of(e, i) or 0.0 for i in shown])
-    values = e.given.shown() if isinstance(e.given, TableInput) else None
+    values = e.input.shown() if isinstance(e.input, TableInput) else None
     scores = e.scores[shown]
     figure = _figure(6.4, 1.2 + 0.27 * len(shown))
     axes = figure.subplots()
@@ -124,9 +124,9 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     return figure
 
 
-def _plot_image(e: Explanation, given: ImageInput) -> Figure:
+def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     figure = _figure(6.4, 3.2)
-    for axes, picture in zip(figure.subplots(1, 2), (original(given), heat_map(e)), strict=True):
+    for axes, picture in zip(figure.subplots(1, 2), (original(input), heat_map(e)), strict=True):
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
     largest = float(np.abs(e.scores).max()) or 1.0
@@ -165,7 +165,7 @@ def _tidy(axes: Any, n: int) -> None:
 
 
 def _title(e: Explanation) -> str:
-    return f"{_clipped(e.target_name)} ({say.percent(e.prediction[e.target])}) · {e.method}"
+    return f"{_clipped(e.target_name)} ({_clipped(say.amount(e, e.target))}) · {e.method}"
 
 
 def _clipped(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from pertinent.evaluation import Evaluation
+from pertinent.results.evaluation import Evaluation
 from pertinent.statistics import FEWEST, Interval
 
 SIGNIFICANT = 0.05

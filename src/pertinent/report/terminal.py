@@ -15,9 +15,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from pertinent.catalogue import Entry
-from pertinent.evaluation import Evaluation
-from pertinent.explanation import Explanation, Explanations, Failure
+from pertinent.api.catalogue import Entry
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
@@ -26,6 +24,8 @@ from pertinent.report.colours import DARK, LIGHT, shade, shares
 from pertinent.report.pictures import heat_map, original, resized
 from pertinent.report.pieces import pieces
 from pertinent.report.summary import summary
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Explanations, Failure
 from pertinent.types import Array
 
 _PLAIN_BELOW = 0.02
@@ -40,11 +40,11 @@ _VISIBLE = {c: 0x2400 + c for c in range(32) if c not in (9, 10)} | dict.fromkey
 def rendered(explanation: Explanation) -> RenderableType:
     """One explanation: what was predicted, the input shaded by score, and how that was found."""
     parts: list[RenderableType] = [_heading(explanation), Text()]
-    given = explanation.given
-    if isinstance(given, TextInput):
-        parts += [*_segments(explanation, given), Text(), _legend(explanation), Text()]
-    elif isinstance(given, ImageInput):
-        parts += [_picture(explanation, given), Text()]
+    input = explanation.input
+    if isinstance(input, TextInput):
+        parts += [*_segments(explanation, input), Text(), _legend(explanation), Text()]
+    elif isinstance(input, ImageInput):
+        parts += [_picture(explanation, input), Text()]
     parts.append(_bars(explanation))
     for extra in (_sets(explanation), _measures(explanation)):
         if extra is not None:
@@ -104,21 +104,21 @@ def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
 
 
 def _heading(e: Explanation) -> Text:
-    predicted = int(e.prediction.argmax())
-    line = Text(safe(e.classes[predicted]), style="bold").append(f" {say.percent(e.prediction[predicted])}")
+    predicted = say.predicted(e)
+    line = Text(safe(e.classes[predicted]), style="bold").append(f" {safe(say.amount(e, predicted))}")
     if e.target != predicted:
         line.append("   explained: ", style="dim").append(safe(e.target_name), style="bold")
-        line.append(f" {say.percent(e.prediction[e.target])}")
+        line.append(f" {safe(say.amount(e, e.target))}")
     return line
 
 
-def _segments(e: Explanation, given: TextInput) -> Iterator[RenderableType]:
+def _segments(e: Explanation, input: TextInput) -> Iterator[RenderableType]:
     """Each segment on a dark ground, its features shaded, a fixed one dim."""
     share, smallest = shares(e.scores), say.smallest_set(e)
-    texts = [Text(style=f"{DARK.ink}") for _ in given.text.segments]
-    for piece in pieces(given):
+    texts = [Text(style=f"{DARK.ink}") for _ in input.text.segments]
+    for piece in pieces(input):
         feature = piece.strongest(e)
-        style = Style(dim=not given.text.removable(piece.segment))
+        style = Style(dim=not input.text.removable(piece.segment))
         if feature is not None and abs(share[feature]) >= _PLAIN_BELOW:
             marked = bool(smallest[list(piece.features)].any())
             style = Style(bgcolor=shade(share[feature], DARK), bold=marked, underline=marked)
@@ -133,17 +133,18 @@ def _legend(e: Explanation) -> Text:
     line = Text(style="dim")
     if e.chosen:
         line.append("  ", style=f"on {DARK.support}").append(" chosen, the more often the stronger")
-        if isinstance(e.given, TextInput):
+        if isinstance(e.input, TextInput):
             line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
         return line
-    line.append("  ", style=f"on {DARK.support}").append(f" supports {safe(e.target_name)}   ")
-    return line.append("  ", style=f"on {DARK.against}").append(f" speaks against {safe(e.target_name)}")
+    support, against = say.directions(e)
+    line.append("  ", style=f"on {DARK.support}").append(f" {support} {safe(e.target_name)}   ")
+    return line.append("  ", style=f"on {DARK.against}").append(f" {against} {safe(e.target_name)}")
 
 
-def _picture(e: Explanation, given: ImageInput) -> Table:
+def _picture(e: Explanation, input: ImageInput) -> Table:
     """The image beside its heat map, two pixels to a character."""
     grid = Table.grid(padding=(0, 3, 0, 0))
-    grid.add_row(*(_half_blocks(resized(p, 32, least=16)) for p in (original(given), heat_map(e))))
+    grid.add_row(*(_half_blocks(resized(p, 32, least=16)) for p in (original(input), heat_map(e))))
     grid.add_row(Text("image", style="dim"), _legend(e))
     return grid
 
@@ -162,9 +163,9 @@ def _half_blocks(picture: Array) -> Text:
 
 def _bars(e: Explanation) -> RenderableType:
     """A bar for each column of a row; for the strongest features of other inputs."""
-    is_table = isinstance(e.given, TableInput)
+    is_table = isinstance(e.input, TableInput)
     shown = say.strongest(e, None if is_table else _TOP)
-    values = e.given.shown() if isinstance(e.given, TableInput) else ()
+    values = e.input.shown() if isinstance(e.input, TableInput) else ()
     share = shares(e.scores)
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i in shown.tolist():

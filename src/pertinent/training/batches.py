@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from pertinent.digests import digest, generator
 from pertinent.explainers.base import n_kept
-from pertinent.inputs.base import digest, generator
-from pertinent.models.tokens import TokenBatch, collate
+from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removal.base import Removal, TokenRows
 from pertinent.training.examples import Examples
 from pertinent.types import Array, Ints, Masks
@@ -134,7 +134,7 @@ class Collator:
         return TokenRows(tokens, np.ones((1, len(tokens.ids)), dtype=np.bool_))
 
     def _replaced(self, drawn: Counterfactuals, epoch: int, example: int) -> TokenRows:
-        given = self.examples.inputs[example]
-        rows = drawn.removal(given, *drawn.draw(epoch, example, given.n_features))
+        input = self.examples.inputs[example]
+        rows = drawn.removal(input, *drawn.draw(epoch, example, input.n_features))
         assert isinstance(rows, TokenRows)
         return rows

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from pertinent.errors import InputError, PertinentError, SettingError, unknown
-from pertinent.inputs.base import digest
+from pertinent.digests import digest
+from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.inputs.text import TextInput
 from pertinent.models import transformer
 from pertinent.models.transformer import TransformerModel
+from pertinent.outputs import column_index
 from pertinent.types import Ints
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Examples:
         with _truncation_counted() as truncated:
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
-                    numbers[row] = class_number(label, model.classes)
+                    numbers[row] = column_index(label, model.classes, "label")
                     # Prepared before, perhaps, for another training on the same data.
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:
@@ -77,7 +77,7 @@ class Examples:
     @property
     def fingerprint(self) -> str:
         """The same for the same texts and labels in the same order."""
-        return digest(self.labels, *(given.fingerprint for given in self.inputs)).hex()
+        return digest(self.labels, *(input.fingerprint for input in self.inputs)).hex()
 
     def sorted_by_length(self) -> Examples:
         """The same examples, so that neighbours need little padding."""
@@ -85,27 +85,10 @@ class Examples:
         return Examples([self.inputs[i] for i in order], self.labels[order], [self.compact[i] for i in order])
 
 
-def length(given: TextInput) -> int:
+def length(input: TextInput) -> int:
     """Tokens of a text, special ones included."""
-    assert given.tokens is not None
-    return len(given.tokens.ids)
-
-
-def class_number(label: Any, classes: Sequence[str]) -> int:
-    """The number of a class given by its name, or by its number where no class is called that."""
-    if isinstance(label, str):
-        if label in classes:
-            return classes.index(label)
-        if not label.isdecimal():
-            raise unknown("class", label, classes)
-        label = int(label)
-    elif hasattr(label, "item"):
-        label = label.item()
-    if not isinstance(label, int | float) or not isfinite(label) or label != int(label):
-        raise InputError(f"The label must be the name or number of a class, but is {label!r}.")
-    if not 0 <= label < len(classes):
-        raise InputError(f"The label must be between 0 and {len(classes) - 1}, but is {label!r}.")
-    return int(label)
+    assert input.tokens is not None
+    return len(input.tokens.ids)
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from typing import Any
 
 from pertinent import __version__
 from pertinent.errors import FileError, SettingError
+from pertinent.files import read_json, write_json
 from pertinent.models.transformer import TransformerModel
-from pertinent.writing import appearing_whole
 
 RECORD = "pertinent.json"
 _BEGUN = "begun.json"
@@ -51,7 +51,7 @@ class Folder:
             raise FileError(f"{str(self.path)!r} is not empty, and holds no training: choose another folder.")
         else:
             self.checkpoints.mkdir(parents=True)
-            _write(self.checkpoints / _BEGUN, self.settings)
+            write_json(self.checkpoints / _BEGUN, self.settings)
 
     def last_checkpoint(self) -> str | None:
         """The last checkpoint that was written to its end."""
@@ -62,17 +62,17 @@ class Folder:
         """Save the model, say how it was trained, and remove the checkpoints."""
         wrapped.model.save_pretrained(self.path)
         wrapped.tokenizer.save_pretrained(self.path)
-        _write(self.path / RECORD, {"pertinent": __version__, **self.settings, **done})
+        write_json(self.path / RECORD, {"pertinent": __version__, **self.settings, **done})
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def read_back(self, model: Any) -> dict[str, Any]:
         """Give the model the weights that were saved, and say what came of the training."""
         saved = type(model).from_pretrained(self.path, local_files_only=True, use_safetensors=True)
         model.load_state_dict(saved.state_dict())
-        return _read(self.path / RECORD)
+        return dict(read_json(self.path / RECORD))
 
     def _compare(self, begun: Path) -> None:
-        before = _read(begun)
+        before = read_json(begun)
         now = json.loads(json.dumps(self.settings))
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
@@ -80,16 +80,3 @@ class Folder:
                 f"{str(self.path)!r} holds a training with other settings ({', '.join(changed)}): "
                 "choose another folder."
             )
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with appearing_whole(path) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FileError(f"{str(path)!r} is damaged: {error}") from error
-    return content

@@ -11,11 +11,11 @@ import torch
 from torch.nn.attention import sdpa_kernel
 
 from pertinent._optional import optional
-from pertinent.engine.progress import Callback, shown
+from pertinent.engine.progress import Callback, progress_callback
 from pertinent.errors import ModelError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
-from pertinent.models import devices
-from pertinent.models.embedded import no_bar
+from pertinent.models.embedded.load import no_bar
+from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 from pertinent.removal.base import Removal
 from pertinent.training.batches import Counterfactuals
@@ -130,6 +130,8 @@ def train(
     )
     settings.check_dev(dev is not None)
     wrapped = TransformerModel(model, tokenizer, max_length=max_length)
+    if wrapped.output.kind != "class":
+        raise ModelError("Only a single-label classifier with at least two classes can be trained.")
     if wrapped.dtype != torch.float32:
         raise ModelError(
             f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it so, and choose "
@@ -140,15 +142,15 @@ def train(
     measured = None if dev is None else Examples.of(wrapped, *dev, data="dev")
     folder = Folder(Path(out), settings.recorded(data, measured))
     if settings.removal is not None:
-        for given in data.inputs:
-            settings.removal.check(given)
+        for input in data.inputs:
+            settings.removal.check(input)
     arguments = settings.arguments(folder.checkpoints, measured=dev is not None, device=wrapped.device.type)
     folder.open(resume=resume)
     if folder.finished:
         return _result(wrapped, folder, folder.read_back(wrapped.model))
-    with shown(progress, "train") as callback, no_bar():
+    with progress_callback(progress, "train") as callback, no_bar():
         trainer = _trainer(wrapped, settings, arguments, data, dev=measured, progress=callback)
-        plain = devices.without_plans(wrapped.device, getattr(torch, precision))
+        plain = devices.disable_onednn(wrapped.device, getattr(torch, precision))
         with plain, sdpa_kernel(devices.ATTENTION):
             trainer.train(resume_from_checkpoint=folder.last_checkpoint())
         wrapped.model.eval()

@@ -51,9 +51,9 @@ class Settings:
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
 
-    def check_dev(self, given: bool) -> None:
+    def check_dev(self, has_dev: bool) -> None:
         """Early stopping needs something to watch."""
-        if self.patience is not None and not given:
+        if self.patience is not None and not has_dev:
             raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
 
     def check_device(self, device: str) -> None:

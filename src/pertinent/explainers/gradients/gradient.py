@@ -1,4 +1,4 @@
-"""Gradients at the input: as they are, or times the input."""
+"""The gradient at the input, and what all gradient methods share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from pertinent.engine.asks import PathGradients
+from pertinent.asks import PathGradients
 from pertinent.errors import unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.types import Floats
@@ -24,7 +24,7 @@ class GradientExplainer(Explainer):
         del n_features
         return 2
 
-    def least(self, n_features: int) -> int:
+    def min_budget(self, n_features: int) -> int:
         """One gradient."""
         return self.evaluations(n_features) or 2
 
@@ -59,18 +59,4 @@ class Gradient(GradientExplainer):
         found = yield PathGradients(
             AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
         )
-        return Finding(scores=found.slopes[0])
-
-
-@explainers.register("gradient-x-input")
-@dataclass(frozen=True)
-class GradientTimesInput(GradientExplainer):
-    """x · ∂p/∂x, summed over each feature's parts."""
-
-    paper = "Shrikumar et al. 2016, Sec. 3"
-    summary = "the gradient times the input, summed over each feature"
-
-    def explain(self, task: Task) -> Steps:
-        """Ask once."""
-        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
-        return Finding(scores=found.slopes[0])
+        return Finding(scores=found.gradients[0])

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask, Values
+from pertinent.asks import Ask, Values
 from pertinent.explainers.base import Task
-from pertinent.inputs.base import mask_bytes
+from pertinent.masks import mask_bytes
 from pertinent.types import Floats, Ints, Masks
 
 
@@ -69,13 +69,18 @@ class Samples:
             new[key] = row
         if new:
             values = yield Values(masks[list(new.values())])
-            self._known.update(zip(new, (values.argmax(axis=1) == self._task.target).tolist(), strict=True))
+            self._known.update(zip(new, self._decides(values).tolist(), strict=True))
         hits = np.array([self._known[key] for key in keys[:n]], dtype=np.bool_)
         arms.add(which[:n], hits)
         self.left -= len(new)
         self._draws -= n
         self._drawn.append((masks[:n], drawn_for[:n], hits))
         return n
+
+    def _decides(self, values: Floats) -> Masks:
+        """Whether the decision is that about the whole input."""
+        task = self._task
+        return task.output.same_decision(values, task.prediction, task.target)
 
     def all(self) -> tuple[Masks, Masks, Masks]:
         """What was kept, the set it was drawn for, and whether the target was predicted."""

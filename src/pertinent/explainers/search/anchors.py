@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask
+from pertinent.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.search.anchor_samples import Arms, Samples

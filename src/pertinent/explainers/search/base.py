@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.engine.asks import Ask, Fork, Gradients, MaskGradients, Values
+from pertinent.asks import Ask, Fork, Gradients, MaskGradients, Values
 from pertinent.errors import BudgetError, unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
@@ -26,15 +26,15 @@ CHUNK = 4096
 
 @dataclass(frozen=True)
 class Search(Explainer):
-    """Looks for the k features that make the objective largest, k = ceil(s·d) for each sparsity s.
+    """Looks for the k features that make the objective best, k = ceil(s·d) for each sparsity s.
 
     The budget is for each sparsity, as in Hase et al. 2021.
 
     Parameters
     ----------
     objective
-        ``"sufficiency"``: keeping the set leaves the target's probability high.
-        ``"comprehensiveness"``: removing the set makes it low.
+        ``"sufficiency"``: keeping the set leaves the target's probability high, or a regressor's
+        value near that of the whole input. ``"comprehensiveness"``: removing it does the opposite.
     spread
         Whether the budget is for all sparsities together, in equal parts (their App. C, Table 5).
     trajectory
@@ -67,7 +67,7 @@ class Search(Explainer):
         """The best set of each size; `logs` tell how the search went, where that is wanted."""
 
     def _check_spread(self, task: Task, parts: int) -> None:
-        needed = parts * self.least(task.n_features)
+        needed = parts * self.min_budget(task.n_features)
         if task.budget < needed:
             raise BudgetError(
                 f"`budget` must be at least {needed} for {self.name}, spread over {parts} sparsities, "
@@ -92,16 +92,21 @@ class Search(Explainer):
     def judge(self, task: Task, sets: Masks) -> Generator[Ask, Any, Floats]:
         """The objective of each set; larger is better."""
         values = yield Values(self.kept_by(sets))
-        return self.signed(values[:, task.target])
+        return self.signed(task.objective(values))
 
     def gains(self, task: Task, sets: Masks) -> Generator[Ask, Any, tuple[Floats, Floats]]:
         """The objective of each set, and how fast log p gets better as a feature enters it.
 
         A feature enters a set by being kept (sufficiency) or by being removed (comprehensiveness),
-        and the objective is log p or −log p: two signs that cancel.
+        and the objective is log p or −log p: two signs that cancel. A plain value is better the
+        nearer it is to that of the whole input, so its gradient points there.
         """
         found: Gradients = yield MaskGradients(self.kept_by(sets), task.target)
-        return self.signed(found.values[:, task.target]), found.slopes
+        gradients = found.gradients
+        if task.output.kind == "value":
+            beyond = np.sign(found.values[:, task.target] - task.prediction[task.target])
+            gradients = -beyond[:, None] * gradients
+        return self.signed(task.objective(found.values)), gradients
 
     def signed(self, values: Floats) -> Floats:
         """What is larger where it is better."""
@@ -120,7 +125,7 @@ class SeparateSearches(Search):
         branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
         if self.trajectory:
             branches = [
-                followed(branch, self.kept_by, task.target, k, logs[k])
+                followed(branch, self.kept_by, task.objective, k, logs[k])
                 for branch, k in zip(branches, kept, strict=True)
             ]
         found = yield Fork(branches)

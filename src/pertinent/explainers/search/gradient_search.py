@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask, Fork
+from pertinent.asks import Ask, Fork
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import Logs, Search, largest
@@ -75,19 +75,19 @@ class GradientSearch(Search):
                 seen[k].add(mask.tobytes())
                 if objective > best.get(k, (-np.inf, mask))[0]:
                     best[k] = objective, mask
-                    logs[k].append([len(seen[k]) + passes, abs(objective)])
+                    logs[k].append([len(seen[k]) + passes, float(self.signed(objective))])
             updates = min(self.check_every, (task.budget - passes - checks - check) // 2)
             if updates < 1 or min(kept) == task.n_features:
                 return {k: mask for k, (_, mask) in best.items()}
             for _ in range(updates):
-                state = step(state, (yield from self._slope(task, state, rng)))
+                state = step(state, (yield from self._gradient(task, state, rng)))
             passes += 2 * updates
 
     def _checked(self, task: Task, chosen: Masks) -> Generator[Ask, Any, float]:
         """The objective of one set, in a branch of its own: the budget is for each size."""
         return float((yield from self.judge(task, chosen[None]))[0])
 
-    def _slope(self, task: Task, state: Floats, rng: np.random.Generator) -> Generator[Ask, Any, Floats]:
+    def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Generator[Ask, Any, Floats]:
         """The gradient of the loss at one draw."""
         noise = rng.gumbel(size=(2, len(state)))
         soft = _sigmoid(state + noise[0] - noise[1])
@@ -109,11 +109,11 @@ class AdamW:
         self.steps = 0
         self.mean, self.square = np.zeros(n), np.zeros(n)
 
-    def __call__(self, state: Floats, slope: Floats) -> Floats:
+    def __call__(self, state: Floats, gradient: Floats) -> Floats:
         """The state after one step."""
         self.steps += 1
-        self.mean = 0.9 * self.mean + 0.1 * slope
-        self.square = 0.999 * self.square + 0.001 * slope**2
+        self.mean = 0.9 * self.mean + 0.1 * gradient
+        self.square = 0.999 * self.square + 0.001 * gradient**2
         mean = self.mean / (1 - 0.9**self.steps)
         square = self.square / (1 - 0.999**self.steps)
         return np.asarray(state * (1 - 0.01 * self.rate) - self.rate * mean / (np.sqrt(square) + 1e-8))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask, Values
+from pertinent.asks import Ask, Values
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches
@@ -37,7 +37,7 @@ class OrderedSearch(SeparateSearches):
         super().__post_init__()
         require(0 < self.share < 1, "share", "above 0 and below 1", self.share)
 
-    def least(self, n_features: int) -> int:
+    def min_budget(self, n_features: int) -> int:
         """Two masks for LIME, and one set."""
         del n_features
         return 3
@@ -50,7 +50,7 @@ class OrderedSearch(SeparateSearches):
         values = yield Values(masks)
         lime = Lime()
         weight = proximity(masks, lime.kernel_width)
-        scores = ridge(masks, values[:, [task.target]], weight, lime.alpha)[0][:, 0]
+        scores = ridge(masks, task.objective(values)[:, None], weight, lime.alpha)[0][:, 0]
         sets = np.array(list(islice(in_order(scores, k), task.budget - samples)))
         objective = yield from self.judge(task, sets)
         return np.asarray(sets[objective.argmax()])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask
+from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.types import Masks

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.engine.asks import Ask
+from pertinent.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, largest, uniform_sets
@@ -37,8 +37,9 @@ class ThompsonSearch(SeparateSearches):
 
     1. Judge `start` uniform random sets.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
-       negative for comprehensiveness), in which a set e that differs from the best in h features
-       weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise and prior variance are the likeliest.
+       negative for comprehensiveness; a regressor's objective itself), in which a set e that
+       differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise
+       and prior variance are the likeliest.
     3. Draw `batch` θ from its posterior, more when there are many answers. A share `local` of them
        propose the best swap in one of the three best sets, the others the k features with the
        largest θ (or the nearest set to them that is new); where all these are known, uniform
@@ -70,17 +71,19 @@ class ThompsonSearch(SeparateSearches):
             return (yield from self.best_of_all(task, k))
         sets = uniform_sets(rng, min(self.start, budget), d, k)
         seen = Seen(sets)
-        evidence = self._log_odds((yield from self.judge(task, sets)))
+        evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:
             n = min(max(self.batch, len(sets) // GROWTH), budget - len(sets))
             proposed = self._propose(sets, evidence, seen, n, rng)
             new = np.array(proposed) if proposed else unseen(rng, n, d, k, seen)
-            evidence = np.append(evidence, self._log_odds((yield from self.judge(task, new))))
+            evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))
             sets = np.concatenate([sets, new])
         return np.asarray(sets[evidence.argmax()])
 
-    def _log_odds(self, objective: Floats) -> Floats:
-        """The target's log-odds, or their negative, as `objective` is p or −p."""
+    def _evidence(self, task: Task, objective: Floats) -> Floats:
+        """The target's log-odds, or their negative, as `objective` is p or −p; of a value itself."""
+        if task.output.kind == "value":
+            return objective
         p = np.clip(np.abs(objective), 1e-9, 1 - 1e-9)
         return self.signed(np.log(p / (1 - p)))
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
-from pertinent.engine.asks import Algorithm, Values
-from pertinent.types import Masks
+from pertinent.asks import Algorithm, Fork, Values
+from pertinent.types import Floats, Masks
 
 
 def followed(
-    search: Algorithm, sets_of: Callable[[Masks], Masks], target: int, k: int, log: list[list[float]]
+    search: Algorithm,
+    sets_of: Callable[[Masks], Masks],
+    objective: Callable[[Floats], Floats],
+    k: int,
+    log: list[list[float]],
 ) -> Algorithm:
-    """The same search; `log` gets [evaluations, p] whenever a set of k features beats all before.
+    """The same search; `log` gets [evaluations, objective] whenever a set of k beats all before.
 
     Only questions about sets of exactly k features count, so what a method asks for to prepare
     itself, such as the masks of LIME, does not.
     """
-    seen: set[bytes] = set()
+    paid: set[Hashable] = set()
     passes = 0
     answer = None
     while True:
@@ -25,14 +29,15 @@ def followed(
         except StopIteration as stop:
             return stop.value
         answer = yield ask
+        assert not isinstance(ask, Fork)
         if not isinstance(ask, Values):
-            passes += 2 * len(ask.keys)  # type: ignore[union-attr]
+            passes += ask.price(paid)
             continue
         sets = sets_of(ask.masks)
         lower = sets is not ask.masks
         judged = (sets.sum(axis=1) == k).all()
-        for key, p in zip(ask.keys, answer[:, target].tolist(), strict=True):
-            seen.add(key)
-            better = not log or (p < log[-1][1] if lower else p > log[-1][1])
+        for key, reached in zip(ask.keys, objective(answer).tolist(), strict=True):
+            paid.add(key)
+            better = not log or (reached < log[-1][1] if lower else reached > log[-1][1])
             if judged and better:
-                log.append([len(seen) + passes, p])
+                log.append([len(paid) + passes, reached])

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.engine.asks import Values
+from pertinent.asks import Values
 from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.explainers.shapley.exact import MOST_FEATURES, all_coalitions
+from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES, all_coalitions
 from pertinent.types import Masks
 
 
@@ -35,7 +35,7 @@ class Banzhaf(Explainer):
         """The number of samples, if given."""
         return None if self.samples is None else min(self.samples, 2**n_features)
 
-    def least(self, n_features: int) -> int:
+    def min_budget(self, n_features: int) -> int:
         """One mask and its complement."""
         return self.evaluations(n_features) or 2
 
@@ -55,7 +55,7 @@ class Banzhaf(Explainer):
             errors = np.full_like(scores, np.nan)
         else:
             errors = np.sqrt(np.maximum(spread, 0) / (len(masks) - 1))
-        return Finding(scores=scores.T, errors=errors.T)
+        return Finding(scores=scores.T, standard_errors=errors.T)
 
     @staticmethod
     def _half(task: Task, *, exact: bool, n: int) -> Masks:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.engine.asks import Values
+from pertinent.asks import Values
 from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.types import Floats, Masks
@@ -55,7 +55,7 @@ class Lime(Explainer):
         del n_features
         return self.samples
 
-    def least(self, n_features: int) -> int:
+    def min_budget(self, n_features: int) -> int:
         """Two points make a line."""
         return self.evaluations(n_features) or 2
 
@@ -64,7 +64,7 @@ class Lime(Explainer):
         masks = draw_masks(task.rng, self.samples or task.budget, task.n_features)
         values = yield Values(masks)
         scores, errors = ridge(masks, values, proximity(masks, self.kernel_width), self.alpha)
-        return Finding(scores=scores.T, errors=errors.T)
+        return Finding(scores=scores.T, standard_errors=errors.T)
 
 
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:

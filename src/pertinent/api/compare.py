@@ -1,0 +1,53 @@
+"""Several methods on the same inputs, explained and measured in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pertinent.api.evaluate import DEFAULT_METRICS, evaluation_of
+from pertinent.api.explain import explain_all
+from pertinent.api.request import Request, make_metrics
+from pertinent.api.runner import Runner, raise_first
+from pertinent.engine.progress import Callback
+from pertinent.errors import require, unknown
+from pertinent.explainers.base import Explainer
+from pertinent.metric.base import Metric
+from pertinent.models.wrap import wrap
+from pertinent.results.evaluation import Evaluation
+
+OPTIONS = ("target", "sparsity", "budget", "removal", "features")
+
+
+def compare(
+    model: Any,
+    inputs: Any,
+    methods: Sequence[str | Explainer],
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    batch_size: int | None = None,
+    progress: Callback | bool | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Explain the same inputs by several methods and measure them all, in one run.
+
+    An explanation is measured as soon as it is there, so what a method has asked is not computed
+    again. `options` are those of `explain`: ``sparsity``, ``budget``, ``removal``, ``features``,
+    ``target``; `out` is as there.
+    """
+    for option in options:
+        if option not in OPTIONS:
+            raise unknown("option of compare", option, OPTIONS)
+    model = wrap(model)
+    measures = make_metrics(metrics)
+    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in methods]
+    require(len(requests) > 0, "methods", "at least one", methods)
+    many = model.split(inputs)
+    runner = Runner(model, "compare", batch_size, progress)
+    found = explain_all(runner, [inputs] if many is None else many, requests, out)
+    if found.failures and not len(found):
+        raise_first(found.failures, "explained")
+    return evaluation_of(list(found), measures, found.failures)

@@ -1,0 +1,157 @@
+"""From explanations to numbers that say how good they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pertinent.api.measure import measured
+from pertinent.api.request import make_metrics, make_removal
+from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.asks import Algorithm
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.metric.base import Metric
+from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
+from pertinent.removal.base import NOT_KEPT, Removal, removals
+from pertinent.results.evaluation import Evaluation, Measured
+from pertinent.results.explanation import Explanation, Explanations, Failure
+
+DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
+
+
+def evaluate(
+    explanations: Explanation | Iterable[Explanation],
+    model: Any,
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    removal: str | Removal | None = None,
+    seed: int | None = None,
+    batch_size: int | None = None,
+    progress: Callback | bool | None = None,
+) -> Evaluation:
+    """Measure explanations with the model they explain.
+
+    Parameters
+    ----------
+    explanations
+        One or many, of one method or several.
+    model
+        The model, wrapped or anything that `wrap` accepts.
+    metrics
+        Names from `metrics()` or instances.
+    removal
+        By default the removal that each explanation was made with.
+    seed
+        Of random removals; by default the seed that each explanation was made with.
+    batch_size, progress
+        As in `explain`.
+
+    Returns
+    -------
+    Evaluation
+        A table of means with bootstrap confidence intervals over inputs; its `explanations`
+        carry their own measures, which they show.
+    """
+    model = wrap(model)
+    several = [explanations] if isinstance(explanations, Explanation) else list(explanations)
+    require(len(several) > 0, "explanations", "at least one", several)
+    chosen = make_metrics(metrics)
+    other = make_removal(removal)
+
+    def tasks() -> Iterator[Task]:
+        for index, explanation in enumerate(several):
+            try:
+                own = other or removal_of(explanation)
+            except SettingError as error:
+                yield Task(index, error, _nothing)
+                continue
+            yield Task(
+                index,
+                explanation.input.raw,
+                _algorithm(explanation, chosen, model),
+                explanation.input.granularity,
+                own,
+                explanation.seed if seed is None else seed,
+            )
+
+    found = list(several)
+    failures: list[Failure] = []
+    for done in Runner(model, "evaluate", batch_size, progress).run(tasks(), len(several)):
+        if done.error is not None:
+            reasons = [(metric.name, done.error) for metric in chosen]
+        else:
+            found[done.key], reasons = done.result
+        failures += [Failure(done.key, f"{name}: {error}", error) for name, error in reasons]
+    evaluation = evaluation_of(found, chosen, sorted(failures, key=lambda failure: failure.index))
+    if failures and not evaluation.rows:
+        raise_first(failures, "measured")
+    return evaluation
+
+
+def evaluation_of(
+    explanations: Sequence[Explanation], metrics: Sequence[Metric], failures: Sequence[Failure]
+) -> Evaluation:
+    """The table of explanations that carry their measures."""
+    labels = _labels(explanations)
+    rows = [
+        Measured(index, labels[index], metric.name, sparsity, value)
+        for index, e in enumerate(explanations)
+        for metric in metrics
+        for sparsity, value in e.measures.get(metric.name, {}).items()
+    ]
+    return Evaluation(rows, Explanations(explanations), {m.name: m.better for m in metrics}, list(failures))
+
+
+def removal_of(explanation: Explanation) -> Removal:
+    """The removal that an explanation was made with."""
+    for name, value in explanation.removal_settings.items():
+        if value == NOT_KEPT:
+            raise SettingError(
+                f"The explanation was made with a {name} of the removal {explanation.removal!r}'s own, "
+                "which it does not keep: give the same `removal=` again."
+            )
+    return removals.make(explanation.removal, explanation.removal_settings)
+
+
+def _algorithm(explanation: Explanation, metrics: Sequence[Metric], model: Model) -> Any:
+    def steps(input: Input, removal: Removal) -> Algorithm:
+        del removal
+        check_same_input(explanation, input, model)
+        return measured(explanation, metrics)
+
+    return steps
+
+
+def check_same_input(explanation: Explanation, input: Input, model: Model) -> None:
+    """Raise an `InputError` unless the model sees in the input what the explanation speaks of."""
+    if model.classes and model.classes != explanation.classes:
+        raise InputError(
+            f"The explanation is of {', '.join(explanation.classes)}, but this model knows "
+            f"{', '.join(model.classes)}; evaluate with the model that was explained."
+        )
+    if input.features != explanation.features:
+        raise InputError(
+            f"The explanation has {len(explanation.features)} features, but this model sees "
+            f"{input.n_features} in the same input; evaluate with the model that was explained."
+        )
+
+
+def _nothing(input: Input, removal: Removal) -> Algorithm:
+    del input, removal
+    yield from ()
+
+
+def _labels(explanations: Sequence[Explanation]) -> list[str]:
+    """The method of each, with its settings where one method was used with several."""
+    used: dict[str, set[str]] = {}
+    for e in explanations:
+        used.setdefault(e.method, set()).add(repr(e.settings))
+    return [
+        " ".join([e.method, *(f"{k}={v}" for k, v in e.settings.items())])
+        if len(used[e.method]) > 1
+        else e.method
+        for e in explanations
+    ]

@@ -1,0 +1,19 @@
+"""What an algorithm may ask: one file for each kind of question."""
+
+from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
+from pertinent.asks.gradients import Gradients
+from pertinent.asks.mask_gradients import MaskGradients
+from pertinent.asks.path_gradients import PathGradients
+from pertinent.asks.values import Values
+
+__all__ = [
+    "Algorithm",
+    "Ask",
+    "Fork",
+    "Gradients",
+    "MaskGradients",
+    "Part",
+    "PathGradients",
+    "Question",
+    "Values",
+]

@@ -1,0 +1,124 @@
+"""What an algorithm may yield: questions of any kind, and forks.
+
+A kind of question is one file that holds all there is to know about it. The engine, the meter, the
+scheduler and the cache know this interface and never the kinds, so a new kind changes none of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from pertinent.types import Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+    from pertinent.removal.base import Removal
+
+
+@dataclass(frozen=True, eq=False)
+class Question(ABC):
+    """A question about one input, made of rows that may be answered in different batches.
+
+    Attributes
+    ----------
+    remembered
+        Whether answers are kept for whoever asks the same of the same input in the same run.
+    """
+
+    remembered: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def keys(self) -> Sequence[Hashable]:
+        """A name for each row. Rows of the same name have the same answer, which is computed once."""
+
+    @abstractmethod
+    def price(self, paid: set[Hashable]) -> int:
+        """What it costs the budget; `paid` holds the keys of this kind that were paid for, to be added to."""
+
+    def unspent(self, answer: Any) -> int:
+        """What of its price the answer turned out not to need."""
+        del answer
+        return 0
+
+    def check(self, input: Input) -> None:
+        """Raise a `TypeError` if an algorithm asked what makes no sense for the input."""
+        del input
+
+    def group(self, input: Input) -> Hashable:
+        """Rows of different groups never share a batch."""
+        return input.group
+
+    @abstractmethod
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """What computing each of these rows costs, in the model's unit."""
+
+    @staticmethod
+    @abstractmethod
+    def submit(model: Model, parts: Sequence[Part]) -> Answer:
+        """Have the model begin with a batch."""
+
+    @staticmethod
+    @abstractmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """For each part of a batch, the answer to each of its rows, or the error that spoils the part."""
+
+    @abstractmethod
+    def assemble(self, model: Model, answers: list[Any]) -> Any:
+        """What the algorithm is sent, from the answer to each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a question that travel in one batch, and what they are about."""
+
+    question: Any
+    input: Input
+    removal: Removal
+    rows: Ints
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fork:
+    """Run these algorithms side by side on the same input.
+
+    Answered with the list of what they returned.
+    """
+
+    branches: Sequence[Algorithm]
+
+
+Ask: TypeAlias = Question | Fork
+Algorithm: TypeAlias = Generator[Ask, Any, Any]
+
+
+def check_masks(masks: Masks, input: Input) -> None:
+    """Raise a `TypeError` unless these are masks over the input's features."""
+    if masks.ndim != 2 or masks.shape[1] != input.n_features or masks.dtype != np.bool_:
+        wanted = f"bool (n, {input.n_features})"
+        raise TypeError(f"Masks must be {wanted}, not {masks.dtype} {masks.shape}.")
+
+
+def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -> list[Any]:
+    """An array of all rows of a batch, cut into those of each part; `each` row may stand for several."""
+    pieces, first = [], 0
+    for i, part in enumerate(parts):
+        end = first + len(part.rows) * (each[i] if each else 1)
+        pieces.append(rows[first:end])
+        first = end
+    return pieces
+
+
+def first_reason(reasons: dict[int, str], first: int, n: int) -> str | None:
+    """The reason why one of n rows from `first` on cannot be used, as a sentence."""
+    for row in range(first, first + n) if reasons else ():
+        if row in reasons:
+            return f"{reasons[row][0].upper()}{reasons[row][1:]}."
+    return None

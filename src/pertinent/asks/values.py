@@ -1,0 +1,82 @@
+"""Values: what does the model say with only these features?"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.asks.base import Part, Question, check_masks, first_reason, split
+from pertinent.errors import ModelError
+from pertinent.masks import mask_bytes
+from pertinent.outputs import Scale
+from pertinent.types import Floats, Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+    from pertinent.removal.base import Removal
+
+
+@dataclass(frozen=True, eq=False)
+class Values(Question):
+    """What does the model say with only these features?
+
+    Answered with an array (masks, columns) of what a person would read (probabilities, values), or of
+    logits. A distinct mask costs 1.
+    """
+
+    remembered = True
+    masks: Masks
+    scale: Scale = "natural"
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A name for each mask."""
+        return mask_bytes(self.masks)
+
+    def price(self, paid: set[Hashable]) -> int:
+        """One for each mask that was not asked for before."""
+        before = len(paid)
+        paid.update(self.keys)
+        return len(paid) - before
+
+    def check(self, input: Input) -> None:
+        """Masks must be over the input's features."""
+        check_masks(self.masks, input)
+
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """The tokens, rows or bytes that the model will compute for each mask."""
+        return model.cost(removal, input, self.masks if len(rows) == len(self.masks) else self.masks[rows])
+
+    @staticmethod
+    def submit(model: Model, parts: Sequence[Part]) -> Answer:
+        """Remove the features and run the model."""
+        return model.submit([p.removal(p.input, p.question.masks[p.rows], p.seed) for p in parts])
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """One row for each mask, its draws averaged."""
+        draws = [part.removal.draws for part in parts]
+        checked = model.checked(
+            outputs, sum(n * len(part.rows) for n, part in zip(draws, parts, strict=True))
+        )
+        reasons = model.output.unusable(checked)
+        answers: list[Any] = []
+        first = 0
+        for n, rows in zip(draws, split(checked, parts, draws), strict=True):
+            reason = first_reason(reasons, first, len(rows))
+            first += len(rows)
+            if reason is not None:
+                answers.append(ModelError(reason))
+            else:
+                answers.append(model.output.average(rows, n) if n > 1 else rows)
+        return answers
+
+    def assemble(self, model: Model, answers: list[Floats]) -> Floats:
+        """An array (masks, columns)."""
+        outputs = np.array(answers) if answers else np.empty((0, len(model.classes)))
+        return model.output.as_scale(outputs, self.scale)

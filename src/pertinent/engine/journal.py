@@ -1,0 +1,170 @@
+"""A journal of finished work, so that a run that was killed can be continued."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pertinent.errors import FileError
+from pertinent.files import check_writable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_DIGESTS = ("model", "inputs")
+"""What a header tells only the digest of."""
+
+SYNC_SECONDS = 1.0
+"""How much work a power failure may cost."""
+
+
+class Journal:
+    """A file of JSON lines: a header that describes the run, then a record for everything finished.
+
+    A record is one `write`, so a killed process leaves whole lines and at most one torn one, which is
+    cut off when the journal is opened again. `finished` holds where each record stands, by its key.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        check_writable(path)
+        self.path = path
+        self.finished: dict[tuple[int, ...], tuple[int, str | None]] = {}
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise FileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+        try:
+            self._lock()
+            self._end = 0
+            self._synced = time.monotonic()
+            if not self._read(header):
+                self._append(header)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def add(self, key: tuple[int, ...], name: str | None, content: Mapping[str, Any]) -> None:
+        """Keep what was found under a key; `name` says of which input it is."""
+        place = self._end
+        self._append({"key": list(key), "name": name, **content})
+        self.finished[key] = place, name
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What was kept, in the order of the keys."""
+        with self.path.open("rb") as lines:
+            for key in sorted(self.finished):
+                lines.seek(self.finished[key][0])
+                yield json.loads(lines.readline())
+
+    def close(self) -> None:
+        """Let go of the file, everything on the disk."""
+        os.fsync(self._file)
+        os.close(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _lock(self) -> None:
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise FileError(f"Another process is writing {str(self.path)!r}: wait until it ends.") from error
+
+    def _read(self, header: Mapping[str, Any]) -> bool:
+        """Take in what an earlier run kept; whether there was any."""
+        with self.path.open("rb") as lines:
+            before = _parsed(lines.readline())
+            if before is None:
+                os.ftruncate(self._file, 0)
+                return False
+            changed = differences(before, _plain(header))
+            if changed:
+                raise FileError(
+                    f"{str(self.path)!r} belongs to a run that differs in {'; '.join(changed)}. "
+                    "Use the same arguments to continue it, or choose another file."
+                )
+            self._end = lines.tell()
+            while (record := _parsed(lines.readline())) is not None:
+                self.finished[tuple(record["key"])] = self._end, record["name"]
+                self._end = lines.tell()
+        os.ftruncate(self._file, self._end)
+        return True
+
+    def _append(self, content: Mapping[str, Any]) -> None:
+        line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._file, line[written:])
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                os.fsync(self._file)
+                self._synced = time.monotonic()
+        except OSError as error:
+            os.ftruncate(self._file, self._end)
+            raise FileError(
+                f"{str(self.path)!r} cannot be written: {error.strerror}. The {len(self.finished)} results "
+                "in it are kept: make room and run the same again to continue."
+            ) from error
+        self._end += len(line)
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The header of a journal, then its records, as they were written."""
+    with path.open("rb") as lines:
+        while (record := _parsed(lines.readline())) is not None:
+            yield record
+
+
+def differences(before: Any, now: Any, where: str = "") -> list[str]:
+    """What differs between two descriptions, each as ``budget (100, now 200)``.
+
+    >>> differences({"seed": 0, "of": {"budget": 100}}, {"seed": 0, "of": {"budget": 200}})
+    ['of.budget (100, now 200)']
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = dict.fromkeys([*before, *now])
+        pairs = [(f"{where}.{name}".lstrip("."), before.get(name), now.get(name)) for name in names]
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = [(f"{where}[{i}]", a, b) for i, (a, b) in enumerate(zip(before, now, strict=True))]
+    elif before == now:
+        return []
+    else:
+        return [where if where in _DIGESTS else f"{where} ({_short(before)}, now {_short(now)})"]
+    return [line for name, a, b in pairs for line in differences(a, b, name)]
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """A whole line, or nothing."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _plain(header: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(header))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"

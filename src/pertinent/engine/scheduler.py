@@ -1,0 +1,196 @@
+"""Which rows are computed together, and when: chunks in, batches out, no model."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from pertinent.engine.job import Chunk, OpenQuestion
+
+Lane: TypeAlias = tuple[type, Hashable]
+"""The kind and group of rows: only those of one lane share a batch."""
+
+GOOD = 0.9
+"""A batch is good if it is at least so efficient, a full one of equal rows being 1."""
+
+FULL = 0.99
+"""A batch at least so efficient counts as full."""
+
+SMALL_TURN = 6
+"""Every so many good batches the smallest one gets a turn: it costs little, and its jobs can go on."""
+
+
+class Bucket:
+    """Chunks of one lane and one cost, the oldest first."""
+
+    def __init__(self) -> None:
+        self.chunks: deque[Chunk] = deque()
+        self.total = 0
+        self.since = 0
+
+    def pop(self, n_rows: int) -> list[Chunk]:
+        """Take out at most so many rows."""
+        taken: list[Chunk] = []
+        while self.chunks and n_rows > 0:
+            chunk = self.chunks.popleft()
+            if len(chunk.keys) > n_rows:
+                chunk, rest = chunk.cut(n_rows)
+                self.chunks.appendleft(rest)
+            taken.append(chunk)
+            n_rows -= len(chunk.keys)
+        self.total -= sum(chunk.total for chunk in taken)
+        return taken
+
+
+class Scheduler:
+    """Sorts chunks into buckets by lane and cost, and makes batches of them.
+
+    It has three aims: batches that are worth their launch, a device that never waits, and few jobs
+    that are open at once. `limit` is the largest cost of a batch of each kind of question;
+    `launch_overhead` and `mixed_length_penalty` are as in `Model`.
+    """
+
+    def __init__(
+        self, limit: Callable[[type], int], launch_overhead: int, mixed_length_penalty: float
+    ) -> None:
+        self.limit = limit
+        self.launch_overhead = launch_overhead
+        self.mixed_length_penalty = mixed_length_penalty
+        self.cost = 0
+        self._lanes: dict[Lane, dict[int, Bucket]] = {}
+        self._batches = 0
+
+    @property
+    def backlog(self) -> float:
+        """The batches that all waiting rows would fill."""
+        return sum(
+            sum(bucket.total for bucket in buckets.values()) / self.limit(kind)
+            for (kind, _), buckets in self._lanes.items()
+        )
+
+    def put(self, chunk: Chunk) -> None:
+        """Line up a chunk."""
+        buckets = self._lanes.setdefault((chunk.kind, chunk.group), {})
+        bucket = buckets.get(chunk.cost)
+        if bucket is None:
+            bucket = buckets[chunk.cost] = Bucket()
+            bucket.since = self._batches
+        bucket.chunks.append(chunk)
+        bucket.total += chunk.total
+        self.cost += chunk.total
+
+    def withdraw(self, question: OpenQuestion) -> None:
+        """Forget the rows of a question that nobody waits on any more."""
+        question.withdrawn = True
+        for lane, buckets in list(self._lanes.items()):
+            for cost, bucket in list(buckets.items()):
+                left = [chunk for chunk in bucket.chunks if chunk.open is not question]
+                total = sum(chunk.total for chunk in left)
+                self.cost -= bucket.total - total
+                bucket.chunks, bucket.total = deque(left), total
+                self._tidy(lane, cost)
+
+    def pop_batch(self, least: float = 0.0) -> list[Chunk]:
+        """Take out the rows of the next batch, or none if no batch is at least so efficient.
+
+        Of good batches the one goes first that has waited longest, else the most efficient one.
+        """
+        small = least > 0 and self._batches % SMALL_TURN == SMALL_TURN - 1
+        best: tuple[Any, Lane, list[int]] | None = None
+        good = False
+        for lane, buckets in self._lanes.items():
+            limit = self.limit(lane[0])
+            totals = {cost: bucket.total for cost, bucket in buckets.items()}
+            enough = self._least_cost(least, limit)
+            if not small and (
+                sum(totals.values()) < enough or (least == FULL and max(totals.values()) < enough)
+            ):
+                continue
+            costs = sorted(totals, reverse=True)
+            for run in runs(costs, totals, limit, self.launch_overhead, self.mixed_length_penalty):
+                efficiency = self._efficiency(run, totals, limit)
+                good = good or efficiency >= least
+                waiting_since = min(buckets[cost].since for cost in run)
+                score = (min(efficiency, GOOD), -waiting_since)
+                if small:
+                    score = (-sum(totals[cost] for cost in run), 0)
+                if (small or efficiency >= least) and (best is None or score > best[0]):
+                    best = score, lane, run
+        if best is None or not good:
+            return []
+        self._batches += 1
+        return self._taken(best[1], best[2])
+
+    def _efficiency(self, run: list[int], totals: Mapping[int, int], limit: int) -> float:
+        """The share of a batch's time that goes into its rows, a full one of equal rows being 1."""
+        longest, useful, padded, several = run[0], 0, 0, 0
+        for cost in run:
+            rows = min(totals[cost] // cost, max(1, limit // longest) - padded // longest)
+            if not rows:
+                break
+            useful, padded, several = useful + rows * cost, padded + rows * longest, several + 1
+        penalty = self.mixed_length_penalty if several > 1 else 0.0
+        share = useful / (self.launch_overhead + padded * (1 + penalty))
+        return share * (limit + self.launch_overhead) / limit
+
+    def _least_cost(self, efficiency: float, limit: int) -> float:
+        """The cost of equal rows that make a batch so efficient."""
+        share = efficiency * limit / (limit + self.launch_overhead)
+        return share / (1 - share) * self.launch_overhead
+
+    def _taken(self, lane: Lane, run: list[int]) -> list[Chunk]:
+        room = max(1, self.limit(lane[0]) // run[0])
+        chunks: list[Chunk] = []
+        for cost in run:
+            bucket = self._lanes[lane][cost]
+            part = bucket.pop(room)
+            room -= sum(len(chunk.keys) for chunk in part)
+            bucket.since = self._batches
+            chunks += part
+            self._tidy(lane, cost)
+        self.cost -= sum(chunk.total for chunk in chunks)
+        return chunks
+
+    def _tidy(self, lane: Lane, cost: int) -> None:
+        """Forget what is empty."""
+        buckets = self._lanes[lane]
+        if not buckets[cost].chunks:
+            del buckets[cost]
+        if not buckets:
+            del self._lanes[lane]
+
+
+def runs(
+    costs: Iterable[int],
+    totals: Mapping[int, int],
+    limit: int,
+    launch_overhead: int,
+    mixed_length_penalty: float = 0.0,
+) -> Iterator[list[int]]:
+    """Those of neighbouring costs, dearest first, that travel together.
+
+    Every row of a batch is padded to its longest, and all of them are slower by the penalty if they
+    differ. So a run ends where that would cost more than to launch another batch, or when it is full.
+
+    >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, launch_overhead=10))
+    [[9, 8], [4, 3]]
+    >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, 40, 10, mixed_length_penalty=0.5))
+    [[9], [8], [4], [3]]
+    """
+    run: list[int] = []
+    room = 0
+    for cost in costs:
+        longest = run[0] if run else cost
+        size = totals[cost] * longest // max(1, cost)
+        extra = (
+            size - totals[cost] + mixed_length_penalty * (size + (totals[longest] if len(run) == 1 else 0))
+        )
+        if run and (room < longest or extra > launch_overhead):
+            yield run
+            run = []
+        if not run:
+            size, room = totals[cost], limit
+        run.append(cost)
+        room -= size
+    yield run

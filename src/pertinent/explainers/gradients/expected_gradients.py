@@ -1,0 +1,61 @@
+"""Expected gradients: integrated gradients in expectation over many baselines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pertinent.asks import PathGradients
+from pertinent.errors import require
+from pertinent.explainers.base import Finding, Steps, Task, explainers
+from pertinent.explainers.gradients.gradient import GradientExplainer
+from pertinent.explainers.gradients.integrated_gradients import LONGEST
+
+
+@explainers.register("expected-gradients")
+@dataclass(frozen=True)
+class ExpectedGradients(GradientExplainer):
+    r"""Integrated gradients in expectation over baselines and points.
+
+    .. math:: \mathbb{E}_{x' \sim D,\, \alpha \sim U(0, 1)}
+        \left[ (x - x') \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \right]
+
+    The scores sum to p(x) − E p(x′) in expectation; one α is drawn from each of equal strata.
+
+    Parameters
+    ----------
+    samples
+        Pairs of a baseline and a point; by default half the budget.
+    baseline
+        A removal that draws: by default ``"random-token"`` for texts, ``"uniform-noise"`` for
+        images, ``"background"`` for table rows.
+    """
+
+    paper = "Erion et al. 2021, Eqn. 3"
+    summary = "integrated gradients, expected over random baselines"
+    samples: int | None = None
+    baseline: Any = "drawn"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples is None or self.samples >= 1, "samples", "at least 1", self.samples)
+
+    def evaluations(self, n_features: int) -> int | None:
+        """Two for each sample."""
+        del n_features
+        return None if self.samples is None else 2 * self.samples
+
+    def explain(self, task: Task) -> Steps:
+        """Ask at random points of random lines and average."""
+        n = self.samples or task.budget // 2
+        shares = (task.rng.permutation(n) + task.rng.random(n)) / n
+        gradients = []
+        for first in range(0, n, LONGEST):
+            part = np.arange(first, min(first + LONGEST, n))
+            found = yield PathGradients(shares[part], task.target, self.baseline, draws=part)
+            gradients.append(found.gradients)
+        every = np.concatenate(gradients)
+        errors = every.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(task.n_features, np.nan)
+        return Finding(scores=every.mean(axis=0), standard_errors=errors)

@@ -1,0 +1,62 @@
+"""Exhaustive search: every set."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from pertinent.asks import Ask
+from pertinent.errors import BudgetError
+from pertinent.explainers.base import Steps, Task, explainers, n_kept
+from pertinent.explainers.search.base import SeparateSearches
+from pertinent.types import Masks
+
+
+@explainers.register("exhaustive-search")
+@dataclass(frozen=True)
+class ExhaustiveSearch(SeparateSearches):
+    """The best of all C(d, k) sets: the optimum itself, for short inputs.
+
+    Parameters
+    ----------
+    most
+        The largest number of sets that is searched; more is an error rather than a run that
+        would not end.
+    """
+
+    paper = "Hase et al. 2021, Sec. 6.1 (3)"
+    summary = "the best of all sets, for each sparsity (short inputs)"
+    most: int = 200_000
+
+    def evaluations(self, n_features: int) -> int:
+        """As many as are allowed; the sets of each size in use are counted when they are known."""
+        del n_features
+        return self.most
+
+    def min_budget(self, n_features: int) -> int:
+        """One set, where all features are kept."""
+        del n_features
+        return 1
+
+    def explain(self, task: Task) -> Steps:
+        """Refuse what would not end or not fit the budget, then search."""
+        d = task.n_features
+        sizes = {n_kept(s, d) for s in task.sparsities}
+        largest = max(comb(d, k) for k in sizes)
+        allowed = min(self.most, task.budget // len(sizes) if self.spread else task.budget)
+        if largest > allowed:
+            raise BudgetError(
+                f"exhaustive-search would ask for {largest:,} sets of {d} features, but at most "
+                f"{allowed:,} are allowed. Use parallel-local-search, coarser "
+                "features, or raise `most` and `budget`."
+            )
+        return (yield from super().explain(task))
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Judge all sets."""
+        del rng
+        return (yield from self.best_of_all(task, k))

@@ -1,0 +1,66 @@
+"""Exact Shapley values from all coalitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from pertinent.asks import Values
+from pertinent.errors import BudgetError
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.types import Floats, Masks
+
+MOST_FEATURES = 16
+
+
+def all_coalitions(n_features: int) -> Masks:
+    """Every mask; row r keeps the features whose bits are set in r."""
+    return (np.arange(2**n_features)[:, None] >> np.arange(n_features) & 1).astype(np.bool_)
+
+
+def two_to_the(n_features: int, method: str, instead: str) -> int:
+    """2^d, if that many evaluations would end."""
+    if n_features > MOST_FEATURES:
+        raise BudgetError(
+            f"{method} asks for all 2^{n_features} masks; it takes at most {MOST_FEATURES} features. "
+            f"Use {instead}, or coarser features."
+        )
+    return int(2**n_features)
+
+
+@explainers.register("exact-shapley")
+@dataclass(frozen=True)
+class ExactShapley(Explainer):
+    r"""The Shapley value by its definition.
+
+    .. math:: \phi_i = \sum_{S \subseteq N \setminus \{i\}}
+        \frac{|S|!\,(d-|S|-1)!}{d!} \bigl(v(S \cup \{i\}) - v(S)\bigr)
+    """
+
+    paper = "Shapley 1953"
+    summary = "Shapley values from all 2^d masks (at most 16 features)"
+
+    def evaluations(self, n_features: int) -> int:
+        """All coalitions."""
+        return two_to_the(n_features, "exact-shapley", "shapley-sampling or kernel-shap")
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for all coalitions and sum."""
+        values = yield Values(all_coalitions(task.n_features))
+        return Finding(scores=shapley_of(values).T, base_values=values[0])
+
+
+def shapley_of(values: Floats) -> Floats:
+    """Shapley values (features, …) of a game given by its value for every mask in binary order."""
+    d = len(values).bit_length() - 1
+    masks = all_coalitions(d)
+    size = masks.sum(axis=1)
+    weight = np.array([1.0 / (d * comb(d - 1, s)) for s in range(d)])
+    phi = np.empty((d, *values.shape[1:]))
+    for i in range(d):
+        without = np.flatnonzero(~masks[:, i])
+        gain = values[without + 2**i] - values[without]
+        phi[i] = np.tensordot(weight[size[without]], gain, axes=1)
+    return phi

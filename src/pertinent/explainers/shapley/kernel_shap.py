@@ -1,0 +1,155 @@
+"""KernelSHAP: Shapley values as a weighted regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from pertinent.asks import Values
+from pertinent.errors import require
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.masks import empty_mask, full_mask, mask_bytes
+from pertinent.types import Floats, Ints, Masks
+
+
+@dataclass(frozen=True, eq=False)
+class Coalitions:
+    """Masks and their complements by turns, with the weight of each pair.
+
+    The first `complete` pairs are all there are of their sizes; the others are a sample.
+    """
+
+    pairs: Masks
+    weight: Floats
+    complete: int
+
+
+@explainers.register("kernel-shap")
+@dataclass(frozen=True)
+class KernelShap(Explainer):
+    r"""The additive model that fits the game best under the Shapley kernel.
+
+    .. math:: \min_\phi \sum_S \frac{d-1}{\binom{d}{|S|}|S|(d-|S|)}
+        \Bigl(v(S) - v(\emptyset) - \sum_{i \in S} \phi_i\Bigr)^2
+        \quad \text{s.t.} \quad \sum_i \phi_i = v(N) - v(\emptyset)
+
+    Sizes that the budget covers are complete, smallest and largest first; the rest is sampled in
+    pairs of a mask and its complement. With all coalitions it equals the Shapley value.
+
+    Parameters
+    ----------
+    samples
+        Masks beside nothing and all; by default what the budget leaves.
+    """
+
+    paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
+    summary = "Shapley values by weighted regression"
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
+
+    def evaluations(self, n_features: int) -> int | None:
+        """The samples, nothing and all."""
+        return None if self.samples is None else min(self.samples + 2, 2**n_features)
+
+    def min_budget(self, n_features: int) -> int:
+        """Nothing, all, and d − 1 pairs: a mask and its complement make one equation."""
+        return self.evaluations(n_features) or 2 * n_features
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the coalitions and solve the regression."""
+        d = task.n_features
+        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        gain = ends[1] - ends[0]
+        if d == 1:
+            return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])
+        found = draw_coalitions(d, (self.samples or task.budget - 2) // 2, task.rng)
+        values = yield Values(np.concatenate([found.pairs, ~found.pairs]))
+        scores, standard_errors = solve(found, values - ends[0], gain)
+        return Finding(scores.T, standard_errors.T, base_values=ends[0])
+
+
+def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
+    """Pairs of a mask and its complement, at most `n_pairs`, weighted by the Shapley kernel."""
+    sizes = np.arange(1, d // 2 + 1)
+    weight = np.array([(d - 1) / (s * (d - s)) * (2 if 2 * s != d else 1) for s in sizes])
+    weight /= weight.sum()
+    counts = [comb(d, int(s)) // (2 if 2 * s == d else 1) for s in sizes]
+    masks: list[Masks] = []
+    weights: list[Floats] = []
+    covered = 0
+    for size, share, count in zip(sizes.tolist(), weight, counts, strict=True):
+        rest = n_pairs - sum(map(len, masks))
+        if count > rest or rest * share / weight[covered:].sum() < count * (1 - 1e-9):
+            break
+        masks.append(_all_pairs(d, size, count))
+        weights.append(np.full(count, share / count))
+        covered += 1
+    complete = sum(map(len, masks))
+    if covered < len(sizes) and n_pairs > complete:
+        sampled, times = _sample_pairs(d, sizes[covered:], weight[covered:], n_pairs - complete, rng)
+        masks.append(sampled)
+        weights.append(weight[covered:].sum() * times / times.sum())
+    return Coalitions(np.concatenate(masks), np.concatenate(weights), complete)
+
+
+def _all_pairs(d: int, size: int, count: int) -> Masks:
+    """All subsets of one size, without those that are the complement of another."""
+    chosen = np.array([c for _, c in zip(range(count), combinations(range(d), size), strict=False)])
+    masks = np.zeros((count, d), dtype=np.bool_)
+    masks[np.arange(count)[:, None], chosen] = True
+    return masks
+
+
+def _sample_pairs(
+    d: int, sizes: Ints, weight: Floats, n: int, rng: np.random.Generator
+) -> tuple[Masks, Floats]:
+    """Up to `n` distinct pairs, and how often each was drawn."""
+    seen: dict[bytes, int] = {}
+    masks: list[Masks] = []
+    times: list[int] = []
+    for _ in range(5):
+        size = rng.choice(sizes, size=n, p=weight / weight.sum())
+        drawn = np.argsort(rng.random((n, d)), axis=1).argsort(axis=1) < size[:, None]
+        drawn ^= drawn[:, :1] & (2 * size == d)[:, None]
+        for key, mask in zip(mask_bytes(drawn), drawn, strict=True):
+            if key in seen:
+                times[seen[key]] += 1
+            elif len(seen) < n:
+                seen[key] = len(seen)
+                masks.append(mask)
+                times.append(1)
+            else:  # going on would count only what is already there, and favour small sizes
+                return np.array(masks), np.array(times, dtype=np.float64)
+    return np.array(masks), np.array(times, dtype=np.float64)
+
+
+def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floats]:
+    """The constrained regression, (features, classes), and the standard errors from the sampled pairs.
+
+    The constraint is met by sharing the gain equally and fitting what is left with scores that sum to
+    zero; where the pairs leave several solutions, the smallest is taken, which favours no feature.
+    """
+    n, d = found.pairs.shape
+    masks = np.concatenate([found.pairs, ~found.pairs]).astype(np.float64)
+    weight = np.tile(found.weight, 2)[:, None]
+    share = masks.mean(axis=1, keepdims=True)
+    design = masks - share
+    response = values - share * gain
+    inverse = np.linalg.pinv(design.T @ (weight * design), rcond=1e-12, hermitian=True)
+    lever = (design @ inverse) * weight
+    rest = lever.T @ response
+    residual = response - design @ rest
+    if found.complete < n < d:  # fits perfectly, which says nothing of the error
+        return gain / d + rest, np.full_like(rest, np.nan)
+    errors = np.empty_like(rest)
+    for c in range(values.shape[1]):
+        pull = lever * residual[:, c : c + 1]
+        pull = (pull[:n] + pull[n:])[found.complete :]
+        errors[:, c] = np.sqrt((pull**2).sum(axis=0) * n / max(1, n - d + 1))
+    return gain / d + rest, errors

@@ -1,0 +1,88 @@
+"""Shapley values from random permutations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.asks import Values
+from pertinent.errors import require
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.masks import empty_mask, full_mask
+from pertinent.types import Floats, Ints, Masks
+
+
+@explainers.register("shapley-sampling")
+@dataclass(frozen=True)
+class ShapleySampling(Explainer):
+    r"""The mean marginal contribution over random orders :math:`\pi` in which features join.
+
+    .. math:: \phi_i = \frac1m \sum_{\pi} v(\mathrm{Pre}^i(\pi) \cup \{i\}) - v(\mathrm{Pre}^i(\pi))
+
+    Unbiased, and the scores of every sample sum to :math:`v(N) - v(\emptyset)`.
+
+    Parameters
+    ----------
+    samples
+        Permutations; by default as many as the budget allows.
+    antithetic
+        Follow each order by its reverse, which halves the variance or better where a feature's
+        contribution depends on how many came before it.
+    """
+
+    paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
+    summary = "Shapley values from random permutations"
+    samples: int | None = None
+    antithetic: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require(self.samples is None or self.samples >= 1, "samples", "at least 1", self.samples)
+
+    def evaluations(self, n_features: int) -> int | None:
+        """Each order has d − 1 masks between nothing and all."""
+        return None if self.samples is None else self.samples * (n_features - 1) + 2
+
+    def min_budget(self, n_features: int) -> int:
+        """One order."""
+        return self.evaluations(n_features) or n_features + 1
+
+    def explain(self, task: Task) -> Steps:
+        """Walk along each order from nothing to all."""
+        d = task.n_features
+        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        samples = self.samples or max(1, (task.budget - 2) // max(1, d - 1))
+        orders = draw_orders(task.rng, samples, d, antithetic=self.antithetic)
+        if d == 1:
+            return Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
+        values = yield Values(prefixes(orders).reshape(-1, d))
+        path = np.empty((samples, d + 1, ends.shape[1]))
+        path[:, 0], path[:, -1] = ends
+        path[:, 1:-1] = values.reshape(samples, d - 1, -1)
+        gains = np.empty((samples, d, ends.shape[1]))
+        gains[np.arange(samples)[:, None], orders] = np.diff(path, axis=1)
+        return Finding(gains.mean(axis=0).T, self._standard_errors(gains).T, base_values=ends[0])
+
+    def _standard_errors(self, gains: Floats) -> Floats:
+        """The standard error of the mean; an order and its reverse are one draw."""
+        if self.antithetic:
+            whole_pairs = len(gains) // 2
+            gains = gains[: 2 * whole_pairs].reshape(whole_pairs, 2, *gains.shape[1:]).mean(axis=1)
+        if len(gains) < 2:
+            return np.full(gains.shape[1:], np.nan)
+        return np.asarray(gains.std(axis=0, ddof=1) / np.sqrt(len(gains)))
+
+
+def draw_orders(rng: np.random.Generator, n: int, d: int, *, antithetic: bool) -> Ints:
+    """Random permutations (n, d), every second one the reverse of the one before if `antithetic`."""
+    if not antithetic:
+        return rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)
+    drawn = rng.permuted(np.tile(np.arange(d), (-(-n // 2), 1)), axis=1)
+    return np.stack([drawn, drawn[:, ::-1]], axis=1).reshape(-1, d)[:n]
+
+
+def prefixes(orders: Ints) -> Masks:
+    """The masks of the first 1, 2 … d − 1 features of each order (n, d − 1, d)."""
+    rank = np.argsort(orders, axis=1)
+    return rank[:, None, :] < np.arange(1, orders.shape[1])[None, :, None]

@@ -1,0 +1,168 @@
+"""A small classifier of handwritten digits, trained on first use and kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as tensor_bytes
+from torch import nn
+from torch.nn import functional
+
+from pertinent._optional import optional
+from pertinent.errors import FileError
+from pertinent.files import write_bytes, write_json
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import as_pixels
+from pertinent.models.embedded.cache_folder import cache_folder
+from pertinent.models.module import ModuleModel
+from pertinent.types import Array, Ints
+
+logger = logging.getLogger(__name__)
+
+RECIPE = 1
+"""Changed with anything below that changes the weights, so that old ones are not used."""
+
+SIDE = 8
+_SEED = 0
+_EPOCHS = 12
+_BATCH = 64
+_LEARNING_RATE = 2e-3
+_EXAMPLE = 3
+
+
+class DigitsModel(ModuleModel):
+    """Ten classes, over light strokes on a dark ground, seen as 8 × 8 pixels in [0, 1]."""
+
+    def __init__(self, module: nn.Module, card: Mapping[str, Any]) -> None:
+        super().__init__(module, kind="image", classes=[str(i) for i in range(10)], output="logit")
+        self.card = dict(card)
+
+    def prepare(self, raw: Any, features: str | None = None) -> Input:
+        """Cut an image, averaged down to one channel of 8 × 8 pixels if it is anything else."""
+        pixels = as_pixels(raw)
+        if pixels.shape == (1, SIDE, SIDE):
+            return super().prepare(raw, features)
+        grey = torch.from_numpy(pixels.mean(axis=0, keepdims=True))
+        input = super().prepare(functional.adaptive_avg_pool2d(grey, SIDE).numpy(), features)
+        was = " × ".join(map(str, pixels.shape))
+        return replace(
+            input, notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels seen")
+        )
+
+
+def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> DigitsModel:
+    """The classifier: from the cache folder, or trained now, in a few seconds, and kept there."""
+    folder = cache_folder()
+    weights, card_file = folder / "digits.safetensors", folder / "digits.json"
+    network = _network()
+    try:
+        card = _restore(network, weights, card_file)
+    except FileNotFoundError:
+        card = None
+    except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be made again
+        logger.warning("The digits model in %s is damaged (%s): it is trained again.", folder, error)
+        card = None
+    if card is None:
+        network = _network()
+        card = _train(network)
+        _keep(network, card, weights, card_file)
+    return DigitsModel(network.to(device=device, dtype=dtype), card)
+
+
+def example_digit() -> Array:
+    """A handwritten digit that the model was not trained on, (1, 8, 8) in [0, 1]."""
+    return np.asarray(_data().test_images[_EXAMPLE])
+
+
+@dataclass(frozen=True)
+class _Digits:
+    """The digits that come with scikit-learn, split."""
+
+    images: Array
+    labels: Ints
+    test_images: Array
+    test_labels: Ints
+
+
+def _data() -> _Digits:
+    found = optional("sklearn.datasets").load_digits()
+    images = (found.images[:, None] / 16).astype(np.float32)
+    order = np.random.default_rng(_SEED).permutation(len(images))
+    train, test = order[: len(order) * 4 // 5], order[len(order) * 4 // 5 :]
+    return _Digits(images[train], found.target[train], images[test], found.target[test])
+
+
+def _network() -> nn.Module:
+    """Built from a seed, without a trace in torch's own random state."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        return nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * (SIDE // 2) ** 2, 64),
+            nn.ReLU(),
+            nn.Linear(64, 10),
+        )
+
+
+def _train(network: nn.Module) -> dict[str, Any]:
+    """Train in place; return the card."""
+    data = _data()
+    rng = np.random.default_rng(_SEED)
+    optimizer = torch.optim.Adam(network.parameters(), lr=_LEARNING_RATE)
+    network.train()
+    for _ in range(_EPOCHS):
+        for batch in np.array_split(rng.permutation(len(data.images)), len(data.images) // _BATCH):
+            logits = network(torch.from_numpy(data.images[batch]))
+            optimizer.zero_grad()
+            functional.cross_entropy(logits, torch.from_numpy(data.labels[batch])).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    network.eval()
+    with torch.inference_mode():
+        guessed = network(torch.from_numpy(data.test_images)).argmax(dim=1).numpy()
+    return {
+        "name": "digits",
+        "recipe": RECIPE,
+        "data": "scikit-learn's load_digits (UCI optical recognition of handwritten digits)",
+        "trained_on": len(data.images),
+        "tested_on": len(data.test_images),
+        "test_accuracy": float((guessed == data.test_labels).mean()),
+    }
+
+
+def _restore(network: nn.Module, weights: Path, card_file: Path) -> dict[str, Any] | None:
+    """Load kept weights in place and return their card; ``None`` if they are of another recipe."""
+    card: dict[str, Any] = json.loads(card_file.read_text(encoding="utf-8"))
+    if card["recipe"] != RECIPE:
+        return None
+    data = weights.read_bytes()
+    if hashlib.sha256(data).hexdigest() != card["sha256"]:
+        raise FileError("the weights are not those that the card describes")
+    network.load_state_dict(read_tensors(data))
+    network.eval()
+    return card
+
+
+def _keep(network: nn.Module, card: dict[str, Any], weights: Path, card_file: Path) -> None:
+    """Write weights and card, each whole or not at all; without a place to write, say so and go on."""
+    data = tensor_bytes(network.state_dict())
+    card["sha256"] = hashlib.sha256(data).hexdigest()
+    try:
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(weights, data)
+        write_json(card_file, card)
+    except OSError as error:
+        logger.warning("The digits model could not be kept, so it will be trained again next time: %s", error)

@@ -1,0 +1,124 @@
+"""Gradients of a torch module over images or table rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from pertinent.asks import Part
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.masks import empty_mask
+from pertinent.models.base import Answer
+from pertinent.models.torch import devices
+from pertinent.models.torch.gradients import (
+    baseline_of,
+    differentiate,
+    draws_of,
+    length_of,
+    row_weights,
+    shares_of,
+    sum_by_feature,
+)
+from pertinent.removal.fill import owners
+from pertinent.types import Array
+
+if TYPE_CHECKING:
+    from pertinent.models.module import ModuleModel
+
+
+def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+    """∂ log p / ∂ mask, with each value mask · x + (1 − mask) · filler."""
+    _check_numeric(parts)
+    fillers = [np.repeat(_filler(part), len(part.rows), axis=0) for part in parts]
+    points = [np.asarray(p.removal(p.input, p.question.masks[p.rows], p.seed)) for p in parts]
+    difference = np.tile([1.0, -1.0, 0.0, 0.0], (sum(len(part.rows) for part in parts), 1))
+    return _differentiated(model, parts, fillers, points, difference)
+
+
+def array_path_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+    """∂ log p / ∂ values at each row's point, times what was asked for, summed over each feature."""
+    _check_numeric(parts)
+    baselines = [_baseline(model, part) for part in parts]
+    points = [_points(part, baseline) for part, baseline in zip(parts, baselines, strict=True)]
+    return _differentiated(model, parts, baselines, points, row_weights(parts))
+
+
+def _differentiated(
+    model: ModuleModel,
+    parts: Sequence[Part],
+    baselines: Sequence[Array],
+    points: Sequence[Array],
+    weights: Array,
+) -> Answer:
+    inputs = [np.repeat(_values(part.input)[None], len(part.rows), axis=0) for part in parts]
+    full, plain, point = (_send(np.concatenate(arrays), model) for arrays in (inputs, baselines, points))
+    of_input, of_baseline, of_one, of_itself = _send(weights, model).T[..., None]
+    owner = np.concatenate([np.tile(owners(p.input).ravel(), (len(p.rows), 1)) for p in parts])
+    n_features = max(part.input.n_features for part in parts)
+
+    def total(gradient: torch.Tensor) -> torch.Tensor:
+        flat = gradient.flatten(1)
+        factor = of_input * full.flatten(1) + of_baseline * plain.flatten(1) + of_one + of_itself * flat
+        sums = sum_by_feature(flat * factor, devices.send(owner, model.device), n_features)
+        return length_of(sums, of_itself)
+
+    return differentiate(model, parts, point, model.scores, total)
+
+
+def _check_numeric(parts: Sequence[Part]) -> None:
+    if any(_values(part.input).dtype == object for part in parts):
+        raise InputError("Gradients need numeric columns, but the row holds categories.")
+
+
+def _points(part: Part, baseline: Array) -> Array:
+    """Where each row of a question looks."""
+    share = shares_of(part).reshape(-1, *[1] * (baseline.ndim - 1))
+    return np.asarray(baseline + share * (_values(part.input) - baseline))
+
+
+def _baseline(model: ModuleModel, part: Part) -> Array:
+    """The baseline of each row of a question."""
+    ask, input = part.question, part.input
+    if isinstance(ask.baseline, np.ndarray):
+        if ask.baseline.shape != _values(input).shape:
+            raise SettingError(
+                f"`baseline` must have the shape of the input, {_values(input).shape}, "
+                f"but has {ask.baseline.shape}."
+            )
+        return np.repeat(ask.baseline[None], len(part.rows), axis=0)
+    removal = baseline_of(ask, input, model)
+    known: dict[int, Array] = {}
+    rows = []
+    for seed, place in draws_of(part, removal):
+        if seed not in known:
+            known[seed] = np.asarray(removal(input, empty_mask(input.n_features), seed))
+        rows.append(known[seed][place])
+    return np.array(rows)
+
+
+def _filler(part: Part) -> Array:
+    """What the removal puts in place of everything, if that is always the same."""
+    first, second = (
+        part.removal(part.input, empty_mask(part.input.n_features), part.seed + i) for i in (0, 1)
+    )
+    if part.removal.draws > 1 or not np.array_equal(first, second):  # type: ignore[arg-type]
+        raise SettingError(
+            f"Gradients along a mask need a removal that fills in fixed values, such as 'mean' or "
+            f"'constant', but {part.removal.name!r} draws them."
+        )
+    return np.asarray(first)
+
+
+def _values(input: Input) -> Array:
+    assert isinstance(input, ImageInput | TableInput)
+    return input.pixels if isinstance(input, ImageInput) else input.values
+
+
+def _send(array: Array, model: ModuleModel) -> torch.Tensor:
+    return devices.send(array.astype(np.float32), model.device)

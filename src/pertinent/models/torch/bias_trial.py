@@ -1,0 +1,51 @@
+"""Whether a model adds a bias to its attention scores, if it is given one in place of a mask."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from pertinent.models.torch import devices
+from pertinent.models.torch.compaction import TOLERANCE
+from pertinent.models.torch.weighted_attention import attention_bias, hiding_bias, in_use
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
+
+
+@dataclass
+class BiasTrial:
+    """Remembers for which lengths it was tried.
+
+    A window of local attention, which a bias would open, shows only on texts longer than it.
+    """
+
+    model: TransformerModel
+    _found: dict[tuple[int, bool], bool] = field(default_factory=dict, init=False)
+
+    def holds(self, length: int, *, weighted: bool) -> bool:
+        """Whether it does what a mask does on texts of this length, by weighted attention or its own."""
+        rounded = min(max(16, 1 << (length - 1).bit_length()), self.model.max_length)
+        if (rounded, weighted) not in self._found:
+            self._found[rounded, weighted] = self._try(rounded, weighted)
+        return self._found[rounded, weighted]
+
+    def _try(self, length: int, weighted: bool) -> bool:
+        model, batch = self.model, self.model.whole_text(length)
+        attend = np.ones_like(batch.ids)
+        attend[0, 2:-1:2] = 0
+        mask = devices.send(attend, model.device)
+        bias = attention_bias(mask, None, torch.float32) if weighted else hiding_bias(mask, torch.float32)
+        try:
+            masked = model.exactly(batch, attention_mask=mask).logits
+            with in_use(model.model) if weighted else nullcontext():
+                biased = model.exactly(batch, attention_mask=bias).logits
+        except Exception as error:  # whatever the architecture makes of it, it wants a mask
+            if model.is_out_of_memory(error):
+                raise
+            return False
+        return torch.allclose(masked, biased, atol=TOLERANCE)

@@ -1,0 +1,115 @@
+"""Is it exact, for this architecture, to compute only the kept tokens?
+
+Under attention-mask removal nobody looks at a removed token, so a model that reads position ids
+gives the same answer for the kept tokens alone at their original positions. Local-attention
+windows, relative positions and models that ignore position ids break this, some only on texts
+longer than a window. So it is tried, on texts as long as the ones it is used on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from pertinent.inputs.text import Tokens
+from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.removal.base import TokenRows
+from pertinent.types import Ints, Masks
+
+logger = logging.getLogger(__name__)
+
+TOLERANCE = 5e-5
+
+States = list[torch.Tensor]
+"""Hidden states (rows, length, width) of every layer, and the logits (rows, classes) last."""
+
+
+@dataclass
+class Compaction:
+    """Remembers up to which length compaction was seen to hold, and from which it was seen to fail.
+
+    `states` runs the model in float32. `text_of` makes a text of a given number of tokens.
+    """
+
+    states: Callable[[TokenBatch], States]
+    text_of: Callable[[int], Tokens]
+    longest: int
+    pad_id: int
+    allowed: bool = True
+    reason: str = ""
+    _holds_to: int = field(default=0, init=False)
+    _fails_from: float = field(default=float("inf"), init=False)
+
+    def holds(self, length: int) -> bool:
+        """Whether texts of `length` tokens may be computed without their removed tokens."""
+        if not self.allowed or length >= self._fails_from:
+            return False
+        if length > self._holds_to:
+            rounded = min(max(length, 1 << (length - 1).bit_length()), self.longest)
+            if not self._try(rounded) and length < rounded:
+                self._try(length)
+        return length <= self._holds_to
+
+    def _try(self, length: int) -> bool:
+        text = self.text_of(length)
+        try:
+            difference = self._difference(text, _trial_masks(text))
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
+            self.reason = f"the model cannot be run on kept tokens alone: {error}"
+        else:
+            if difference <= TOLERANCE:
+                self._holds_to = max(self._holds_to, length)
+                return True
+            self.reason = (
+                f"at {length} tokens its hidden states differ from the padded form by {difference:.1e}"
+            )
+        self._fails_from = min(self._fails_from, length)
+        logger.warning("Removed tokens are computed too from %d tokens on, because %s.", length, self.reason)
+        return False
+
+    def _difference(self, text: Tokens, keep: Masks) -> float:
+        """The largest relative difference over layers, kept tokens and logits."""
+        rows = TokenRows(text, keep)
+        padded = self.states(collate([rows], [False], self.pad_id))
+        compact = self.states(collate([rows], [True], self.pad_id))
+        lengths = keep.sum(axis=1)
+        worst = 0.0
+        for layer, (full, short) in enumerate(zip(padded, compact, strict=True)):
+            if layer == len(padded) - 1:
+                pairs = [(full, short)]
+            else:
+                pairs = [
+                    (full[r][torch.from_numpy(keep[r]).to(full.device)], short[r, :n])
+                    for r, n in enumerate(lengths.tolist())
+                ]
+            for one, other in pairs:
+                scale = max(1.0, float(one.abs().max()))
+                worst = max(worst, float((one - other).abs().max()) / scale)
+        return worst if np.isfinite(worst) else float("inf")
+
+
+def _trial_masks(text: Tokens) -> Masks:
+    """Keep half, a tenth, and only the two ends of the text, beside what is fixed."""
+    rng = np.random.default_rng(0)
+    length = len(text.ids)
+    removable = np.flatnonzero(text.feature >= 0)
+    keep = np.broadcast_to(text.feature < 0, (3, length)).copy()
+    keep[0] |= rng.random(length) < 0.5
+    keep[1] |= rng.random(length) < 0.1
+    keep[:, removable[[0, -1]]] = True
+    return keep
+
+
+def stretch(ids: Ints, special: Masks, vocabulary: Ints, length: int) -> Tokens:
+    """A text of `length` tokens: the special tokens where they belong, random ones between them."""
+    first = int(np.argmin(special))
+    head, tail = ids[:first], ids[first:][special[first:]]
+    middle = max(2, length - len(head) - len(tail))
+    words = np.random.default_rng(length).choice(vocabulary, middle)
+    feature = np.concatenate([np.full(len(head), -1), np.arange(middle), np.full(len(tail), -1)])
+    body = np.concatenate([head, words, tail])
+    return Tokens(body, np.zeros_like(body), feature, None, None)

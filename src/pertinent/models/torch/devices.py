@@ -1,0 +1,84 @@
+"""Running torch on CPU and CUDA: sending, timing, and not waiting before one must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from pertinent.models.base import Answer, immediately
+from pertinent.models.torch.heap import Heap
+from pertinent.types import Array
+
+# cuDNN's attention plans anew for every batch shape, and no two of our batches need be alike.
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+HEAP = Heap()
+
+
+def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
+    """Where a module lies, and in which precision."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        if tensor.is_floating_point():
+            return tensor.device, tensor.dtype
+    return torch.device("cpu"), torch.float32
+
+
+def send(array: Array, device: torch.device) -> torch.Tensor:
+    """An array on the device; through pinned memory, so that CUDA need not stop for it."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients: bool = False) -> Answer:
+    """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
+    with torch.no_grad() if gradients else torch.inference_mode(), sdpa_kernel(ATTENTION):
+        if device.type != "cuda":
+            HEAP.give_back()
+            return immediately(lambda: np.asarray(forward().float().cpu()))
+        start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+        start.record(torch.cuda.current_stream(device))
+        outputs = forward().float()
+        here = torch.empty(outputs.shape, dtype=outputs.dtype, pin_memory=True)
+        here.copy_(outputs, non_blocking=True)
+        end.record(torch.cuda.current_stream(device))
+
+    def wait() -> Array:
+        end.synchronize()
+        return here.numpy()
+
+    return Answer(wait, lambda: start.elapsed_time(end) / 1000, end.query)
+
+
+def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
+    """No oneDNN on the CPU: it keeps a plan for every batch shape, and ours are all different.
+
+    Only for float32, which torch computes as fast without it.
+    """
+    if device.type != "cpu" or dtype != torch.float32:
+        return nullcontext()
+    return torch.backends.mkldnn.flags(enabled=False, allow_tf32=None)
+
+
+@contextmanager
+def in_full_precision() -> Iterator[None]:
+    """No shortened float32, whatever the user allows elsewhere."""
+    allowed = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(allowed)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the batch was too large for the device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)

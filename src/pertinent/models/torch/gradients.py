@@ -1,0 +1,150 @@
+"""Gradients of torch models: what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from pertinent.asks import Part, PathGradients
+from pertinent.digests import digest
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput
+from pertinent.models.base import Answer, Model
+from pertinent.models.torch import devices
+from pertinent.outputs import TINY, Output
+from pertinent.removal.base import Removal, removals
+from pertinent.types import Floats
+
+FIXED = {"text": "mask-token", "image": "constant", "table": "constant"}
+DRAWN = {"text": "random-token", "image": "uniform-noise", "table": "background"}
+"""The baselines used when none is named: always the same, or drawn."""
+
+
+class TorchModel(Protocol):
+    """What it takes to differentiate a model."""
+
+    module: Any
+    device: torch.device
+
+    @property
+    def output(self) -> Output:
+        """What it answers with."""
+
+
+def differentiate(
+    model: TorchModel,
+    parts: Sequence[Part],
+    point: torch.Tensor,
+    scores: Callable[[torch.Tensor], torch.Tensor],
+    total: Callable[[torch.Tensor], torch.Tensor],
+) -> Answer:
+    """The model's scores at `point`, and what `total` makes of the gradient of `log_score` there."""
+    width = 0
+
+    def both() -> torch.Tensor:
+        nonlocal width
+        with torch.enable_grad(), _frozen(model.module):
+            leaf = point.detach().requires_grad_()
+            answer = scores(leaf)
+            loss = log_score(answer, model.output, parts).sum()
+            (gradient,) = torch.autograd.grad(loss, leaf)
+        width = answer.shape[1]
+        return torch.cat([answer.detach().float(), total(gradient).float()], dim=1)
+
+    answer = devices.run(model.device, both, gradients=True)
+
+    def split() -> Any:
+        outputs = answer.outputs()
+        return outputs[:, :width], outputs[:, width:].astype(np.float64)
+
+    return Answer(split, answer.seconds, answer.done)
+
+
+@contextmanager
+def _frozen(module: torch.nn.Module) -> Iterator[None]:
+    """No gradients for the weights: they would only cost memory."""
+    trainable = [p for p in module.parameters() if p.requires_grad]
+    for parameter in trainable:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in trainable:
+            parameter.requires_grad_(True)
+
+
+def log_score(scores: torch.Tensor, output: Output, parts: Sequence[Part]) -> torch.Tensor:
+    """The logarithm of the probability of each row's target, or its plain value."""
+    scores = scores.float()
+    if output.name == "value":
+        logs = scores
+    elif output.name == "label-logit":
+        logs = torch.nn.functional.logsigmoid(scores)
+    elif output.name == "logit":
+        scores = torch.cat([torch.zeros_like(scores), scores], dim=1) if scores.shape[1] == 1 else scores
+        logs = scores.log_softmax(dim=1)
+    else:
+        both = output.name == "probability" and scores.shape[1] == 1
+        scores = torch.cat([1 - scores, scores], dim=1) if both else scores
+        logs = scores.clamp_min(TINY).log()
+    targets = np.concatenate([np.full(len(s.rows), s.question.target) for s in parts])
+    return logs.gather(1, devices.send(targets, scores.device)[:, None])[:, 0]
+
+
+def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
+    """The root of each row that was multiplied by itself."""
+    return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
+
+
+def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) -> torch.Tensor:
+    """(rows, parts) summed over the parts of each feature; a part of none has the owner −1."""
+    sums = parts.new_zeros(len(parts), n_features + 1)
+    return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
+
+
+def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
+    """The removal that makes the baseline, ready for use."""
+    chosen = FIXED[input.kind] if ask.baseline is None else ask.baseline
+    if isinstance(chosen, str) and chosen == "drawn":
+        chosen = DRAWN[input.kind]
+    assert isinstance(chosen, str | Removal)
+    if (
+        chosen == "mask-token"
+        and isinstance(input, TextInput)
+        and input.tokens
+        and input.tokens.mask_id is None
+    ):
+        chosen = "zero-vector"
+    removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
+    removal.check(input)
+    return removal
+
+
+def draws_of(part: Part, removal: Removal) -> Iterator[tuple[int, int]]:
+    """For each row: the seed to call the removal with, and which of the rows it answers to take."""
+    assert isinstance(part.question, PathGradients)
+    for draw in part.question.draws[part.rows % len(part.question.draws)].tolist():
+        call, place = divmod(draw, removal.draws)
+        # Not seed + call: neighbouring seeds would share nearly all of their draws.
+        yield int.from_bytes(digest(part.seed, call), "little"), place
+
+
+def row_weights(parts: Sequence[Part]) -> Floats:
+    """What each row's gradient is multiplied by: so much of x, of x′, of one, and of itself."""
+    weights = {
+        "difference": (1.0, -1.0, 0.0, 0.0),
+        "input": (1.0, 0.0, 0.0, 0.0),
+        "nothing": (0.0, 0.0, 1.0, 0.0),
+        "itself": (0.0, 0.0, 0.0, 1.0),
+    }
+    return np.array([weights[part.question.times] for part in parts for _ in range(len(part.rows))])
+
+
+def shares_of(part: Part) -> Floats:
+    """Where on its line each row lies."""
+    assert isinstance(part.question, PathGradients)
+    return part.question.shares[part.rows]

@@ -1,0 +1,342 @@
+"""What a model's row of numbers means.
+
+Output
+├── Classes   probabilities or logits of classes that exclude each other
+├── Labels    probabilities or logits of labels, each true or not whatever the others are
+└── PlainValues   any other numbers: a regression, a log-likelihood, an overlap
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.types import Floats, Masks
+
+Scale: TypeAlias = Literal["natural", "logit"]
+"""What an algorithm wants to see: what a person would read, or logits."""
+
+NAMES = ("probability", "logit", "label-probability", "label-logit", "value")
+"""What `wrap` accepts as ``output``."""
+
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Output(ABC):
+    """How to read a model's answers, rows of one number per column.
+
+    `natural` numbers are those a person would read: probabilities, or the values themselves.
+    """
+
+    kind: ClassVar[Literal["class", "label", "value"]]
+    column: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """One of `NAMES`."""
+
+    @abstractmethod
+    def natural(self, outputs: Floats) -> Floats:
+        """Probabilities, or the values themselves."""
+
+    @abstractmethod
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits: of classes the logarithms of their probabilities, of labels their log-odds."""
+
+    @abstractmethod
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean over each `draws` rows, taken of the natural numbers."""
+
+    @abstractmethod
+    def default_target(self, prediction: Floats) -> int:
+        """The column that is explained when none is named."""
+
+    @abstractmethod
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """How much of the decision is left in natural `values` (rows, columns); more is larger."""
+
+    @abstractmethod
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Whether the model decides about the target in each row as it does on the whole input."""
+
+    @abstractmethod
+    def describe(self, value: float) -> str:
+        """A natural number as a person would say it."""
+
+    def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
+        """The outputs on the scale that an algorithm wants."""
+        return self.natural(outputs) if scale == "natural" else self.logits(outputs)
+
+    def widen(self, outputs: Floats) -> Floats:
+        """The outputs with a column for everything that is explained."""
+        return outputs
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """The rows that cannot be used, each with the reason."""
+        rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+        return dict.fromkeys(rows.tolist(), "the model answered with NaN or infinity")
+
+    def default_names(self, n_columns: int) -> tuple[str, ...]:
+        """What columns are called when nobody says."""
+        return tuple(f"{self.column} {i}" for i in range(n_columns))
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain strings, from which `output_named` makes it again."""
+        return {"name": self.name}
+
+
+@dataclass(frozen=True)
+class Classes(Output):
+    """Probabilities that sum to one, or logits of which they are the softmax."""
+
+    from_logits: bool = False
+    kind = "class"
+    column = "class"
+
+    @property
+    def name(self) -> str:
+        """``"probability"`` or ``"logit"``."""
+        return "logit" if self.from_logits else "probability"
+
+    def natural(self, outputs: Floats) -> Floats:
+        """Probabilities."""
+        return softmax(outputs) if self.from_logits else outputs
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits as the model gives them, or the logarithms of its probabilities."""
+        return outputs if self.from_logits else np.asarray(np.log(np.clip(outputs, TINY, None)))
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean probabilities, in the model's own form."""
+        mean = _mean(self.natural(outputs), draws)
+        return np.log(np.clip(mean, TINY, None)) if self.from_logits else mean
+
+    def default_target(self, prediction: Floats) -> int:
+        """The class predicted."""
+        return int(prediction.argmax())
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The target's probability."""
+        del prediction
+        return values[:, target]
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Whether the target is predicted."""
+        del prediction
+        return np.asarray(values.argmax(axis=1) == target)
+
+    def describe(self, value: float) -> str:
+        """As ``93.1%``."""
+        return percent(value)
+
+    def widen(self, outputs: Floats) -> Floats:
+        """One column is the second of two classes."""
+        if outputs.shape[1] != 1:
+            return outputs
+        other = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
+        return np.concatenate([other, outputs], axis=1)
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """Probabilities must lie in [0, 1] and sum to one."""
+        reasons = super().unusable(outputs)
+        if not self.from_logits:
+            with np.errstate(invalid="ignore"):
+                bad = ~(_are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < 1e-3))
+            for row in np.flatnonzero(bad):
+                hint = (
+                    "output='label-probability' if several labels may be true at once"
+                    if _are_probabilities(outputs[row : row + 1])[0]
+                    else "output='logit' if they are logits, output='value' if it is a regressor"
+                )
+                reasons.setdefault(
+                    int(row),
+                    f"the model answered {np.round(outputs[row], 3).tolist()}, which are not probabilities "
+                    f"of classes: wrap it with {hint}",
+                )
+        return reasons
+
+
+@dataclass(frozen=True)
+class Labels(Output):
+    """Probabilities of independent labels, or logits of which they are the sigmoid."""
+
+    from_logits: bool = False
+    kind = "label"
+    column = "label"
+
+    @property
+    def name(self) -> str:
+        """``"label-probability"`` or ``"label-logit"``."""
+        return "label-logit" if self.from_logits else "label-probability"
+
+    def natural(self, outputs: Floats) -> Floats:
+        """Probabilities."""
+        return np.asarray(0.5 * (1 + np.tanh(outputs / 2))) if self.from_logits else outputs
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Log-odds."""
+        return outputs if self.from_logits else log_odds(outputs)
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean probabilities, in the model's own form."""
+        mean = _mean(self.natural(outputs), draws)
+        return log_odds(mean) if self.from_logits else mean
+
+    def default_target(self, prediction: Floats) -> int:
+        """The most probable label."""
+        return int(prediction.argmax())
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The target's probability."""
+        del prediction
+        return values[:, target]
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Whether the target is on the same side of one half."""
+        return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
+
+    def describe(self, value: float) -> str:
+        """As ``93.1%``."""
+        return percent(value)
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """Probabilities must lie in [0, 1]."""
+        reasons = super().unusable(outputs)
+        if not self.from_logits:
+            with np.errstate(invalid="ignore"):
+                bad = ~_are_probabilities(outputs)
+            for row in np.flatnonzero(bad):
+                reasons.setdefault(
+                    int(row),
+                    f"the model answered {np.round(outputs[row], 3).tolist()}, which are not "
+                    "probabilities of labels: wrap it with output='label-logit' if they are logits",
+                )
+        return reasons
+
+
+@dataclass(frozen=True)
+class PlainValues(Output):
+    """Numbers that are not probabilities, with a `unit`.
+
+    What is left of a decision is how near a value is to that of the whole input.
+    """
+
+    unit: str = ""
+    kind = "value"
+    column = "value"
+    name = "value"
+
+    def natural(self, outputs: Floats) -> Floats:
+        """The values."""
+        return outputs
+
+    def logits(self, outputs: Floats) -> Floats:
+        """There are none."""
+        del outputs
+        raise SettingError(
+            "A regressor's values are no probabilities: they have no logits and no weight of evidence."
+        )
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean."""
+        return _mean(outputs, draws)
+
+    def default_target(self, prediction: Floats) -> int:
+        """The first value."""
+        del prediction
+        return 0
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """Minus the distance to the value of the whole input."""
+        return np.asarray(-np.abs(values[:, target] - prediction[target]))
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """A value is no decision."""
+        del values, prediction, target
+        raise SettingError(
+            "This method asks whether the decision stays the same, but a regressor's value is no decision: "
+            "choose one that asks by how much it changes, such as parallel-local-search or kernel-shap."
+        )
+
+    def describe(self, value: float) -> str:
+        """As ``3.14 m²``: four significant digits and the unit."""
+        number = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+        return f"{number} {self.unit}".rstrip()
+
+    def default_names(self, n_columns: int) -> tuple[str, ...]:
+        """One value needs no number."""
+        return ("value",) if n_columns == 1 else super().default_names(n_columns)
+
+    def to_dict(self) -> dict[str, str]:
+        """With the unit."""
+        return {"name": self.name, "unit": self.unit}
+
+
+def output_named(name: str, unit: str | None = None) -> Output:
+    """The output called `name`; only plain values have a unit.
+
+    >>> output_named("value", "m²").describe(3.14159)
+    '3.142 m²'
+    """
+    if name not in NAMES:
+        raise unknown("output", name, NAMES)
+    if name == "value":
+        return PlainValues(unit or "")
+    require(not unit, "unit", "left out unless output='value'", unit)
+    kind = Labels if name.startswith("label-") else Classes
+    return kind(from_logits=name.endswith("logit"))
+
+
+def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
+    """The index of the column that a name or number means; `what` it is called in errors.
+
+    A number may be text, too, where no column is called that.
+
+    >>> column_index("sports", ["world", "sports"]), column_index("0", ["no", "yes"])
+    (1, 0)
+    """
+    if isinstance(name, str):
+        if name in columns:
+            return list(columns).index(name)
+        if not name.isdecimal():
+            raise unknown(what, name, columns)
+        name = int(name)
+    elif hasattr(name, "item"):
+        name = name.item()
+    if not isinstance(name, int | float) or not isfinite(name) or name % 1:
+        raise InputError(f"A {what} must be given by its name or number, but got {name!r}.")
+    require(0 <= name < len(columns), what, f"a name or a number from 0 to {len(columns) - 1}", name)
+    return int(name)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities of logits, row by row."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
+
+
+def log_odds(probabilities: Floats) -> Floats:
+    """Log-odds, clipped where a probability is 0 or 1."""
+    p = np.clip(probabilities, TINY, 1 - TINY)
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def percent(probability: float) -> str:
+    """As ``93.1%``."""
+    return f"{100 * probability:.1f}%"
+
+
+def _mean(outputs: Floats, draws: int) -> Floats:
+    return np.asarray(outputs.reshape(-1, draws, outputs.shape[1]).mean(axis=1))
+
+
+def _are_probabilities(outputs: Floats) -> Masks:
+    return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))

@@ -1,0 +1,150 @@
+"""The table that `evaluate` and `compare` return."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.errors import SettingError, unknown
+from pertinent.results.explanation import Explanations, Failure
+from pertinent.statistics import Difference, Interval, bootstrap, mean_of, paired_difference
+from pertinent.types import Floats
+
+_RESAMPLES = 10_000
+
+_Cell = tuple[int, tuple[bytes, int]]
+"""The seed and the input that a value belongs to."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number: what a metric said of one explanation at one sparsity."""
+
+    explanation: int
+    method: str
+    metric: str
+    sparsity: float | None
+    value: float
+
+
+@dataclass
+class Evaluation:
+    """Measures of many explanations, summed up by method and metric.
+
+    `better` says for each metric whether lower or higher is better. Each of `explanations`
+    carries its own measures.
+    """
+
+    rows: list[Measured]
+    explanations: Explanations
+    better: Mapping[str, str]
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods measured, in the order given."""
+        return list(dict.fromkeys(row.method for row in self.rows))
+
+    def summary(self, *, by_sparsity: bool = False) -> Iterator[tuple[str, str, float | None, Interval]]:
+        """Method, metric, sparsity (``None``: the mean over all) and the interval over inputs.
+
+        Where the explanations have several seeds, these are resampled, too.
+        """
+        for method in self.methods:
+            for metric in self.better:
+                for sparsity, values in self._values(method, metric, by_sparsity).items():
+                    yield method, metric, sparsity, bootstrap(_arrays(values)[0], resamples=_RESAMPLES)
+
+    def differences(self, baseline_method: str | None = None) -> Iterator[tuple[str, str, str, Difference]]:
+        """Method, the method it is compared with, metric, and the difference of their values.
+
+        Of each pair of methods; with a `baseline_method`, of each of the others from that one. Values
+        are means over sparsities, paired by input and seed. An input that one of both lacks is left out.
+        """
+        pairs = [(b, a) for a, b in combinations(self.methods, 2)]
+        if baseline_method is not None:
+            if baseline_method not in self.methods:
+                raise unknown("method", baseline_method, self.methods)
+            pairs = [(method, baseline_method) for method in self.methods if method != baseline_method]
+        for method, other in pairs:
+            for metric in self.better:
+                yield method, other, metric, self.difference(method, other, metric)
+
+    def difference(self, method: str, other: str, metric: str) -> Difference:
+        """By how much the values of one method exceed those of another over the same inputs."""
+        a, b = (self._values(m, metric, by_sparsity=False).get(None, {}) for m in (method, other))
+        return paired_difference(*_arrays(a, b), resamples=_RESAMPLES)
+
+    def mean(self, method: str, metric: str) -> float:
+        """The mean over inputs and sparsities."""
+        values = self._values(method, metric, by_sparsity=False)
+        if not values:
+            raise SettingError(f"Nothing was measured of {method!r} by {metric!r}.")
+        return mean_of(_arrays(values[None])[0])
+
+    def _values(self, method: str, metric: str, by_sparsity: bool) -> dict[float | None, dict[_Cell, float]]:
+        """One value per explanation, for each sparsity or averaged over them, by seed and input."""
+        per: dict[float | None, dict[int, list[float]]] = {}
+        for row in self.rows:
+            if row.method == method and row.metric == metric:
+                key = row.sparsity if by_sparsity else None
+                per.setdefault(key, {}).setdefault(row.explanation, []).append(row.value)
+        return {key: self._placed(values) for key, values in per.items()}
+
+    def _placed(self, values: Mapping[int, list[float]]) -> dict[_Cell, float]:
+        """The mean of each explanation's values, by its seed and input; an input given twice is two."""
+        placed: dict[_Cell, float] = {}
+        seen: Counter[tuple[int, bytes]] = Counter()
+        for number, of_one in values.items():
+            e = self.explanations[number]
+            name = e.seed, e.input.fingerprint
+            placed[e.seed, (e.input.fingerprint, seen[name])] = float(np.mean(of_one))
+            seen[name] += 1
+        return placed
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per method, metric and sparsity."""
+        rows = [
+            {
+                "method": method,
+                "metric": metric,
+                "better": self.better[metric],
+                "sparsity": sparsity,
+                "mean": interval.mean,
+                "low": interval.low,
+                "high": interval.high,
+                "inputs": interval.n,
+            }
+            for method, metric, sparsity, interval in self.summary(by_sparsity=True)
+        ]
+        return optional("pandas").DataFrame(rows)
+
+    def __repr__(self) -> str:
+        lines = [f"{method:24} {metric:18} {i}" for method, metric, _, i in self.summary()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from pertinent.report.html import evaluation_table
+
+        return evaluation_table(self)
+
+    def __rich__(self) -> Any:
+        from pertinent.report.terminal import evaluation_table
+
+        return evaluation_table(self)
+
+
+def _arrays(*several: Mapping[_Cell, float]) -> list[Floats]:
+    """Values as arrays (seeds, inputs) that belong together, NaN where one has none."""
+    seeds = sorted({seed for values in several for seed, _ in values})
+    inputs = sorted({name for values in several for _, name in values})
+    return [
+        np.array([[v.get((s, i), np.nan) for i in inputs] for s in seeds]).reshape(len(seeds), len(inputs))
+        for v in several
+    ]

@@ -1,0 +1,332 @@
+"""What an explainer found, in a form that people can look at, save and hand on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.errors import SettingError, require
+from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
+from pertinent.inputs.base import Input
+from pertinent.inputs.serial import input_from_dict, input_to_dict
+from pertinent.outputs import Classes, Output, column_index, output_named
+from pertinent.types import Floats, Ints, Masks
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+_ARRAYS = ("prediction", "scores", "standard_errors", "class_scores", "class_standard_errors", "base_values")
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a model decided as it did about one input.
+
+    Attributes
+    ----------
+    input
+        The input and its features.
+    index
+        The place of the input among those that were given, from 0.
+    output
+        What the model's numbers mean: class or label probabilities, or plain values.
+    classes, prediction, target
+        The names of the model's columns (classes, labels or values), what it says of the whole input
+        (probabilities or values), and the column explained.
+    scores
+        One number per feature for the target; for a search, the share of sparsities at which the
+        feature was chosen.
+    standard_errors
+        The standard error of each score, where the method samples.
+    class_scores, class_standard_errors
+        The same for every column (columns, features), where the method gives them.
+    base_values
+        What the scores of each column add up from, where they add up to the prediction.
+    chosen
+        The best set found for each sparsity, where the method searches.
+    evaluations, budget
+        Distinct masks asked for, a gradient counting as two, and how many were allowed (for each
+        sparsity, in a search).
+    seconds
+        The time that the model spent on it.
+    measures
+        What metrics said of it, by metric: sparsity to value.
+    removal_settings
+        Settings of the removal that differ from their defaults.
+    sparsities
+        The shares of features that it was made for, and is measured at.
+    details
+        What else the method reports, such as the precision and coverage of anchors.
+    warnings
+        Why it should not be trusted, such as a removal that is out of distribution for the model.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    removal: str
+    input: Input
+    classes: tuple[str, ...]
+    target: int
+    prediction: Floats
+    scores: Floats
+    output: Output = field(default_factory=Classes)
+    index: int = 0
+    standard_errors: Floats | None = None
+    class_scores: Floats | None = None
+    class_standard_errors: Floats | None = None
+    base_values: Floats | None = None
+    chosen: Mapping[float, Masks] = field(default_factory=dict)
+    budget: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+    seed: int = 0
+    measures: Mapping[str, Mapping[float | None, float]] = field(default_factory=dict)
+    removal_settings: Mapping[str, Any] = field(default_factory=dict)
+    sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
+    details: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The name of each feature."""
+        return self.input.features
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know, such as truncation."""
+        return self.input.notes
+
+    @property
+    def target_name(self) -> str:
+        """The name of the class, label or value explained."""
+        return self.classes[self.target]
+
+    @property
+    def ranking(self) -> Ints:
+        """Feature numbers, the most important first; equal scores in the order of the input.
+
+        What speaks for a class comes first; of a plain value, what moves it most, up or down.
+        """
+        size = np.abs(self.scores) if self.output.kind == "value" else self.scores
+        return np.argsort(-size, kind="stable")
+
+    def top(self, k: int = 5) -> list[tuple[str, float]]:
+        """The k most important features with their scores."""
+        require(k >= 1, "k", "at least 1", k)
+        return [(self.features[i], float(self.scores[i])) for i in self.ranking[:k]]
+
+    def mask(self, sparsity: float) -> Masks:
+        """The important features at a sparsity: the set a search chose, else the top ceil(s·d)."""
+        require(0 < sparsity <= 1, "sparsity", "above 0 and at most 1", sparsity)
+        if sparsity in self.chosen:
+            return self.chosen[sparsity]
+        mask = np.zeros(len(self.features), dtype=np.bool_)
+        mask[self.ranking[: n_kept(sparsity, len(self.features))]] = True
+        return mask
+
+    def for_class(self, target: int | str) -> Explanation:
+        """The same explanation for another class, where the method scored all classes at once."""
+        column = column_index(target, self.classes, self.output.column)
+        if self.class_scores is None:
+            what = self.output.column
+            raise SettingError(f"{self.method} explains one {what} at a time: explain again with target=.")
+        errors = self.class_standard_errors
+        return replace(
+            self,
+            target=column,
+            scores=self.class_scores[column],
+            standard_errors=None if errors is None else errors[column],
+            chosen={},
+            measures={},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts."""
+        return {
+            "method": self.method,
+            "settings": {k: v if _is_plain(v) else str(v) for k, v in self.settings.items()},
+            "removal": self.removal,
+            "removal_settings": dict(self.removal_settings),
+            "features": list(self.features),
+            "index": self.index,
+            "output": self.output.to_dict(),
+            "classes": list(self.classes),
+            "target": self.target,
+            **{name: _listed(getattr(self, name)) for name in _ARRAYS},
+            "chosen": [[s, np.flatnonzero(m).tolist()] for s, m in self.chosen.items()],
+            "budget": self.budget,
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "sparsities": list(self.sparsities),
+            "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
+            "details": dict(self.details),
+            "warnings": list(self.warnings),
+            "input": input_to_dict(self.input),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
+        """The inverse of `to_dict`."""
+        rest = {k: v for k, v in plain.items() if k not in ("input", "features")}
+        rest.setdefault("index", 0)  # what files of version 0.1 lack
+        rest.setdefault("output", {"name": "probability"})
+        rest.setdefault("standard_errors", rest.pop("errors", None))
+        for name in ("class_standard_errors", "base_values"):
+            rest.setdefault(name, None)
+        input = input_from_dict(plain["input"], plain["features"])
+        chosen = {}
+        for sparsity, members in rest["chosen"]:
+            chosen[sparsity] = np.isin(np.arange(input.n_features), members)
+        for name in _ARRAYS:
+            rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
+        rest["output"] = output_named(**rest["output"])
+        rest["classes"], rest["sparsities"] = tuple(rest["classes"]), tuple(rest["sparsities"])
+        rest["warnings"] = tuple(rest.get("warnings", ()))  # files from before there were any
+        rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
+        return cls(**{**rest, "input": input, "chosen": chosen})
+
+    def to_json(self) -> str:
+        """A JSON string; NaN becomes null."""
+        return json.dumps(_finite(self.to_dict()), ensure_ascii=False)
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per feature."""
+        return Explanations([self]).to_dataframe()
+
+    def to_shap(self) -> Any:
+        """A `shap.Explanation`, for shap's plots."""
+        return optional("shap").Explanation(
+            values=self.scores,
+            base_values=None if self.base_values is None else float(self.base_values[self.target]),
+            data=np.array(self.features, dtype=object),
+            feature_names=list(self.features),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write a Parquet file that `pertinent.read` reads back."""
+        Explanations([self]).save(path)
+
+    def plot(self, top: int | None = 20) -> Figure:
+        """A matplotlib figure: bars for texts and rows, a heat map for images."""
+        from pertinent.report.plots import plot
+
+        return plot(self, top)
+
+    def to_html(self) -> str:
+        """A fragment of HTML, its text escaped."""
+        from pertinent.report.html import fragment
+
+        return fragment(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
+        return f"<Explanation of {self.target_name!r} by {self.method}: {best}>"
+
+    def __rich__(self) -> Any:
+        from pertinent.report.terminal import rendered
+
+        return rendered(self)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An input that could not be explained or measured, and why; `index` is its place from 0."""
+
+    index: int
+    reason: str
+    error: Exception | None = field(default=None, repr=False, compare=False)
+
+
+class Explanations(Sequence[Explanation]):
+    """Explanations of several inputs, in their order; `failures` tells which are missing and why."""
+
+    def __init__(self, explanations: Sequence[Explanation], failures: Sequence[Failure] = ()) -> None:
+        self._all = list(explanations)
+        self.failures = list(failures)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Explanations: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
+        if isinstance(index, slice):
+            return Explanations(self._all[index])
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return iter(self._all)
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<{len(self)} explanations{failed}>"
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per explanation and feature."""
+        pandas = optional("pandas")
+        rows = []
+        for number, e in enumerate(self):
+            for i, name in enumerate(e.features):
+                row = {
+                    "explanation": number,
+                    "method": e.method,
+                    "target": e.target_name,
+                    "feature": name,
+                    "score": float(e.scores[i]),
+                    "standard_error": (np.nan if e.standard_errors is None else float(e.standard_errors[i])),
+                }
+                row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
+                rows.append(row)
+        return pandas.DataFrame(rows)
+
+    def to_json(self) -> str:
+        """A JSON string."""
+        plain = [_finite(e.to_dict()) for e in self]
+        failures = [{"index": f.index, "reason": f.reason} for f in self.failures]
+        return json.dumps({"explanations": plain, "failures": failures}, ensure_ascii=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write a Parquet file that `pertinent.read` reads back."""
+        from pertinent.results.files import write
+
+        write(self, path)
+
+    def _repr_html_(self) -> str:
+        from pertinent.report.html import fragments
+
+        return fragments(self)
+
+    def __rich__(self) -> Any:
+        from pertinent.report.terminal import rendered_all
+
+        return rendered_all(self)
+
+
+def _listed(array: Floats | None) -> Any:
+    return None if array is None else array.tolist()
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _finite(value: Any) -> Any:
+    """The same with ``None`` for NaN, which JSON does not know."""
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,93 @@
+"""A request says all that is wanted, and can be saved, compared and made again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pertinent import Request
+from pertinent.errors import SettingError
+from pertinent.explainers.gradients.integrated_gradients import IntegratedGradients
+from pertinent.inputs.table import Background
+from pertinent.metric.ablation import Sufficiency
+from pertinent.removal.background import FromBackground
+from pertinent.removal.uniform_noise import UniformNoise
+
+FULL = Request.of(
+    "kernel-shap",
+    {"samples": 50},
+    removal=UniformNoise(samples=3),
+    target="positive",
+    sparsity=[0.1, 0.5],
+    budget=60,
+    features="tokens",
+    seed=7,
+    metrics=["deletion", Sufficiency(sparsities=(0.2,))],
+)
+
+
+def test_a_request_survives_json():
+    again = Request.from_dict(json.loads(json.dumps(FULL.to_dict())))
+    assert again == FULL
+    assert again.fingerprint == FULL.fingerprint
+    assert again.metrics[1].sparsities == (0.2,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {"samples": 51}},
+        {"removal": "mean"},
+        {"removal": UniformNoise(samples=4)},
+        {"target": 1},
+        {"sparsity": 0.1},
+        {"budget": 61},
+        {"features": None},
+        {"seed": 8},
+        {"metrics": ()},
+    ],
+    ids=str,
+)
+def test_everything_in_it_counts(change):
+    words = {
+        "method": "kernel-shap",
+        "settings": {"samples": 50},
+        "removal": UniformNoise(samples=3),
+        "target": "positive",
+        "sparsity": [0.1, 0.5],
+        "budget": 60,
+        "features": "tokens",
+        "seed": 7,
+        "metrics": ["deletion", Sufficiency(sparsities=(0.2,))],
+    }
+    assert Request.of(**words).fingerprint == FULL.fingerprint
+    assert Request.of(**words | change).fingerprint != FULL.fingerprint
+
+
+def test_what_json_cannot_hold_is_known_by_its_digest():
+    one, same, other = (
+        Request.of(IntegratedGradients(baseline=np.full((3, 500), value))) for value in (1.0, 1.0, 2.0)
+    )
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+    with pytest.raises(SettingError, match="`baseline` was not saved"):
+        Request.from_dict(one.to_dict())
+
+
+def test_a_background_of_its_own_is_part_of_it():
+    requests = []
+    for middle in (0.0, 1.0):
+        rows = np.zeros((2001, 2))
+        rows[1000] = middle
+        requests.append(Request.of("lime", removal=FromBackground(background=Background(rows))))
+    assert requests[0].fingerprint != requests[1].fingerprint
+
+
+def test_words_are_checked():
+    with pytest.raises(SettingError, match="Did you mean 'kernel-shap'"):
+        Request.of("kernel-shop")
+    with pytest.raises(SettingError, match="samplez"):
+        Request.of("lime", {"samplez": 3})
+    with pytest.raises(SettingError, match="`budget` must be at least 1"):
+        Request.of(budget=0)
+    with pytest.raises(SettingError, match="above 0 and at most 1"):
+        Request.of(sparsity=1.5)

@@ -1,0 +1,98 @@
+"""Imports point one way: from the verbs down to the plain types, and never back up."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import pertinent
+
+ROOT = Path(pertinent.__file__).parent
+LAYERS = [
+    {"types", "errors"},
+    {"_optional", "masks", "digests"},
+    {"files", "registry", "statistics", "outputs"},
+    {"asks"},
+    {"inputs"},
+    {"removal"},
+    {"models"},
+    {"explainers"},
+    {"engine"},
+    {"results"},
+    {"metric"},
+    {"training"},
+    {"api"},
+    {"report"},
+    {"cli"},
+    {"__init__", "__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def unit(module):
+    """The part of the package that a module belongs to."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else "__init__"
+
+
+def imported(path, *, lazily):
+    """The modules of ours that a file imports when it is imported, or also later."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = ast.walk(tree) if lazily else tree.body
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "pertinent":
+            package = ROOT.joinpath(*node.module.split(".")[1:])
+            inside = [alias.name for alias in node.names if (package / f"{alias.name}.py").is_file()]
+            yield from (f"{node.module}.{name}" for name in inside)
+            if node.module != "pertinent" and len(inside) < len(node.names):
+                yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "pertinent")
+
+
+def name_of(path):
+    return ".".join(["pertinent", *path.relative_to(ROOT).with_suffix("").parts])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_imported_from_above(path):
+    own = unit(name_of(path))
+    assert own in LEVEL, f"{own} has no place in the layers"
+    for module in imported(path, lazily=False):
+        assert LEVEL[unit(module)] <= LEVEL[own], f"{name_of(path)} imports {module}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    names = {name_of(path).removesuffix(".__init__"): path for path in FILES}
+    needs = {}
+    for name, path in names.items():
+        needs[name] = {module for module in imported(path, lazily=False) if module in names}
+    done, under_way = set(), []
+
+    def visit(name):
+        assert name not in under_way, " -> ".join([*under_way, name])
+        if name not in done:
+            under_way.append(name)
+            for module in needs[name]:
+                visit(module)
+            under_way.pop()
+            done.add(name)
+
+    for name in names:
+        visit(name)
+    assert len(done) > 100
+
+
+@pytest.mark.parametrize("folder", ["explainers", "metric"])
+def test_algorithms_import_numpy_and_the_core_types_alone(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                assert module.split(".")[0] not in ("torch", "transformers", "sklearn", "scipy"), path
+                assert unit(module) not in ("engine", "models", "api", "cli") or module[:9] != "pertinent", (
+                    path
+                )
