@@ -238,7 +238,7 @@ def test_training_is_called_for_by_loss_or_by_overconfidence():
     ones = share_right(200, 200)
     fine = made({"a": (ones, share_right(200, 190))}, confidence=0.85)
     assert not fine.needs_training
-    assert "Nothing here calls for" in fine.recommendation
+    assert "no sign that the model needs" in fine.recommendation
     lost = made({"a": (ones, share_right(200, 170))}, confidence=0.75)
     assert lost.lost.mean == pytest.approx(0.15)
     assert lost.needs_training
@@ -246,7 +246,7 @@ def test_training_is_called_for_by_loss_or_by_overconfidence():
     sure = made({"a": (ones, share_right(200, 188))}, confidence=0.99)
     assert sure.overconfidence.mean == pytest.approx(0.15)
     assert sure.needs_training
-    assert "confidence outgrows" in sure.recommendation
+    assert "confidence exceeds" in sure.recommendation
     assert not made({"a": (ones, share_right(200, 188))}, confidence=0.99, measure="agreement").needs_training
 
 

@@ -7,8 +7,8 @@ import pertinent
 
 NAMES = [
     "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError", "RemovalCheck", "Request",
-    "Text", "check_removal", "compare", "evaluate", "explain", "explain_iter", "load", "methods", "metrics", "read",
-    "removals", "save_report", "wrap",
+    "Text", "check_removal", "compare", "evaluate", "explain", "explain_iter", "load", "methods", "metrics",
+    "read", "removals", "save_report", "wrap",
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ _EXTRA = {
 
 
 def optional(module: str) -> Any:
-    """Import `module`, or say which extra brings it."""
+    """Import `module`, or raise an error that names the extra to install."""
     package = module.split(".", maxsplit=1)[0]
     try:
         return import_module(module)

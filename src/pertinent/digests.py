@@ -1,4 +1,4 @@
-"""Digests of content, and the random generators that are seeded by them."""
+"""Digests of content, and random generators seeded by them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 
 
 def digest(*parts: object) -> bytes:
-    """A digest of everything in `parts` that decides what they are; the same on every machine.
+    """A digest of the contents of `parts`, the same on every machine.
 
-    Arrays, mappings, sequences and objects are looked into, however large or deeply nested they are.
-    An object with a `fingerprint` is known by it; a function by its code and what it closes over.
+    Arrays, mappings, sequences and objects are digested recursively, whatever their size or depth.
+    An object with a `fingerprint` is represented by it; a function by its code and the variables it
+    closes over.
 
     >>> digest(1, "a") == digest(1, "a"), digest(1, "a") == digest("1", "a")
     (True, False)
@@ -31,20 +32,20 @@ def digest(*parts: object) -> bytes:
 
 
 def generator(seed: int, *parts: object) -> np.random.Generator:
-    """The random generator that belongs to `seed` and the things named."""
+    """A random generator seeded by `seed` and `parts`."""
     words = np.frombuffer(digest(*parts), dtype=np.uint32)
     return np.random.default_rng([seed, *words.tolist()])
 
 
 def _is_plain(part: object) -> bool:
-    """Whether `repr` says all there is to say."""
+    """Whether `repr` describes the value completely."""
     if type(part) is tuple:
         return all(map(_is_plain, part))
     return part is None or type(part) in (bool, int, float, complex, str)
 
 
 def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
-    """The content of one thing; `above` are the objects that it lies in, so that a cycle ends."""
+    """The content of one object; `above` holds the ids of the objects that contain it, to detect cycles."""
     if isinstance(part, bytes | bytearray):
         return bytes(part)
     if _is_plain(part):
@@ -68,7 +69,7 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
 
 
 def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
-    """What an object is made of."""
+    """The values that make up the state of an object."""
     if isinstance(getattr(part, "fingerprint", None), bytes):
         return (part.fingerprint,)
     if isinstance(part, CodeType):
@@ -86,7 +87,7 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
         return (repr(part), {k: _array(v) for k, v in part.state_dict().items()})
     try:
         reduced = part.__reduce_ex__(4)
-    except Exception:  # noqa: BLE001  whatever cannot be taken apart is known by its name alone
+    except Exception:  # noqa: BLE001  an object that cannot be inspected is represented by its name
         return (getattr(part, "__module__", ""), getattr(part, "__qualname__", ""))
     return (reduced,) if isinstance(reduced, str) else reduced[1:3]
 

@@ -2,10 +2,10 @@
 
 PertinentError
 ├── InputError      the thing to explain cannot be used (empty text, NaN in a row, wrong shape)
-├── ModelError      the model cannot be wrapped, or answered with something unusable
+├── ModelError      the model cannot be wrapped, or returned something unusable
 ├── SettingError    a name or setting is unknown or out of range
-│   └── BudgetError the budget does not suffice, or was overrun
-├── FileError       a file is missing, unreadable or not ours
+│   └── BudgetError the budget is too small, or was exceeded
+├── FileError       a file is missing, unreadable or not of the expected kind
 └── MissingExtra    an optional dependency is not installed
 """
 
@@ -16,7 +16,7 @@ from difflib import get_close_matches
 
 
 class PertinentError(Exception):
-    """The root of the tree: catch this to catch them all."""
+    """The base class: catch this to catch all of them."""
 
 
 class InputError(PertinentError, ValueError):
@@ -24,7 +24,7 @@ class InputError(PertinentError, ValueError):
 
 
 class ModelError(PertinentError, RuntimeError):
-    """The model cannot be wrapped, or answered with something unusable."""
+    """The model cannot be wrapped, or returned something unusable."""
 
 
 class SettingError(PertinentError, ValueError):
@@ -32,11 +32,11 @@ class SettingError(PertinentError, ValueError):
 
 
 class BudgetError(SettingError):
-    """The budget does not suffice, or was overrun."""
+    """The budget is too small, or was exceeded."""
 
 
 class FileError(PertinentError, OSError):
-    """A file is missing, unreadable or not ours."""
+    """A file is missing, unreadable or not of the expected kind."""
 
 
 class MissingExtra(PertinentError, ImportError):
@@ -44,7 +44,7 @@ class MissingExtra(PertinentError, ImportError):
 
 
 def unknown(what: str, name: object, known: Iterable[str]) -> SettingError:
-    """The error for a name that is not known, with the nearest one that is."""
+    """The error for an unknown name, with the closest known one as a suggestion."""
     known = sorted(known)
     near = get_close_matches(str(name), known, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]!r}?" if near else ""

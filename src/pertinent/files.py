@@ -1,4 +1,4 @@
-"""Reading and writing files: whole or not at all, with errors that name the file."""
+"""Reading files and writing them atomically, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pertinent.errors import FileError
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A new file to write to, which takes the place of `path` when it is finished, or not at all."""
+    """A temporary file to write to, which replaces `path` only once it is complete."""
     check_writable(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
@@ -37,7 +37,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise a `FileError` if a file could not be put there."""
+    """Raise a `FileError` if no file can be written to `path`."""
     if path.is_dir():
         raise FileError(f"{str(path)!r} is a folder; name a file in it.")
     if not path.parent.is_dir():
@@ -45,24 +45,24 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all; what cannot be encoded is spelt out."""
+    """Write a text file atomically; characters that cannot be encoded become XML character references."""
     with atomic_write(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     with atomic_write(path) as unfinished:
         unfinished.write_bytes(data)
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file for people to read, too."""
+    """Write an indented JSON file."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds."""
+    """The contents of a JSON file."""
     check_is_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
 """What a model's row of numbers means.
 
 Output
-├── Classes   probabilities or logits of classes that exclude each other
-├── Labels    probabilities or logits of labels, each true or not whatever the others are
+├── Classes   probabilities or logits of mutually exclusive classes
+├── Labels    probabilities or logits of independent labels
 └── PlainValues   any other numbers: a regression, a log-likelihood, an overlap
 """
 
@@ -20,7 +20,7 @@ from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.types import Floats, Masks
 
 Scale: TypeAlias = Literal["natural", "logit"]
-"""What an algorithm wants to see: what a person would read, or logits."""
+"""The scale an algorithm asks for: natural (probabilities or values), or logits."""
 
 NAMES = ("probability", "logit", "label-probability", "label-logit", "value")
 """What `wrap` accepts as ``output``."""
@@ -30,9 +30,9 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class Output(ABC):
-    """How to read a model's answers, rows of one number per column.
+    """How to interpret a model's outputs (rows, columns).
 
-    `natural` numbers are those a person would read: probabilities, or the values themselves.
+    The `natural` scale is the one a person would read: probabilities, or the values themselves.
     """
 
     kind: ClassVar[Literal["class", "label", "value"]]
@@ -49,34 +49,34 @@ class Output(ABC):
 
     @abstractmethod
     def logits(self, outputs: Floats) -> Floats:
-        """Logits: of classes the logarithms of their probabilities, of labels their log-odds."""
+        """Logits: log-probabilities of classes, log-odds of labels."""
 
     @abstractmethod
     def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean over each `draws` rows, taken of the natural numbers."""
+        """The mean over each group of `draws` rows, computed on the natural scale."""
 
     @abstractmethod
     def default_target(self, prediction: Floats) -> int:
-        """The column that is explained when none is named."""
+        """The column that is explained by default."""
 
     @abstractmethod
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """How much of the decision is left in natural `values` (rows, columns); more is larger."""
+        """How well each row of natural `values` (rows, columns) preserves the decision; larger is better."""
 
     @abstractmethod
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Whether the model decides about the target in each row as it does on the whole input."""
+        """Whether the decision about the target is the same in each row as for the whole input."""
 
     @abstractmethod
     def describe(self, value: float) -> str:
-        """A natural number as a person would say it."""
+        """A probability or value, formatted for people."""
 
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
-        """The outputs on the scale that an algorithm wants."""
+        """The outputs on the given scale."""
         return self.natural(outputs) if scale == "natural" else self.logits(outputs)
 
     def widen(self, outputs: Floats) -> Floats:
-        """The outputs with a column for everything that is explained."""
+        """The outputs with one column per class, label or value."""
         return outputs
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
@@ -85,17 +85,17 @@ class Output(ABC):
         return dict.fromkeys(rows.tolist(), "the model answered with NaN or infinity")
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
-        """What columns are called when nobody says."""
+        """The default names of columns."""
         return tuple(f"{self.column} {i}" for i in range(n_columns))
 
     def to_dict(self) -> dict[str, str]:
-        """Plain strings, from which `output_named` makes it again."""
+        """Plain strings, from which `output_named` recreates this output."""
         return {"name": self.name}
 
 
 @dataclass(frozen=True)
 class Classes(Output):
-    """Probabilities that sum to one, or logits of which they are the softmax."""
+    """Class probabilities that sum to one, or logits whose softmax gives them."""
 
     from_logits: bool = False
     kind = "class"
@@ -115,7 +115,7 @@ class Classes(Output):
         return outputs if self.from_logits else np.asarray(np.log(np.clip(outputs, TINY, None)))
 
     def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean probabilities, in the model's own form."""
+        """The mean of the probabilities, as logits if the model returns logits."""
         mean = _mean(self.natural(outputs), draws)
         return np.log(np.clip(mean, TINY, None)) if self.from_logits else mean
 
@@ -138,7 +138,7 @@ class Classes(Output):
         return percent(value)
 
     def widen(self, outputs: Floats) -> Floats:
-        """One column is the second of two classes."""
+        """A single column is the second of two classes; add the first."""
         if outputs.shape[1] != 1:
             return outputs
         other = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
@@ -166,7 +166,7 @@ class Classes(Output):
 
 @dataclass(frozen=True)
 class Labels(Output):
-    """Probabilities of independent labels, or logits of which they are the sigmoid."""
+    """Probabilities of independent labels, or logits whose sigmoid gives them."""
 
     from_logits: bool = False
     kind = "label"
@@ -186,7 +186,7 @@ class Labels(Output):
         return outputs if self.from_logits else log_odds(outputs)
 
     def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean probabilities, in the model's own form."""
+        """The mean of the probabilities, as logits if the model returns logits."""
         mean = _mean(self.natural(outputs), draws)
         return log_odds(mean) if self.from_logits else mean
 
@@ -200,7 +200,7 @@ class Labels(Output):
         return values[:, target]
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Whether the target is on the same side of one half."""
+        """Whether the target's probability is on the same side of 0.5 as for the whole input."""
         return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
 
     def describe(self, value: float) -> str:
@@ -226,7 +226,7 @@ class Labels(Output):
 class PlainValues(Output):
     """Numbers that are not probabilities, with a `unit`.
 
-    What is left of a decision is how near a value is to that of the whole input.
+    The objective is how close a value is to the value for the whole input.
     """
 
     unit: str = ""
@@ -239,10 +239,10 @@ class PlainValues(Output):
         return outputs
 
     def logits(self, outputs: Floats) -> Floats:
-        """There are none."""
+        """Raise an error: plain values have no logits."""
         del outputs
         raise SettingError(
-            "A regressor's values are no probabilities: they have no logits and no weight of evidence."
+            "A regressor's values are not probabilities: they have no logits and no weight of evidence."
         )
 
     def average(self, outputs: Floats, draws: int) -> Floats:
@@ -255,15 +255,15 @@ class PlainValues(Output):
         return 0
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """Minus the distance to the value of the whole input."""
+        """Minus the distance to the value for the whole input."""
         return np.asarray(-np.abs(values[:, target] - prediction[target]))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """A value is no decision."""
+        """Raise an error: a plain value is not a decision."""
         del values, prediction, target
         raise SettingError(
-            "This method asks whether the decision stays the same, but a regressor's value is no decision: "
-            "choose one that asks by how much it changes, such as parallel-local-search or kernel-shap."
+            "This method asks whether the decision stays the same, but a regressor has no decision: "
+            "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
         )
 
     def describe(self, value: float) -> str:
@@ -272,11 +272,11 @@ class PlainValues(Output):
         return f"{number} {self.unit}".rstrip()
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
-        """One value needs no number."""
+        """A single value is not numbered."""
         return ("value",) if n_columns == 1 else super().default_names(n_columns)
 
     def to_dict(self) -> dict[str, str]:
-        """With the unit."""
+        """The plain strings, with the unit."""
         return {"name": self.name, "unit": self.unit}
 
 
@@ -296,9 +296,9 @@ def output_named(name: str, unit: str | None = None) -> Output:
 
 
 def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
-    """The index of the column that a name or number means; `what` it is called in errors.
+    """The index of a column given by name or number; errors call it `what`.
 
-    A number may be text, too, where no column is called that.
+    A number may also be a string, unless a column has that name.
 
     >>> column_index("sports", ["world", "sports"]), column_index("0", ["no", "yes"])
     (1, 0)

@@ -1,4 +1,4 @@
-"""Methods, metrics and removals register themselves by name; nobody keeps a list by hand."""
+"""Registries of methods, metrics and removals, which register themselves by name."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 class Registry(Generic[T]):
     """Classes of one kind by their kebab-case name.
 
-    They come from one sub-package, where a file is called what it holds and is imported when that is
-    used, and from other packages' entry points of the group ``pertinent.<sub-package>``.
+    They come from one sub-package, where a file is named after the class it registers and is imported
+    on first use, and from other packages' entry points in the group ``pertinent.<sub-package>``.
     """
 
     def __init__(self, what: str, package: str) -> None:
@@ -32,7 +32,7 @@ class Registry(Generic[T]):
         self._classes: dict[str, type[T]] = {}
 
     def register(self, name: str) -> Callable[[type[T]], type[T]]:
-        """Decorate a class to enter it under `name`; a name taken by another class raises."""
+        """Register the decorated class under `name`; a duplicate name raises an error."""
 
         def enter(cls: type[T]) -> type[T]:
             known = self._classes.get(name)
@@ -59,13 +59,13 @@ class Registry(Generic[T]):
             for point in entry_points(group=self._package):
                 try:
                     point.load()
-                except Exception as error:  # noqa: BLE001  another package's mistake
+                except Exception as error:  # noqa: BLE001  another package may raise anything
                     logger.warning("The %s %r could not be loaded: %s", self.what, point.name, error)
             self._loaded = True
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> type[T]:
-        """The class called `name`; no other file is imported if one has that name."""
+        """The class called `name`; if a file has that name, only that file is imported."""
         if name not in self._classes:
             for module in self._find_modules():
                 if module.rpartition(".")[2] == str(name).replace("-", "_"):
@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         return self._classes[name]
 
     def _find_modules(self) -> list[str]:
-        """The files of the sub-package, none of them imported."""
+        """The module names of the sub-package, without importing them."""
         if self._modules is None:
             package = importlib.import_module(self._package)
             found = pkgutil.walk_packages(package.__path__, f"{self._package}.")
@@ -83,7 +83,7 @@ class Registry(Generic[T]):
         return self._modules
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
-        """An instance of the class called `name`, its settings checked by name."""
+        """An instance of the class called `name`; an unknown setting raises an error."""
         cls = self.get(name)
         known = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
         for setting in settings or {}:

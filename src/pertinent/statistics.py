@@ -11,10 +11,10 @@ from pertinent.errors import InputError, require
 from pertinent.types import Floats, Ints
 
 RESAMPLES = 100_000
-"""As many as Hase et al. 2021 took."""
+"""The number used by Hase et al. 2021."""
 
 FEWEST = 20
-"""Inputs below which nothing is taken for clear: intervals of so few are too narrow, p-values too small."""
+"""The fewest inputs that allow a conclusion: with fewer, intervals are too narrow and p-values too small."""
 
 _CELLS_AT_ONCE = 2_000_000
 
@@ -29,18 +29,18 @@ class Interval:
     n: int
 
     def __str__(self) -> str:
-        """As ``0.123 [0.100, 0.145]``, or the mean alone where there are no bounds."""
+        """As ``0.123 [0.100, 0.145]``, or the mean alone if there are no bounds."""
         return f"{self.mean:.3f} {self.bounds}".rstrip()
 
     @property
     def bounds(self) -> str:
-        """As ``[0.100, 0.145]``; nothing where one input gives none."""
+        """As ``[0.100, 0.145]``; empty if there is only one input."""
         return f"[{self.low:.3f}, {self.high:.3f}]" if np.isfinite(self.low) else ""
 
 
 @dataclass(frozen=True)
 class Difference(Interval):
-    """The mean of paired differences, its interval, and the p-value of there being none."""
+    """The mean of paired differences, its interval, and the p-value for no difference."""
 
     p_value: float
 
@@ -50,14 +50,14 @@ class Difference(Interval):
 
     @property
     def p_text(self) -> str:
-        """As ``p = 0.004`` or ``p < 0.001``; nothing where one input gives none."""
+        """As ``p = 0.004`` or ``p < 0.001``; empty if there is only one input."""
         if not np.isfinite(self.p_value):
             return ""
         return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
 
 
 def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0) -> Interval:
-    """The mean of `values` and its percentile interval, inputs and model seeds resampled.
+    """The mean of `values` and its percentile interval, by resampling inputs and model seeds.
 
     Hase et al. 2021, Sec. 5 (footnote 3) and Sec. 6.3; Efron & Tibshirani 1994. Each resample draws
     whole inputs and, independently of them, whole seeds, both with replacement.
@@ -65,15 +65,15 @@ def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95
     Parameters
     ----------
     values
-        (inputs,), or (seeds, inputs) where several models were trained. NaN is what is missing: it
-        counts neither in the mean nor in a resample, and inputs and seeds without any value are
-        left out.
+        (inputs,), or (seeds, inputs) if several models were trained. NaN marks a missing value: it is
+        ignored in the mean and in resamples, and inputs and seeds without any value are left out.
 
     Notes
     -----
-    The order of inputs and of seeds does not matter. A dimension of one is not resampled; if both
-    are, there are no bounds (NaN). Few seeds make intervals somewhat narrow, as a bootstrap of few
-    things does: ten cover the mean in about 90% of cases instead of 95%. So do few inputs.
+    The order of inputs and of seeds does not matter. A dimension of size one is not resampled; if
+    both have size one, there are no bounds (NaN). With few seeds the intervals are too narrow, as in
+    any bootstrap of few items: with ten they cover the mean in about 90% of cases instead of 95%.
+    The same holds for few inputs.
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)
@@ -88,12 +88,12 @@ def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95
 def paired_difference(
     a: Floats, b: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
 ) -> Difference:
-    """The mean of a − b over the same inputs and seeds, by the bootstrap of `bootstrap`.
+    """The mean of a − b over the same inputs and seeds, resampled as in `bootstrap`.
 
-    Pairs of which either is NaN are left out. With D* the mean difference of a resample, the
-    two-sided p-value is ``2 · (1 + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1: never
-    0, and below 1 − `level` where (up to the ones added) the interval leaves 0 out. With fewer than
-    20 inputs it is smaller than it should be, with 10 about by half.
+    Pairs with a NaN are left out. With D* the mean difference of a resample, the two-sided p-value is
+    ``2 · (1 + min(#{D* ≤ 0}, #{D* ≥ 0})) / (1 + resamples)``, at most 1. It is never 0, and it is below
+    1 − `level` if the interval excludes 0 (up to the ones added). With fewer than 20 inputs it is too
+    small, with 10 by about half.
 
     >>> paired_difference(np.arange(30.0), np.arange(30.0)).p_value
     1.0
@@ -111,7 +111,7 @@ def paired_difference(
 
 
 def mean_of(values: Floats) -> float:
-    """The mean of what is not NaN; NaN where nothing is."""
+    """The mean of the values that are not NaN; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan
 
@@ -119,7 +119,7 @@ def mean_of(values: Floats) -> float:
 def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Floats:
     """The mean for each resample, given how often each seed and each input was drawn.
 
-    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are there; NaN where a resample has none.
+    ``Σ s_i n_j v_ij / Σ s_i n_j`` over the values that are not missing; NaN for a resample without any.
     `values` are (seeds, inputs), the counts (resamples, seeds) and (resamples, inputs).
     """
     seeds, inputs = seed_counts.astype(np.float64), input_counts.astype(np.float64)
@@ -132,7 +132,7 @@ def resampled_means(values: Floats, seed_counts: Ints, input_counts: Ints) -> Fl
 
 
 def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
-    """The means of all resamples that have any value; none where there is nothing to resample."""
+    """The means of all resamples that have a value; empty if there is nothing to resample."""
     require(resamples >= 1, "resamples", "at least 1", resamples)
     n_seeds, n_inputs = table.shape
     if table.size < 2:
@@ -149,7 +149,7 @@ def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
 
 
 def _counts(rng: np.random.Generator, rows: int, n: int) -> Ints:
-    """How often each of n things is drawn in n draws with replacement (rows, n)."""
+    """How often each of n items is drawn in n draws with replacement (rows, n)."""
     drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
     return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
 
@@ -168,7 +168,7 @@ def _bounds(means: Floats, level: float) -> tuple[float, float]:
 
 
 def _table(values: Floats) -> Floats:
-    """(seeds, inputs) without empty rows and columns, in an order that does not depend on the given."""
+    """(seeds, inputs) without empty rows and columns, sorted so that the order given does not matter."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim not in (1, 2):
         raise InputError(f"Values must be (inputs,) or (seeds, inputs), but have shape {table.shape}.")
@@ -181,5 +181,5 @@ def _table(values: Floats) -> Floats:
 
 
 def _order(rows: Floats) -> Ints:
-    """Rows by their smallest value, then the next: the same however their columns stand."""
+    """The order of rows by their sorted values, which does not depend on the order of columns."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))

@@ -180,5 +180,5 @@ def test_weight_of_evidence_of_a_regressor_says_so():
     e = pertinent.explain(model, ROWS[0], "lime", removal="constant", budget=30)
     from pertinent.metric.ablation import Sufficiency
 
-    with pytest.raises(SettingError, match="Weight of evidence is of probabilities"):
+    with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
         pertinent.evaluate(e, model, Sufficiency(scale="weight-of-evidence"))

@@ -263,13 +263,66 @@ def test_questions_of_one_kind_do_not_starve_those_of_another():
     assert answered[: len(answered) // 2].count("values") >= 6
 
 
-def test_the_batch_size_grows_while_that_helps_and_then_stays():
-    size = BatchSize(first=100, largest=10_000)
-    speed = {100: 1.0, 200: 1.5, 400: 1.8, 800: 1.81, 1600: 1.0}
-    for _ in range(60):
-        size.observe(size.cost, size.cost / speed[size.cost])
-    assert size.cost == 400
+def test_the_batch_size_grows_while_batches_are_quick_whatever_the_noise():
+    """A row takes 0.1 ms, so 512 of them take long enough; every third batch meets a busy machine."""
+    size = BatchSize(first=64, largest=10_000)
+    for number in range(60):
+        size.observe(size.cost, size.cost * 1e-4 * (50 if number % 3 == 0 else 1))
+    assert size.cost == 512
+    quick = BatchSize(first=64, largest=1000)
+    for _ in range(20):
+        quick.observe(quick.cost, 1e-3)
+    assert quick.cost == 512
+    for _ in range(20):
+        quick.observe(100, 1e-3)  # the last batch of a run says nothing
+    assert quick.cost == 512
     assert BatchSize(100, 1000, fixed=7).cost == 7
+
+
+def test_the_batch_size_grows_again_after_memory_ran_out():
+    size = BatchSize(first=512, largest=512)
+    size.halve(512)
+    size.halve(256)
+    assert size.cost == 128
+    for _ in range(15):
+        size.observe(size.cost, 1.0)
+    assert size.cost == 128
+    for _ in range(40):
+        size.observe(size.cost, 1.0)
+    assert size.cost == 512
+
+
+def test_one_input_that_never_fits_does_not_make_batches_small_for_good():
+    function = Counting(refuse=None)
+
+    def answer(rows):
+        if (rows == 99.0).any():
+            raise RuntimeError("CUDA error: out of memory")
+        return function(rows)
+
+    model = FunctionModel(answer, kind="table")
+    masks = np.random.default_rng(0).random((40, 12)) < 0.5
+    masks[:, 0] = True
+    jobs = [job(model, [99.0 if i == 5 else float(i), *range(11)], asks(masks), i) for i in range(60)]
+    done = run(Engine(model, batch_size=200), jobs)
+    assert [key for key, ended in done.items() if ended.error is not None] == [5]
+    assert "out of memory" in str(done[5].error)
+    assert len(function.batches) < 60
+
+
+def test_a_batch_of_large_images_is_counted_in_bytes():
+    sizes = []
+
+    def classify(images):
+        sizes.append(len(images))
+        return np.full((len(images), 2), 0.5)
+
+    model = pertinent.wrap(classify, kind="image")
+    pertinent.explain(
+        model, np.zeros((3, 1000, 1000), dtype=np.float32), "leave-one-out", features="patches:250"
+    )
+    assert sum(sizes) == 17
+    assert max(sizes) <= 1  # 12 MB each
 
 
 def test_errors_share_one_root():

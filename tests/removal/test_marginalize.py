@@ -251,7 +251,7 @@ def test_what_does_not_fit(model, mlm, tmp_path):
         explain(str(tmp_path))
     model.model.save_pretrained(tmp_path)
     tiny.tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="is no masked language model"):
+    with pytest.raises(ModelError, match="is not a masked language model"):
         explain(tmp_path)
 
 

@@ -45,7 +45,7 @@ def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
     assert record["counterfactual"] and record["learning_rate"] == 1e-3
     assert main(["explain", "w1 w2", "--model", "trained", "--method", "leave-one-out", "--quiet"]) == 0
     code, _, err = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", *QUICK)
-    assert code == 2 and "holds a training already" in err
+    assert code == 2 and "already holds a training run" in err
     again = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", "--resume", *QUICK)
     assert again[:2] == (0, out)
 

@@ -319,7 +319,7 @@ def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kil
         with pytest.raises(KeyboardInterrupt):
             fit(tmp_path / "b", **options)
     assert not (tmp_path / "b" / "config.json").exists()
-    with pytest.raises(FileError, match="holds a training already"):
+    with pytest.raises(FileError, match="already holds a training run"):
         fit(tmp_path / "b", **options)
     with pytest.raises(SettingError, match=r"other settings \(seed\)"):
         fit(tmp_path / "b", **options, seed=3, resume=True)
@@ -387,7 +387,7 @@ def test_a_bad_example_is_named(tmp_path, row, label, message):
     ("options", "message"),
     [
         ({"removal": "marginalize"}, "'marginalize' needs many samples"),
-        ({"removal": "blur"}, "'blur' is for image, but texts"),
+        ({"removal": "blur"}, "'blur' is for image, but training needs"),
         ({"removal": "attention"}, "Did you mean 'attention-mask'"),
         ({"sparsities": ()}, "`sparsities` must be"),
         ({"sparsities": (0.1, 1.5)}, "`sparsities` must be"),

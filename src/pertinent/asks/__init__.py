@@ -1,4 +1,4 @@
-"""What an algorithm may ask: one file for each kind of question."""
+"""The questions an algorithm may ask, one file per kind."""
 
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.gradients import Gradients

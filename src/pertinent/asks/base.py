@@ -1,7 +1,7 @@
 """What an algorithm may yield: questions of any kind, and forks.
 
-A kind of question is one file that holds all there is to know about it. The engine, the meter, the
-scheduler and the cache know this interface and never the kinds, so a new kind changes none of them.
+Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the
+cache know only this interface, not the kinds, so a new kind changes none of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Question(ABC):
     Attributes
     ----------
     remembered
-        Whether answers are kept for whoever asks the same of the same input in the same run.
+        Whether answers are cached for the same question about the same input in the same run.
     """
 
     remembered: ClassVar[bool] = False
@@ -36,19 +36,19 @@ class Question(ABC):
     @property
     @abstractmethod
     def keys(self) -> Sequence[Hashable]:
-        """A name for each row. Rows of the same name have the same answer, which is computed once."""
+        """A key for each row. Rows with the same key have the same answer, which is computed once."""
 
     @abstractmethod
     def price(self, paid: set[Hashable]) -> int:
-        """What it costs the budget; `paid` holds the keys of this kind that were paid for, to be added to."""
+        """What it costs the budget; `paid` holds the keys of this kind already paid for, to be updated."""
 
     def unspent(self, answer: Any) -> int:
-        """What of its price the answer turned out not to need."""
+        """The part of its price that the answer turned out not to need."""
         del answer
         return 0
 
     def check(self, input: Input) -> None:
-        """Raise a `TypeError` if an algorithm asked what makes no sense for the input."""
+        """Raise a `TypeError` if the question makes no sense for the input."""
         del input
 
     def group(self, input: Input) -> Hashable:
@@ -62,21 +62,21 @@ class Question(ABC):
     @staticmethod
     @abstractmethod
     def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Have the model begin with a batch."""
+        """Start a batch on the model."""
 
     @staticmethod
     @abstractmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
-        """For each part of a batch, the answer to each of its rows, or the error that spoils the part."""
+        """For each part of a batch, the answer to each of its rows, or the error if the part failed."""
 
     @abstractmethod
     def assemble(self, model: Model, answers: list[Any]) -> Any:
-        """What the algorithm is sent, from the answer to each row."""
+        """Combine the answers to all rows into what is sent to the algorithm."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of a question that travel in one batch, and what they are about."""
+    """Rows of one question that go into the same batch, with their input, removal and seed."""
 
     question: Any
     input: Input
@@ -87,9 +87,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Fork:
-    """Run these algorithms side by side on the same input.
+    """Run these algorithms in parallel on the same input.
 
-    Answered with the list of what they returned.
+    Answered with the list of their return values.
     """
 
     branches: Sequence[Algorithm]
@@ -107,7 +107,7 @@ def check_masks(masks: Masks, input: Input) -> None:
 
 
 def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -> list[Any]:
-    """An array of all rows of a batch, cut into those of each part; `each` row may stand for several."""
+    """Split the rows of a batch by part; `each` is the number of array rows per row of a part."""
     pieces, first = [], 0
     for i, part in enumerate(parts):
         end = first + len(part.rows) * (each[i] if each else 1)
@@ -117,7 +117,7 @@ def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -
 
 
 def first_reason(reasons: dict[int, str], first: int, n: int) -> str | None:
-    """The reason why one of n rows from `first` on cannot be used, as a sentence."""
+    """The reason why one of the n rows starting at `first` cannot be used, as a sentence."""
     for row in range(first, first + n) if reasons else ():
         if row in reasons:
             return f"{reasons[row][0].upper()}{reasons[row][1:]}."

@@ -1,4 +1,4 @@
-"""What questions for gradients share: their price, and how their answers are checked."""
+"""The base of questions for gradients: their price, and how their answers are checked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from pertinent.removal.base import Removal
 
 PRICE = 2
-"""One pass forward, one backward."""
+"""One forward and one backward pass."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gradients:
-    """The answer: what the model says (rows, columns), and the gradients (rows, features)."""
+    """The answer: the model's output (rows, columns), and the gradients (rows, features)."""
 
     values: Floats
     gradients: Floats
@@ -33,16 +33,16 @@ class Gradients:
 class GradientQuestion(Question):
     """A question that only a model with gradients can answer: a transformer or a torch module.
 
-    Gradients are never remembered, so every row costs.
+    Gradients are never cached, so every row counts against the budget.
     """
 
     def price(self, paid: set[Hashable]) -> int:
-        """A pass forward and one backward for each row."""
+        """A forward and a backward pass for each row."""
         del paid
         return PRICE * len(self.keys)
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The same for every row: a gradient needs what was removed, too."""
+        """The same for every row, because a gradient also needs the removed features."""
         del removal
         return np.full(len(rows), model.gradient_cost(input))
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class PathGradients(GradientQuestion):
     """How does the target's probability (or plain value) change at points on a line to the input?
 
-    The points are x′ + α (x − x′) for the α in `shares`; x′ is what `baseline` makes of the input
-    when all its features are removed, or an array; by default what suits it, and ``"drawn"`` is a
-    random one that does. A random baseline has a draw for each of `draws`. Answered with
-    `Gradients`, which are summed over each feature's parts: times x − x′, times x, or as they are;
-    times themselves, the root is taken of the sum, which is their length.
+    The points are x′ + α (x − x′) for the α in `shares`. The baseline x′ is an array, or the input
+    with all features removed by the removal `baseline`: by default a fixed one that suits the input,
+    with ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with
+    `Gradients`, which are multiplied as `times` says (by x − x′, by x, or not at all) and summed over
+    each feature's parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
     """
 
     shares: Floats
@@ -45,7 +45,7 @@ class PathGradients(GradientQuestion):
         return model.submit_path_gradients(parts)
 
     def assemble(self, model: Model, answers: list[Any]) -> Gradients:
-        """Gradients of the probability: of its logarithm, times itself."""
+        """Gradients of the probability: those of its logarithm times the probability."""
         found = super().assemble(model, answers)
         if model.output.kind == "value":
             return found

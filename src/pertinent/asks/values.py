@@ -1,4 +1,4 @@
-"""Values: what does the model say with only these features?"""
+"""Values: what does the model answer with only these features?"""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Values(Question):
-    """What does the model say with only these features?
+    """What does the model answer with only these features?
 
-    Answered with an array (masks, columns) of what a person would read (probabilities, values), or of
-    logits. A distinct mask costs 1.
+    Answered with an array (masks, columns) of probabilities or values, or of logits. Each distinct
+    mask costs 1.
     """
 
     remembered = True
@@ -35,7 +35,7 @@ class Values(Question):
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A name for each mask."""
+        """A key for each mask."""
         return mask_bytes(self.masks)
 
     def price(self, paid: set[Hashable]) -> int:

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain(_interrupted(arguments), INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has seen enough; python must not fail when it flushes at exit.
+        # The reader closed the pipe, as `head` does; Python must not fail when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (PertinentError, OSError) as error:
@@ -46,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _interrupted(arguments: Sequence[str]) -> str:
-    """What was stopped, and how to go on where it is possible."""
+    """That the run was interrupted, and how to continue it if that is possible."""
     if arguments[0] not in ("explain", "compare") or not any(
         a.partition("=")[0] == "--out" for a in arguments
     ):
         return "interrupted"
-    return f"interrupted; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"
+    return f"interrupted; finished explanations are kept. To continue: pertinent {shlex.join(arguments)}"
 
 
 def _complain(message: str, code: int = BAD_USAGE) -> int:

@@ -22,7 +22,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def check(args: Namespace) -> int:
-    """Check the removals, print the table and the advice, and write what was asked for."""
+    """Check the removals, print the table and the advice, and write the files asked for."""
     output = Output(args)
     kind = kind_read(args.model)
     if kind == "image":
@@ -61,7 +61,7 @@ def check(args: Namespace) -> int:
 
 
 def _inputs(model: Model, items: Sequence[Item]) -> list[object]:
-    """What is given to the model: of table rows only the columns it knows."""
+    """The inputs for the model; of table rows only the columns it knows."""
     columns = getattr(model, "columns", None)
     known = items if columns is None else known_columns(items, columns.names)
     return [item.raw for item in known]

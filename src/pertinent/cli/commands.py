@@ -36,7 +36,7 @@ def explain(args: Namespace) -> int:
 
 
 def compare(args: Namespace) -> int:
-    """Explain inputs by several methods and set their measures side by side."""
+    """Explain inputs by several methods and compare their measures."""
     output = Output(args)
     outcome = _explained(args, args.methods, make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity))
     if args.show:
@@ -82,7 +82,7 @@ def catalogue(args: Namespace) -> int:
 
 
 def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric]) -> Outcome:
-    """Read, explain and measure; what is wrong with the arguments is found before the model is loaded."""
+    """Read, explain and measure; wrong arguments are found before the model is loaded."""
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
     options |= {"target": args.target, "removal": make_removal(args.removal) if args.removal else None}
@@ -116,6 +116,6 @@ def _check_classes(name: str, model: Model, explanations: Explanations) -> None:
     for explanation in explanations:
         if explanation.classes != model.classes:
             raise SettingError(
-                f"The model {name!r} tells {', '.join(model.classes)} apart, but the file explains "
-                f"{', '.join(explanation.classes)}: say which model with --model."
+                f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
+                f"file have {', '.join(explanation.classes)}: name their model with --model."
             )

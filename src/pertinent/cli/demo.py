@@ -1,4 +1,4 @@
-"""``pertinent demo``: the main job on everything that comes with the package."""
+"""``pertinent demo``: explain examples with each of the embedded models."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What ``--help`` teaches."""
+"""The descriptions and examples of ``--help``."""
 
 from __future__ import annotations
 
 EXIT_CODES = """\
 exit codes:
-  0    all went well
+  0    success
   1    some inputs failed (they are listed on stderr), the others were explained
   2    bad usage, or nothing could be explained
   130  interrupted
@@ -15,15 +15,15 @@ Finds and tests the features that a model's decision rests on: words of a text, 
 columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits',
 'table' and 'diabetes', or on a folder with a transformers text classifier.
 
-  pertinent demo                                  see it at work, and get an HTML report
+  pertinent demo                                  explain examples and write an HTML report
   pertinent explain "a slow start, then wonderful"
   pertinent compare "a slow start, then wonderful" --methods kernel-shap,lime
   pertinent explain --help                        each command has examples
 """
 
 EXPLAIN = """\
-Explain texts, images or table rows: score every feature by what it does for the model's decision,
-or search for the few features that carry it.
+Explain texts, images or table rows: score every feature by its effect on the model's decision, or
+search for the few features that the decision rests on.
 
 examples:
   pertinent explain "a slow start, then wonderful"
@@ -57,9 +57,10 @@ examples:
 """
 
 CHECK = """\
-Find out which removal suits a model: remove random features of the inputs in every way that fits,
-with the same masks, and see how much accuracy each way costs (Hase et al. 2021, Sec. 5). A removal that
-costs more than another makes inputs that the model does not know, and explanations that mislead.
+Find out which removal suits a model: remove random features of the inputs with every removal that
+applies, using the same masks, and compare the accuracy that is left (Hase et al. 2021, Sec. 5). A removal
+that costs more accuracy than another makes inputs that are out of distribution for the model, and
+explanations based on them can mislead.
 
 examples:
   pertinent check sentiment reviews.csv --label-column label
@@ -67,14 +68,14 @@ examples:
   pertinent check ./my-classifier pairs.jsonl --removals attention-mask,mask-token --shares .5,.8
   pertinent check table wines.csv --json check.json
 
-Some hundred inputs tell removals apart. Without --label-column the agreement with the prediction for
-the whole input is measured, instead of accuracy.
+A few hundred inputs are needed to tell removals apart. Without --label-column, agreement with the
+prediction for the whole input is measured instead of accuracy.
 """
 
 TRAIN = """\
-Fine-tune a text classifier on labelled texts, so that its explanations speak of what it learned.
-Beside every text it sees the same text with most tokens removed (Hase et al. 2021, Sec. 4), so
-that what explanation methods ask it about is nothing new to it. --standard leaves that out.
+Fine-tune a text classifier on labelled texts, so that its explanations show what it learned. Every
+text is also used with most of its tokens removed (Hase et al. 2021, Sec. 4), so that the inputs that
+explanation methods make are in distribution for the model. --standard trains on whole texts only.
 
 examples:
   pertinent train sentiment reviews.csv --dev dev.csv --out my-sentiment
@@ -89,7 +90,7 @@ label in each record. A label is the name of a class or its number.
 
 DEMO = """\
 Explain four texts, one image and two table rows with the embedded models, offline; print the
-explanations and write them into one HTML file that needs nothing else.
+explanations and write them to one self-contained HTML file.
 
 examples:
   pertinent demo
@@ -98,7 +99,7 @@ examples:
 """
 
 CATALOGUE = """\
-List the {what} there are, with the paper, and the settings with their defaults.
+List all {what}, each with its paper and its settings with their defaults.
 
 examples:
   pertinent {what}

@@ -12,7 +12,7 @@ from pertinent.errors import InputError, SettingError
 
 @dataclass(frozen=True)
 class Labelled:
-    """Texts with their labels, and where each of them stands."""
+    """Texts with their labels, and the place of each in the file."""
 
     texts: list[Any]
     labels: list[Any]
@@ -20,7 +20,7 @@ class Labelled:
 
 
 def labelled(file: str, args: Namespace) -> Labelled:
-    """Read a file; a bad record is an error: nobody wants to train on half a file by mistake."""
+    """Read a file; a bad record is an error, so that nobody trains on half a file by mistake."""
     query, document = args.query_column, args.document_column
     if (query is None) != (document is None):
         raise SettingError("--query-column and --document-column go together.")

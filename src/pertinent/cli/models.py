@@ -8,7 +8,7 @@ from pertinent.errors import SettingError, unknown
 from pertinent.models.base import Model
 
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
-"""The model for a kind of input when none is named."""
+"""The default model for each kind of input."""
 
 
 def kind_read(name: str) -> str:
@@ -23,7 +23,5 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
     if name in NAMES:
         return load(name, device=device, dtype=dtype)
     if not Path(name).is_dir():
-        raise SettingError(
-            f"{unknown('model', name, NAMES)} A folder with a transformers model will do, too."
-        )
+        raise SettingError(f"{unknown('model', name, NAMES)} A folder with a transformers model also works.")
     return load_transformer(name, device=device, dtype=dtype)

@@ -54,7 +54,7 @@ def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
 
 
 def add_measured(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
-    """At which sparsities, by which removal, with which seed."""
+    """The sparsities, the removal and the seed."""
     parser.add_argument(
         "--sparsity",
         type=shares,
@@ -64,7 +64,7 @@ def add_measured(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
     parser.add_argument(
         "--removal",
         metavar="NAME",
-        help='what "without" means: a name from `pertinent removals`, perhaps with settings, such as '
+        help="how features are removed: a name from `pertinent removals`, optionally with settings, such as "
         "uniform-noise:samples=5",
     )
     default = "that of each explanation" if seed is None else seed
@@ -96,7 +96,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_place(group: argparse._ArgumentGroup) -> None:
-    """Where a model runs, and how."""
+    """The device, precision and batch size of a model."""
     group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
     group.add_argument(
         "--dtype",
@@ -108,7 +108,7 @@ def add_place(group: argparse._ArgumentGroup) -> None:
         "--batch-size",
         type=positive,
         metavar="N",
-        help="tokens (transformers) or rows in a batch (found while working)",
+        help="tokens (transformers) or rows in a batch (found during the run)",
     )
 
 
@@ -146,15 +146,15 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"
     )
     add_place(parser.add_argument_group("the model"))
-    group = parser.add_argument_group("where the answer goes")
+    group = parser.add_argument_group("output")
     group.add_argument("--plot", metavar="PATH.png", help="draw the scores by share (.png, .svg or .pdf)")
     group.add_argument("--json", metavar="PATH", help="save for `pertinent.RemovalCheck.read`; - for stdout")
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Where the answer goes."""
-    group = parser.add_argument_group("where the answer goes")
+    """The files to write."""
+    group = parser.add_argument_group("output")
     group.add_argument("--html", metavar="PATH", help="write one self-contained HTML report")
     group.add_argument(
         "--out",
@@ -194,20 +194,20 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--sparsity", type=shares, metavar="S,S,…", help="shares of tokens that are kept (.05,.1,.2,.5)"
     )
-    how.add_argument("--new-head", action="store_true", help="begin with a new layer for the file's labels")
+    how.add_argument("--new-head", action="store_true", help="start with a new layer for the file's labels")
     how.add_argument("--epochs", type=positive, default=3, metavar="N", help="(%(default)s)")
     how.add_argument(
         "--batch-size", type=positive, default=32, metavar="N", help="examples in a step (%(default)s)"
     )
     how.add_argument("--learning-rate", type=rate, default=1e-5, metavar="X", help="(%(default)s)")
-    how.add_argument("--max-length", type=positive, metavar="N", help="truncate texts to so many tokens")
+    how.add_argument("--max-length", type=positive, metavar="N", help="truncate texts to N tokens")
     how.add_argument(
-        "--patience", type=positive, metavar="N", help="stop when the dev accuracy was not beaten N times"
+        "--patience", type=positive, metavar="N", help="stop when the dev accuracy has not improved N times"
     )
     how.add_argument(
         "--checkpoint-steps", type=positive, metavar="N", help="save a checkpoint every N steps (each epoch)"
     )
-    how.add_argument("--resume", action="store_true", help="go on from the last checkpoint in FOLDER")
+    how.add_argument("--resume", action="store_true", help="continue from the last checkpoint in FOLDER")
     how.add_argument("--seed", type=whole, default=0, metavar="N", help="same seed, same model (%(default)s)")
     how.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
     how.add_argument(
@@ -220,7 +220,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def names(text: str) -> list[str]:
-    """Names with commas between."""
+    """Comma-separated names."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise argparse.ArgumentTypeError("must be at least one name")
@@ -228,7 +228,7 @@ def names(text: str) -> list[str]:
 
 
 def shares(text: str) -> tuple[float, ...]:
-    """Shares with commas between."""
+    """Comma-separated shares."""
     try:
         return tuple(float(share) for share in text.split(","))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where the answer goes: the terminal, an HTML report, Parquet, JSON; and what failed, to stderr."""
+"""Output: the terminal, an HTML report, Parquet, JSON; failures go to stderr."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pertinent.results.explanation import Explanations
 ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
 _LISTED = 20
 _SHOWN = 20
-"""Explanations that are printed though they go to a file, too."""
+"""How many explanations are printed if they are also written to a file."""
 
 
 class Output:
-    """The outputs asked for, seen to be possible before any work is done."""
+    """The outputs asked for, checked before any work is done."""
 
     def __init__(self, args: Namespace) -> None:
         self.html: str | None = getattr(args, "html", None)
@@ -43,14 +43,14 @@ class Output:
         )
 
     def show_all(self, explanations: Explanations) -> None:
-        """Print explanations, without what failed: that goes to stderr."""
+        """Print explanations, but not the failures, which go to stderr."""
         if len(explanations) > _SHOWN and (self.out or self.html or self.json):
             self.show(f"{len(explanations):,} explanations.")
         elif len(explanations):
             self.show(explanations[0] if len(explanations) == 1 else explanations[:])
 
     def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> None:
-        """Write the files asked for, and say where they are."""
+        """Write the files asked for, and print their paths."""
         if self.json == "-":
             sys.stdout.write(explanations.to_json() + "\n")
         elif self.json is not None:

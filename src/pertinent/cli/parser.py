@@ -1,4 +1,4 @@
-"""What the command line understands."""
+"""The parser of the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMANDS = {
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises what argparse would print and exit with."""
+    """Raises an error where argparse would print it and exit."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
@@ -37,14 +37,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Read the command line; a misspelt command or option is answered with the nearest one."""
+    """Parse the command line; the error for a misspelt command or option suggests the closest one."""
     parser, commands = make_parser()
     command = arguments[0]
     if command.startswith("-"):
         parser.parse_args(arguments)
     if command not in commands:
         raise unknown("command", command, commands)
-    # Intermixed, so that texts may stand before and after options.
+    # Intermixed, so that texts may come before and after options.
     args, unread = commands[command].parse_known_intermixed_args(arguments[1:])
     if unread:
         options = (o for o in commands[command]._option_string_actions if o.startswith("--"))  # noqa: SLF001
@@ -54,7 +54,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def make_parser() -> tuple[Parser, dict[str, Parser]]:
-    """The parser, and that of each command."""
+    """The main parser, and the parser of each command."""
     parser = Parser(prog="pertinent", description=help_texts.MAIN, epilog=help_texts.EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"pertinent {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
@@ -104,7 +104,7 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
         command("train", "fine-tune a text classifier, with tokens removed too", help_texts.TRAIN)
     )
 
-    demo = command("demo", "see it at work on the embedded models", help_texts.DEMO)
+    demo = command("demo", "explain examples with the embedded models", help_texts.DEMO)
     demo.add_argument(
         "--html",
         default="pertinent-report.html",
@@ -117,5 +117,5 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
         "removals": 'pertinent explain --removal mask-token "some text"',
     }
     for what, use in uses.items():
-        command(what, f"list the {what} there are", help_texts.CATALOGUE.format(what=what, use=use))
+        command(what, f"list all {what}", help_texts.CATALOGUE.format(what=what, use=use))
     return parser, dict(commands.choices)

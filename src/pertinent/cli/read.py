@@ -50,7 +50,7 @@ def items(args: Namespace, kind: str) -> list[Item]:
 
 
 def known_columns(found: Iterable[Item], names: Collection[str]) -> list[Item]:
-    """The items without columns that the model does not know (a label, an id), which are said."""
+    """The items without columns that the model does not know (a label, an id), which are logged."""
     extra: dict[str, None] = {}
     kept = []
     for item in found:
@@ -59,5 +59,5 @@ def known_columns(found: Iterable[Item], names: Collection[str]) -> list[Item]:
             item = replace(item, raw={k: v for k, v in item.raw.items() if k in names})
         kept.append(item)
     if extra:
-        logger.warning("The model does not know these columns, they are left out: %s.", ", ".join(extra))
+        logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(extra))
     return kept

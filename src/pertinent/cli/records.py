@@ -1,4 +1,4 @@
-"""From files to inputs; a bad line is one failed input, not the end."""
+"""Reading inputs from files; a bad line is one failed input and does not stop the rest."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pertinent.files import read_parquet
 logger = logging.getLogger(__name__)
 
 _FORMS = (("query", "document"), ("premise", "hypothesis"), ("text", "text_pair"), ("text",))
-"""The columns that are taken when none is named, the first that are all there."""
+"""The default columns: the first of these groups that the file has completely."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One input and where it stands, or why it could not be read; its label, where one was asked for."""
+    """One input and its place in the file, or why it could not be read; and its label, if asked for."""
 
     where: str
     raw: Any = None
@@ -41,7 +41,7 @@ def file_items(
     label: str | None = None,
     limit: int | None = None,
 ) -> list[Item]:
-    """The inputs in a file, each with what stands in its `label` column."""
+    """The inputs in a file, each with the value of its `label` column."""
     found = list(islice(records(file, kind, column, pair, label), limit))
     if not found:
         raise InputError(f"There is nothing in {file!r}.")
@@ -162,7 +162,7 @@ def _parquet_records(
 def _reader(
     names: list[str], kind: str, column: str | None, pair: str | None, label: str | None
 ) -> Callable[[Mapping[str, Any]], Any]:
-    """What makes an input of a record: all columns but the label of a table, the texts of a text."""
+    """A function that makes an input from a record: all columns but the label of a table, or the texts."""
     if label is not None and label not in names:
         raise SettingError(f"{unknown('column', label, names)} Say which with --label-column.")
     inputs = [name for name in names if name != label]
@@ -173,7 +173,7 @@ def _reader(
 
 
 def item_of(where: str, read: Callable[[Any], Any], value: Any) -> Item:
-    """What `read` makes of a value, or why it cannot."""
+    """`read(value)` as an item, or the error if it fails."""
     try:
         return Item(where, read(value))
     except PertinentError as error:
@@ -193,7 +193,7 @@ def _json_text(line: str, column: str | None, pair: str | None) -> Any:
 
 
 def wanted_columns(names: list[str], column: str | None, pair: str | None) -> dict[str, str]:
-    """What the model is given, and the column it comes from."""
+    """The names of the texts for the model, and the column that each comes from."""
     if column is None and pair is None:
         for form in _FORMS:
             if set(form) <= set(names):
@@ -215,7 +215,7 @@ def picked(record: Mapping[str, Any], wanted: Mapping[str, str]) -> dict[str, An
 
 
 def _number(text: str) -> float | str | None:
-    """A number where it is one; nothing where nothing stands."""
+    """The text as a number if possible; ``None`` if it is empty."""
     try:
         return float(text)
     except ValueError:

@@ -33,7 +33,7 @@ def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
 
 
 def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> list[Metric]:
-    """Metrics by name; those that look at sparsities are given the user's."""
+    """Metrics by name; those with sparsities get the user's."""
     made = []
     for name in names:
         cls = metrics.all().get(name)
@@ -57,7 +57,7 @@ def make_removal(text: str) -> Removal:
 
 
 def _typed(registry: Registry[Any], name: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """The settings as the types that the class declares; unknown ones are left to the registry."""
+    """The settings, converted to the types that the class declares; the registry rejects unknown ones."""
     cls = registry.all().get(name)
     hints = _hints(cls) if cls is not None else {}
     return {name: _read(name, text, hints.get(name, str)) for name, text in settings.items()}
@@ -66,7 +66,7 @@ def _typed(registry: Registry[Any], name: str, settings: Mapping[str, str]) -> d
 def _hints(cls: Any) -> dict[str, Any]:
     try:
         return get_type_hints(cls)
-    except NameError:  # a type that is not imported at run time: what the default is will do
+    except NameError:  # a type that is not imported at run time: use the type of the default
         return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
 
 

@@ -17,9 +17,11 @@ from pertinent.training.run import train as fine_tune
 
 
 def train(args: Namespace) -> int:
-    """Fine-tune a text classifier on a file, and say how well it does."""
+    """Fine-tune a text classifier on a file, and print its accuracy."""
     if kind_read(args.model) != "text":
-        raise SettingError(f"The model {args.model!r} reads {kind_read(args.model)}s: texts are trained on.")
+        raise SettingError(
+            f"The model {args.model!r} reads {kind_read(args.model)}s: choose a text classifier."
+        )
     data = labelled(args.data, args)
     dev = None if args.dev is None else labelled(args.dev, args)
     model = load_model(args.model, args.device)
@@ -58,7 +60,7 @@ def train(args: Namespace) -> int:
 
 
 def _located(error: ExampleError, data: Labelled, dev: Labelled | None) -> str:
-    """The error with the place in the file."""
+    """The error with its place in the file."""
     file = data if error.data == "train" or dev is None else dev
     hint = " --new-head trains for the labels of the file." if "Unknown label" in error.reason else ""
     return f"{file.where[error.row]}: {error.reason}{hint}"

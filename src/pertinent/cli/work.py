@@ -18,7 +18,7 @@ from pertinent.results.explanation import Explanations
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it; `failures` say where and why."""
+    """The result of a command; each of `failures` is a place and a reason."""
 
     explanations: Explanations
     evaluation: Evaluation | None
@@ -34,7 +34,7 @@ def carry_out(
     batch_size: int | None = None,
     progress: bool | None = None,
 ) -> Outcome:
-    """Explain and measure every item by every request; one that could not be read fails in its place."""
+    """Explain and measure every item by every request; an item that could not be read is a failure."""
     runner = Runner(model, "explain", batch_size, progress)
     raws = [item.raw if item.error is None else item.error for item in items]
     found = explain_all(runner, raws, requests, None if out is None else Path(out))

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+QUICK = 0.05
+"""Seconds: a batch that takes less is doubled, because launching it is too large a part of its time."""
+
+TRUST = 16
+"""Full batches that must fit into memory before a size that once did not fit is tried again."""
+
 
 class BatchSize:
-    """Doubles the cost of a batch while the device gets through it faster, and halves on out-of-memory.
+    """Doubles the cost of a batch while it is computed quickly, and halves it when memory runs out.
 
-    Explanations do not depend on it: it only decides how many rows travel together.
+    A busy machine makes a batch look slow, which delays growth but never ends it. Explanations do not
+    depend on the size: it only decides how many rows are computed together.
     """
-
-    TRIALS = 3
-    WORTHWHILE = 1.05
 
     def __init__(self, first: int, largest: int, fixed: int | None = None) -> None:
         self.cost = fixed or first
-        self._largest = largest
-        self._growing = fixed is None
-        self._speeds: list[float] = []
-        self._best = 0.0
+        self._largest = fixed or largest
+        self._too_large: int | None = None
+        self._fitted = 0
+        self._before = self.cost
 
     def observe(self, cost: int, seconds: float) -> None:
         """Learn from a batch that has been answered."""
-        if not self._growing or seconds <= 0 or cost < 0.8 * self.cost:
+        if cost < 0.8 * self.cost:
             return
-        self._speeds.append(cost / seconds)
-        if len(self._speeds) < self.TRIALS:
-            return
-        speed, self._speeds = max(self._speeds), []
-        if speed < self._best * self.WORTHWHILE:
-            self.cost //= 2
-            self._growing = False
-        elif self.cost * 2 > self._largest:
-            self._growing = False
-        else:
-            self._best = speed
-            self.cost *= 2
+        self._fitted += 1
+        if self._fitted >= TRUST:
+            self._too_large = None
+        shrunken = self.cost < self._before
+        larger = 2 * self.cost
+        fits = larger <= self._largest and (self._too_large is None or larger < self._too_large)
+        if fits and (shrunken or seconds < QUICK):
+            self.cost = larger
 
     def halve(self, failed: int) -> None:
         """A batch of this cost did not fit into memory."""
+        if self._too_large is None:
+            self._before = self.cost
+        self._too_large, self._fitted = failed, 0
         self.cost = max(1, min(self.cost, failed) // 2)
-        self._growing = False
+
+    def restore(self) -> None:
+        """A single row did not fit into memory, so the size was not to blame: go back to what it was."""
+        self.cost, self._too_large = self._before, None

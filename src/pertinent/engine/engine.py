@@ -27,11 +27,11 @@ from pertinent.types import Ints
 logger = logging.getLogger(__name__)
 
 BACKLOG = 128
-"""Batches' worth of questions that wait before no other job is started: enough to find rows of one length."""
+"""No job is started while this many batches of rows wait: among so many there are enough of one length."""
 
-UNHEARD = 16
-"""Jobs without a first answer, for each batch that may be on its way: a first question is small and says
-little of what will follow, so without a limit far too many would be started."""
+UNANSWERED = 16
+"""Jobs that may wait for their first answer, for each batch in flight. First questions are small, so without
+this limit far too many jobs would be started before the backlog grows."""
 
 WAITING = object()
 """In place of an answer that has yet to come."""
@@ -89,7 +89,7 @@ class Engine:
         self._ready: deque[tuple[JobRun, Any, Exception | None]] = deque()
         self._done: deque[Done] = deque()
         self._jobs: Iterator[Job | Done] | None = None
-        self._unheard = 0
+        self._unanswered = 0
         self._pools: ThreadpoolController | None = None
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
@@ -147,7 +147,7 @@ class Engine:
     @property
     def _has_room(self) -> bool:
         """Whether another job may start."""
-        return self._unheard < UNHEARD * self.model.in_flight and self._scheduler.backlog < BACKLOG
+        return self._unanswered < UNANSWERED * self.model.in_flight and self._scheduler.backlog < BACKLOG
 
     def _start(self, job: Job | Done | None) -> None:
         """Begin a job, if there is one left."""
@@ -157,7 +157,7 @@ class Engine:
             self._done.append(job)
         else:
             self.cache.open(job.name)
-            self._unheard += 1
+            self._unanswered += 1
             self._advance(JobRun(job, job.algorithm), None, None)
 
     # -- algorithms ----------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Engine:
         if not fork.branches:
             return []
         run.branches = [JobRun(run.job, branch, run) for branch in fork.branches]
-        self._ready.extend((branch, None, None) for branch in reversed(run.branches))
+        self._ready.extend((branch, None, None) for branch in run.branches)
         return WAITING
 
     def _enqueue(self, run: JobRun, question: Question) -> Any:
@@ -242,10 +242,10 @@ class Engine:
         self._done.append(Done(root.job.key, result, error, root.seconds))
 
     def _note_first_answer(self, root: JobRun) -> None:
-        """The job has heard of the model, or never will."""
-        if not root.heard:
-            root.heard = True
-            self._unheard -= 1
+        """The job has its first answer, or has ended without one."""
+        if not root.answered:
+            root.answered = True
+            self._unanswered -= 1
 
     # -- batches -------------------------------------------------------------------------------
 
@@ -355,6 +355,8 @@ class Engine:
                 if not chunk.open.withdrawn:
                     self._scheduler.put(chunk)
         elif len(chunks) == 1:
+            if self.model.is_out_of_memory(error):
+                self.batch_sizes[chunks[0].kind].restore()
             self._reject(chunks[0].open, _introduced(error))
         else:
             for chunk in chunks:

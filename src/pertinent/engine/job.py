@@ -54,7 +54,7 @@ class JobRun:
         self.question: OpenQuestion | None = None
         self.result: Any = None
         self.ended = False
-        self.heard = False
+        self.answered = False
         self.seconds = 0.0
 
     @property

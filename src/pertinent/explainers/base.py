@@ -1,4 +1,4 @@
-"""What an explainer is told, what it does, and what it finds."""
+"""The base of explainers: the task they get, the algorithm, and the finding they return."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def n_kept(sparsity: float, n_features: int) -> int:
 
 @dataclass(frozen=True)
 class Task:
-    """One input to explain, as far as an algorithm needs to know it.
+    """One input to explain, as an algorithm sees it.
 
-    `prediction` holds what the model says of the whole input, probabilities or values; `target` is
-    the column explained.
+    `prediction` is the model's output for the whole input, probabilities or values; `target` is the
+    column explained.
     """
 
     n_features: int
@@ -42,7 +42,7 @@ class Task:
     output: Output = field(default_factory=Classes)
 
     def objective(self, values: Floats) -> Floats:
-        """How much of the decision is left in each row of answers; more is larger."""
+        """How well each row of answers preserves the decision; larger is better."""
         return self.output.objective(values, self.prediction, self.target)
 
 
@@ -51,8 +51,8 @@ class Finding:
     """What an algorithm returns.
 
     `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
-    shape; `base_values` (columns,) are what scores add up from, where they do; `chosen` holds a mask
-    of the important features for each sparsity; `details` is what else there is to report, in plain
+    shape; `base_values` (columns,) are given if base value + sum of scores = prediction; `chosen` has a
+    mask of the important features for each sparsity; `details` has anything else to report, as plain
     numbers, strings, lists and dicts.
     """
 
@@ -75,7 +75,7 @@ class Explainer(ABC):
     summary: ClassVar[str]
 
     def evaluations(self, n_features: int) -> int | None:
-        """How many masks the settings call for, or ``None`` if the method plans by its budget."""
+        """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""
         del n_features
         return None
 
@@ -92,7 +92,7 @@ explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
 
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:
-    """The budget in force: what was given, what the settings call for, or 1000."""
+    """The budget to use: the one given, else what the settings need, else 1000."""
     min_budget = explainer.min_budget(n_features)
     if budget is None:
         return explainer.evaluations(n_features) or max(DEFAULT_BUDGET, min_budget)

@@ -20,11 +20,11 @@ class LeaveOneOut(Explainer):
     summary = "the drop when one feature is removed"
 
     def evaluations(self, n_features: int) -> int:
-        """The whole input, and once without each feature."""
+        """The whole input, and the input without each feature."""
         return n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the whole input and for each without one feature."""
+        """Ask for the whole input, and for the input without each feature."""
         d = task.n_features
         values = yield Values(np.concatenate([full_mask(d), ~np.eye(d, dtype=np.bool_)]))
         return Finding(scores=(values[0] - values[1:]).T)

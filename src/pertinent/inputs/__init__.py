@@ -1,1 +1,1 @@
-"""What a person can point at: the features of texts, images and table rows."""
+"""Inputs and their features: texts, images and table rows."""

@@ -1,4 +1,4 @@
-"""An input, cut into the features that an explanation speaks about."""
+"""An input, divided into the features that an explanation scores."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """One thing to explain.
+    """One input to explain.
 
     Attributes
     ----------
     raw
-        What the user gave, kept so that it can be shown and prepared again.
+        The input as the user gave it, kept so that it can be shown and prepared again.
     features
         A name for each removable feature, in the order of mask columns.
     granularity
@@ -22,7 +22,7 @@ class Input:
     notes
         What the user should know about this input, such as truncation.
     fingerprint
-        A digest of the content: seeds of random draws depend on it, never on the place in a list.
+        A digest of the content: random draws depend on it, not on the position in a list.
     """
 
     raw: Any
@@ -39,5 +39,5 @@ class Input:
 
     @property
     def group(self) -> Hashable:
-        """Inputs of different groups cannot share a batch: images of several sizes, say."""
+        """Inputs of different groups, such as images of different sizes, cannot share a batch."""
         return self.kind

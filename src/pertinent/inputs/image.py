@@ -28,7 +28,7 @@ class ImageInput(Input):
 
     @property
     def group(self) -> Hashable:
-        """Images of one size share batches."""
+        """Images of the same size share batches."""
         return self.kind, self.pixels.shape
 
 
@@ -52,7 +52,7 @@ def to_channels_first(pixels: Array) -> Array:
 
 
 def as_pixels(raw: Any) -> Array:
-    """Read what a user may give: an array, tensor, image object or file path."""
+    """The pixels of whatever the user gave: an array, tensor, image object or file path."""
     if isinstance(raw, str | Path):
         return read_image(raw)
     if hasattr(raw, "convert") and hasattr(raw, "getbands"):
@@ -129,7 +129,7 @@ def _size(number: str) -> int:
 
 
 def _name(labels: Ints, granularity: str) -> list[str]:
-    """Features are named by where their top left corner lies."""
+    """Names of features, from the position of their top left corner."""
     first = np.unique(labels, return_index=True)[1]
     rows, columns = np.divmod(first, labels.shape[1])
     singular = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}[granularity]

@@ -14,7 +14,7 @@ from pertinent.inputs.text import Text, TextInput
 
 
 def input_to_dict(input: Input) -> dict[str, Any]:
-    """Plain numbers, strings and lists; tokens are left out, the tokenizer can make them again."""
+    """Plain numbers, strings and lists; tokens are left out, because the tokenizer can recreate them."""
     plain: dict[str, Any] = {
         "kind": input.kind,
         "granularity": input.granularity,

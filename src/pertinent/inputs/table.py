@@ -18,9 +18,9 @@ from pertinent.types import Array, Ints
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a table are: their names, and which belong together.
+    """The columns of a table: their names, and which of them form one feature.
 
-    `groups` names sets of columns that are one feature, such as the one-hot columns of one
+    `groups` maps the name of a feature to its columns, such as the one-hot columns of one
     category: ``{"colour": ["colour_red", "colour_blue"]}``.
     """
 
@@ -46,7 +46,7 @@ class Columns:
 
 
 class Background:
-    """Rows of data that removed columns are filled from.
+    """Rows of data from which removed columns are filled.
 
     >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
     array([2., 4.])
@@ -69,7 +69,7 @@ class Background:
         return all(isinstance(v, numbers.Number) for v in self.values[:, column])
 
     def centre(self, statistic: Literal["mean", "median"]) -> Array:
-        """The mean or median of each column; the most frequent value of a category."""
+        """The mean or median of each column; the most frequent value if it is categorical."""
         if self.values.dtype != object and statistic == "mean":
             return np.asarray(self.values.mean(axis=0))
         middle = []
@@ -100,7 +100,7 @@ class TableInput(Input):
 
     @property
     def group(self) -> Hashable:
-        """Rows of as many columns share batches, those with categories apart."""
+        """Rows with the same number of columns share batches, but not rows with categories and without."""
         return self.kind, len(self.values), self.values.dtype == object
 
     @cached_property
@@ -131,7 +131,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
-    """Read what a user may give: a sequence of values, a mapping, or a pandas row."""
+    """The values and column names of whatever the user gave: a sequence, a mapping or a pandas row."""
     if hasattr(raw, "to_dict") and hasattr(raw, "index"):
         raw = raw.to_dict()
     if isinstance(raw, Mapping):

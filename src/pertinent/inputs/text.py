@@ -17,7 +17,7 @@ from pertinent.types import Ints
 
 GRANULARITIES = ("words", "tokens", "sentences")
 
-# One CJK character is a word; scripts with combining marks are kept whole; punctuation runs are words.
+# Each CJK character is a word; combining marks stay with their letters; a run of punctuation is a word.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
@@ -28,7 +28,7 @@ _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.D
 
 @dataclass(frozen=True)
 class Text:
-    """A text, or two that are read together; a fixed one is never removed.
+    """A text, or a pair that is read together; features of a fixed text are never removed.
 
     >>> Text.of({"query": "Who won?", "document": "Ada won."}).fixed
     'first'
@@ -40,7 +40,7 @@ class Text:
 
     @classmethod
     def of(cls, raw: Any) -> Text:
-        """Read what a user may give: a text, a pair, or a mapping with a query and a document."""
+        """The text of whatever the user gave: a text, a pair, or a mapping with a query and a document."""
         if isinstance(raw, Text):
             text = raw
         elif isinstance(raw, str):
@@ -136,7 +136,7 @@ def text_input(
     tokens: Tokens | None = None,
     notes: tuple[str, ...] = (),
 ) -> TextInput:
-    """Put a cut text together; the features are named by what the spans cover."""
+    """Make an input from a text and its spans; features are named by the characters they cover."""
     segments = text.segments
     names = tuple([segments[i][a:b] for i, a, b in spans.tolist()])
     content = (text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids)

@@ -1,4 +1,4 @@
-"""Sufficiency and Comprehensiveness: what the chosen features do alone, and what is left without them."""
+"""Sufficiency and Comprehensiveness: the effect of keeping only the chosen features, or removing them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pertinent.types import Floats
 
 @dataclass(frozen=True)
 class Ablation(Metric):
-    """The difference that removing features makes, at each sparsity.
+    """The effect of removing features, at each sparsity.
 
-    Of a probability the drop; of a plain value the distance, whichever way it moves.
+    The drop of a probability, or the absolute change of a plain value.
 
     Parameters
     ----------
     scale
         ``"natural"``, probabilities or values, or ``"weight-of-evidence"``, log-odds.
     sparsities
-        Shares of features that count as chosen; by default those the explanation was made for.
+        Shares of features that count as chosen; by default the sparsities of the explanation.
     """
 
     scale: Literal["natural", "weight-of-evidence"] = "natural"
@@ -51,7 +51,7 @@ class Ablation(Metric):
         if self.scale == "natural":
             return objective(explanation, answer)
         if explanation.output.kind == "value":
-            raise SettingError("Weight of evidence is of probabilities; a regressor's values have none.")
+            raise SettingError("Weight of evidence needs probabilities, which a regressor does not have.")
         return log_odds(answer[:, explanation.target])
 
 

@@ -36,8 +36,8 @@ metrics: Registry[Metric] = Registry("metric", "pertinent.metric")
 
 
 def objective(explanation: Explanation, values: Floats) -> Floats:
-    """How much of the decision is left in each row of answers.
+    """How well each row of answers preserves the decision.
 
-    The target's probability; or minus the distance of a plain value to that of the whole input.
+    The target's probability, or minus the distance of a plain value to the value for the whole input.
     """
     return explanation.output.objective(values, explanation.prediction, explanation.target)

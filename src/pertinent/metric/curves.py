@@ -1,4 +1,4 @@
-"""Insertion and deletion: the target's probability as features come or go by rank."""
+"""Insertion and deletion: how the decision changes as features are added or removed by rank."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pertinent.types import Masks
 class Curve(Metric):
     """The area under the curve over the share of features, by the trapezoid rule.
 
-    The curve is of the target's probability; of a plain value, of minus its distance to that of the
-    whole input.
+    The curve is the target's probability, or for a plain value, minus its distance to the value for
+    the whole input.
 
     Parameters
     ----------
     steps
-        Points of the curve beside its start; fewer where there are fewer features.
+        Points of the curve besides its start; fewer if there are fewer features.
     """
 
     steps: int = 20
@@ -50,10 +50,10 @@ def ranked_masks(explanation: Explanation, steps: int) -> tuple[Masks, np.ndarra
 @metrics.register("insertion")
 @dataclass(frozen=True)
 class Insertion(Curve):
-    """Features are added to nothing, the most important first."""
+    """Start with no features and add them, the most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
-    summary = "area under the target's probability as features are added by rank"
+    summary = "area under the target's probability (closeness of a value) as features are added by rank"
     better = "higher"
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -64,10 +64,10 @@ class Insertion(Curve):
 @metrics.register("deletion")
 @dataclass(frozen=True)
 class Deletion(Curve):
-    """Features are taken from the whole input, the most important first."""
+    """Start with the whole input and remove features, the most important first."""
 
     paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
-    summary = "area under the target's probability as features are removed by rank"
+    summary = "area under the target's probability (closeness of a value) as features are removed by rank"
     better = "lower"
 
     def measure(self, explanation: Explanation) -> Measures:

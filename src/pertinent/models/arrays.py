@@ -1,4 +1,4 @@
-"""Telling texts, images and table rows apart, for models that may be given any of them."""
+"""Distinguishing texts, images and table rows, for models that accept any of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine needs to know of a model."""
+"""What the engine needs to know about a model."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pertinent.types import Array, Floats, Ints, Masks
 
 @dataclass(frozen=True)
 class Answer:
-    """A batch on its way: `outputs()` waits for it; `seconds()` is the time the device took.
+    """A batch in progress: `outputs()` waits for the result; `seconds()` is the time the device took.
 
-    `done()` says whether there is nothing left to wait for.
+    `done()` says whether the result is ready.
     """
 
     outputs: Callable[[], Any]
@@ -34,40 +34,40 @@ class Answer:
 
 
 class Model(ABC):
-    """Anything that answers an input with a row of numbers, seen through its batches.
+    """Anything that maps an input to a row of numbers, evaluated in batches.
 
     Attributes
     ----------
     classes
         A name for each column of its answers: a class, a label or a value; empty until the first
-        answer where nobody knows better.
+        answer if the names are not known before.
     output
         What its answers mean.
     unit
-        What a batch's cost is counted in.
+        The unit in which the cost of a batch is counted.
     first_batch, largest_batch
-        The cost that the search for a good batch size starts with, and where it ends.
+        The batch cost with which the search for a good batch size starts, and the largest it may try.
     launch_overhead
-        What launching a batch costs, in `unit`, whatever is in it.
+        The fixed cost of launching a batch, in `unit`.
     mixed_length_penalty
-        The share by which rows of several lengths are slower in one batch, padding aside.
+        How much slower a batch is if its rows differ in length, not counting padding: 0.25 is 25% slower.
     in_flight
-        Batches that may wait on the device while the next is being prepared.
+        How many batches may be queued on the device while the next one is prepared.
     """
 
     classes: tuple[str, ...] = ()
     background: Background | None = None
     output: Output
     unit: ClassVar[str] = "rows"
-    first_batch: int = 64
-    largest_batch: int = 4096
+    first_batch: int = 256
+    largest_batch: int = 65536
     launch_overhead: int = 64
     mixed_length_penalty: float = 0.0
     in_flight: int = 1
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:
-        """Cut what the user gave into features."""
+        """Divide what the user gave into features."""
 
     @abstractmethod
     def split(self, raw: Any) -> Iterable[Any] | None:
@@ -75,16 +75,16 @@ class Model(ABC):
 
     @abstractmethod
     def default_removal(self, input: Input) -> str:
-        """The removal used when none is named."""
+        """The removal used by default."""
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of all that decides its answers, as far as it can be seen from outside."""
+        """A digest of everything that its answers depend on, as far as it can be inspected."""
         background = None if self.background is None else self.background.fingerprint
         return digest(self.identity(), background)
 
     def identity(self) -> object:
-        """What decides its answers and how they are read: weights, code, settings."""
+        """What its answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
@@ -105,17 +105,17 @@ class Model(ABC):
         """Start a batch of gradients along masks.
 
         Its `outputs` are the model's own (rows, columns), and the gradients of the target's
-        log-probability or value (rows, most features).
+        log-probability or value (rows, largest number of features).
         """
         raise _without_gradients(parts)
 
     def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Start a batch of gradients at points between a baseline and the input; likewise."""
+        """Start a batch of gradients between a baseline and the input; `outputs` as for mask gradients."""
         raise _without_gradients(parts)
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error means that the batch was too large."""
-        return isinstance(error, MemoryError)
+        return is_out_of_memory(error)
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """The model's answer as (rows, columns) float64, or an error that says what is wrong."""
@@ -138,6 +138,14 @@ class Model(ABC):
                 f"The model has {len(self.classes)} {names}, but answered with {outputs.shape[1]} columns."
             )
         return outputs
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that a batch was too large, whoever raised it."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    said = str(error).lower()
+    return isinstance(error, RuntimeError) and ("out of memory" in said or "can't allocate memory" in said)
 
 
 def immediately(evaluate: Callable[[], Array]) -> Answer:

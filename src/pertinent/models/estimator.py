@@ -17,7 +17,7 @@ from pertinent.types import Array
 class EstimatorModel(FunctionModel):
     """A fitted classifier, multi-label classifier, regressor or pipeline, over table rows or texts.
 
-    One that was fitted on a data frame is given data frames, with the same columns.
+    An estimator that was fitted on a data frame is called with data frames with the same columns.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ def _class_names(estimator: Any) -> list[str]:
 
 
 def _of_each_label(answer: Sequence[Array]) -> Array:
-    """The probability that each label is true, where an estimator answers with an array for each."""
+    """The probability that each label is true, if an estimator returns one array per label."""
     wide = [label.shape for label in answer if label.ndim != 2 or label.shape[1] != 2]
     if wide:
         raise ModelError(

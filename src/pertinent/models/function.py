@@ -9,13 +9,17 @@ import numpy as np
 
 from pertinent.errors import require, unknown
 from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, Columns
 from pertinent.inputs.text import Text
 from pertinent.models.arrays import DEFAULT_REMOVAL, KINDS, prepare_any, split_inputs
 from pertinent.models.base import Answer, Model, immediately
 from pertinent.outputs import Output, output_named
-from pertinent.removal.base import Rows
-from pertinent.types import Array
+from pertinent.removal.base import Removal, Rows
+from pertinent.types import Array, Ints, Masks
+
+ROW_BYTES = 16 * 1024
+"""An image of more bytes than this counts for several rows, so that batches of large ones fit into memory."""
 
 
 class FunctionModel(Model):
@@ -54,14 +58,22 @@ class FunctionModel(Model):
         return split_inputs(raw, self.kind)
 
     def default_removal(self, input: Input) -> str:
-        """`constant` for a table without background, else what fits the kind."""
+        """`constant` for a table without background, else the default of the kind of input."""
         if input.kind == "table" and self.background is None:
             return "constant"
         return DEFAULT_REMOVAL[input.kind]
 
     def identity(self) -> object:
-        """The function, as far as its code and what it closes over tell."""
+        """The function: its code and the variables it closes over."""
         return self.function, self.output.to_dict(), self.kind, self.columns
+
+    def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
+        """Rows; a large image counts for several."""
+        return np.full(len(masks), removal.draws * self.gradient_cost(input))
+
+    def gradient_cost(self, input: Input) -> int:
+        """One, or more for a large image."""
+        return max(1, input.pixels.nbytes // ROW_BYTES) if isinstance(input, ImageInput) else 1
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Call the function once for the whole batch."""

@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 class ModuleModel(FunctionModel):
     """A module whose forward takes a batch of arrays and returns (rows, columns) scores.
 
-    Whether the scores of several classes are logits or probabilities is seen in the first answer
-    unless `output` says so: rows of non-negative numbers that sum to one are probabilities. What one
-    number means cannot be seen.
+    If `output` is not given, the first answer decides whether the scores of several classes are
+    logits or probabilities: rows of non-negative numbers that sum to one are probabilities. With a
+    single column, `output` is required.
     """
 
     def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
@@ -57,14 +57,14 @@ class ModuleModel(FunctionModel):
         return array_path_gradients(self, parts)
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
-        """What the module says of a batch."""
+        """The module's output for a batch."""
         answer = self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch)
         scores = answer.logits if hasattr(answer, "logits") else answer
         assert isinstance(scores, torch.Tensor)
         return scores[:, None] if scores.ndim == 1 else scores
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Settle what the outputs are on the first answer."""
+        """Decide on the first answer what the outputs are."""
         if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
             if outputs.shape[1] == 1:
                 raise ModelError(
@@ -73,10 +73,6 @@ class ModuleModel(FunctionModel):
                 )
             if not Classes().unusable(outputs.astype(np.float64)):
                 self.output = Classes()
-            logger.info("The module's outputs are taken as %ss; say output= to decide.", self.output.name)
+            logger.info("The module's outputs look like %ss; if they are not, set output=.", self.output.name)
             self._settled = True
         return super().checked(outputs, n)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        """Whether the batch was too large for the device."""
-        return devices.is_out_of_memory(error)

@@ -64,7 +64,7 @@ class TransformerModel(Model):
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
             self.launch_overhead = 8192
-            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: up to 25% at 511 tokens
+            self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
         self.output = output_named(output or _natural_output(model.config), unit)
@@ -91,7 +91,7 @@ class TransformerModel(Model):
         return self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
 
     def _own_names(self) -> tuple[str, ...]:
-        """The names that the model itself has for its columns; placeholders do not count for a value."""
+        """The model's own names for its columns; a regressor's placeholders (LABEL_0) are ignored."""
         labels = self.model.config.id2label
         names = tuple(str(labels[i]) for i in range(len(labels)))
         if self.output.kind == "value" and all(name.startswith("LABEL_") for name in names):
@@ -116,7 +116,7 @@ class TransformerModel(Model):
         removable = np.array([text.removable(0), text.removable(1), False])[sequence]
         ids = np.array(encoded["input_ids"], dtype=np.int64)
         if not removable.any():
-            raise InputError("No token of the text can be removed: it is empty to the tokenizer.")
+            raise InputError("No token of the text can be removed: the tokenizer finds no tokens in it.")
         if (ids[removable] == self.tokenizer.unk_token_id).all():
             raise InputError("Every token of the text is unknown to the tokenizer.")
         if granularity == "tokens":
@@ -156,7 +156,7 @@ class TransformerModel(Model):
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
         kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
-        # A row of no tokens, which is refused later, must not be mistaken for no row.
+        # At least 1: a row without tokens is rejected later, but until then it must count as a row.
         return np.asarray(np.maximum(1, kept.astype(np.int64) + counts[-1]))
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -183,18 +183,14 @@ class TransformerModel(Model):
             return token_path_gradients(self, parts)
 
     def weighs_attention(self, length: int) -> bool:
-        """Whether texts of this length can be given weights for their tokens."""
+        """Whether the attention to each token can be weighted, in texts of this length."""
         return self.dtype != torch.float16 and self._bias_trial.holds(length, weighted=True)
-
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        """Whether the batch was too large for the device."""
-        return devices.is_out_of_memory(error)
 
     def _drops(self, hides: str, length: int) -> bool:
         return hides == "tokens and positions" or (hides == "tokens" and self.compaction.holds(length))
 
     def forward(self, batch: TokenBatch, model: Any = None, **options: Any) -> Any:
-        """Run the model (or this copy of it), giving it only the arguments it knows."""
+        """Run the model (or the given copy of it) with only the arguments it accepts."""
         by_bias = self.hides_by_bias and model is None
         model = self.model if model is None else model
         positions = batch.positions + (self._position_base or 0)
@@ -212,9 +208,9 @@ class TransformerModel(Model):
         return model(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
-        """A bias where that will do: at a mask transformers looks first, and CUDA must finish for that.
+        """A bias if possible: transformers inspects a mask, for which CUDA must synchronise.
 
-        It will not do for a row of which nothing is seen: that would look at all alike, padding included.
+        Not possible if all tokens of a row are hidden: it would attend to all equally, even to padding.
         """
         mask = devices.send(attend.astype(np.int64), self.device)
         by_bias = by_bias and bool(attend.any(axis=1).all())
@@ -231,7 +227,7 @@ class TransformerModel(Model):
         return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
 
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
-        """What the model answers in float32, so that rounding hides no difference."""
+        """The model's answer in float32, so that rounding does not hide differences."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         with torch.inference_mode(), devices.in_full_precision():
             return self.forward(batch, exact, **options)
@@ -272,7 +268,7 @@ class TransformerModel(Model):
         return stretch(np.array(self._example["input_ids"]), special, self.words, length)
 
     def whole_text(self, length: int) -> TokenBatch:
-        """A batch of one such text, nothing of it hidden."""
+        """A batch of one text of that length, with nothing hidden."""
         text = self._text_of(length)
         return TokenBatch(text.ids[None], text.types[None], np.arange(len(text.ids))[None], None, None)
 
@@ -284,16 +280,16 @@ class TransformerModel(Model):
 
 
 def _natural_output(config: Any) -> str:
-    """What a classifier's logits mean, as transformers itself understands its configuration."""
+    """What a classifier's logits mean, by the rules that transformers applies to its configuration."""
     if config.problem_type == "multi_label_classification":
         return "label-logit"
     return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
 
 
 def _owners(spans: Ints, place: Ints) -> tuple[Ints, Ints]:
-    """The span that each token belongs to, and the spans that have a token at all.
+    """The spans that have a token, and the span that each token belongs to.
 
-    A token belongs to the span it starts in, or to the next where it starts in a gap.
+    A token belongs to the span it starts in, or to the next one if it starts in a gap.
     """
     owner = np.full(len(place), -1)
     for segment in (0, 1):

@@ -1,4 +1,4 @@
-"""One door for everything that can be explained."""
+"""`wrap` turns anything that can be explained into a `Model`."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def wrap(thing: Any, **options: Any) -> Model:
     **options
         ``output`` — what the numbers mean: ``"probability"`` or ``"logit"`` of classes,
         ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"``
-        of a regressor; seen from the model where possible, else ``"probability"``. ``classes`` —
-        names of classes or labels; ``names`` — of a regressor's values; ``unit`` — what values are
-        counted in. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
-        ``"table"`` where it cannot be seen from the input; ``background`` — table rows to fill
+        of a regressor; detected from the model if possible, else ``"probability"``. ``classes`` —
+        names of classes or labels; ``names`` — of a regressor's values; ``unit`` — the unit of
+        the values. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
+        ``"table"`` if the input does not show it; ``background`` — table rows to fill
         removed columns from; ``columns`` — their names; ``groups`` — columns that are one feature,
         such as one-hot columns. For transformers: ``max_length`` — tokens after which texts are
         truncated; ``compaction`` — ``False`` to always compute removed tokens.

@@ -1,4 +1,4 @@
-"""What "without" means: one file per removal."""
+"""Removals: what an input looks like without some of its features. One file per removal."""
 
 from pertinent.removal.base import Removal, removals
 

@@ -15,15 +15,15 @@ from pertinent.types import Masks
 class AttentionMask(TokenRemoval):
     """Hase et al. 2021, Sec. 5: the attention distribution times the mask, renormalised.
 
-    Equal to the kept tokens alone at their original positions, which is how it is computed
-    wherever the architecture allows.
+    This equals running the model on the kept tokens alone at their original positions, which is how
+    it is computed wherever the architecture allows.
     """
 
     summary = "hidden from attention, positions kept (Hase et al. 2021)"
     hides = "tokens"
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
-        """Rows with the same ids, looking at the kept tokens only."""
+        """Rows with the same ids, attending only to the kept tokens."""
         del seed
         assert isinstance(input, TextInput) and input.tokens is not None
         return TokenRows(input.tokens, kept_tokens(input, masks))

@@ -32,13 +32,13 @@ class NeedsBackground:
         return self if self.background is not None else replace(self, background=model.background)
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """Without the background where it is the model's; of another only that there was one."""
+        """The settings; the model's own background is left out, any other is saved as a placeholder."""
         settings = settings_of(self)
         background = settings.pop("background", None)
         return settings if background is model.background else {**settings, "background": NOT_KEPT}
 
     def rows_of(self, input: TableInput) -> Background:
-        """The background, checked against the row it is to fill."""
+        """The background, after a check that it has the columns of the row."""
         if self.background is None:
             raise SettingError(
                 "This removal fills columns from a background set: wrap the model with "
@@ -57,8 +57,8 @@ class NeedsBackground:
 class FromBackground(NeedsBackground, Removal):
     """Interventional removal: all removed columns of a row come from one background row.
 
-    Averaged over `rows` background rows, drawn anew for each mask; where the background has no
-    more than that, all of them are used and nothing is random.
+    The prediction is averaged over `rows` background rows, drawn separately for each mask. If the
+    background has no more rows than that, all are used and nothing is random.
     """
 
     kinds = ("table",)
@@ -76,7 +76,7 @@ class FromBackground(NeedsBackground, Removal):
 
     @property
     def is_random(self) -> bool:
-        """Unless all rows are used."""
+        """True unless all rows are used."""
         return self.background is not None and len(self.background.values) > self.rows
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:

@@ -1,4 +1,4 @@
-"""A removal says what an input looks like without some of its features."""
+"""A removal defines what an input looks like without some of its features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 NOT_KEPT = "its own"
-"""What is saved in place of a setting that a file cannot hold."""
+"""Saved in place of a setting that cannot be stored in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +33,15 @@ class TokenRows:
     Attributes
     ----------
     tokens
-        The text's tokens, of which every row is a variant.
+        The tokens of the text; every row is a variant of them.
     attend
-        Which tokens each row may look at (rows, length).
+        Which tokens each row may attend to (rows, length).
     ids
         Token ids (rows, length) where they differ from the text's own.
     zeroed
         Which word embeddings are set to zero, if any (rows, length).
     renumber
-        Whether tokens out of sight are cut out and the rest numbered anew.
+        Whether tokens that are not attended to are cut out and the rest get new positions.
     """
 
     tokens: Tokens
@@ -74,21 +74,21 @@ class Removal(ABC):
 
     @property
     def is_random(self) -> bool:
-        """Whether the seed makes a difference."""
+        """Whether the result depends on the seed."""
         return False
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of all that decides its result, beside input, mask and seed."""
+        """A digest of everything that its result depends on, besides input, mask and seed."""
         return digest(self.name, {f.name: getattr(self, f.name) for f in fields(self)})
 
     def bind(self, model: Model) -> Removal:
-        """This removal, with what it needs to know of the model's data."""
+        """This removal, with the data that it needs from the model."""
         del model
         return self
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """What is needed, beside the model, to make this removal again."""
+        """The settings from which, together with the model, this removal can be recreated."""
         del model
         return settings_of(self)
 
@@ -109,7 +109,7 @@ class Removals(Registry[Removal]):
     """The registered removals."""
 
     def for_kind(self, kind: str) -> list[str]:
-        """The names of those that fit a kind of input."""
+        """The names of the removals for a kind of input."""
         return [name for name, cls in self.all().items() if kind in cls.kinds]
 
 
@@ -117,7 +117,7 @@ removals = Removals("removal", "pertinent.removal")
 
 
 class TokenRemoval(Removal):
-    """A removal that needs to see tokens, so the model must be a transformer."""
+    """A removal that works on tokens, so the model must be a transformer."""
 
     kinds = ("text",)
 
@@ -141,7 +141,7 @@ def kept_tokens(input: TextInput, masks: Masks) -> Masks:
 def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     """The text as a string, each removed feature replaced.
 
-    A feature cut out takes the gap behind it along, unless that would join its neighbours.
+    Cutting a feature out also removes the gap after it, unless that would join its neighbours.
     """
     segments = input.text.segments
     heads, pieces, without, owner = list(segments), [], [], []
@@ -164,5 +164,5 @@ def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
 
 
 def row_generators(input: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:
-    """One generator per mask, the same wherever and whenever the mask is asked."""
+    """One generator per mask, which depends only on the seed, the removal, the input and the mask."""
     return [generator(seed, name, input.fingerprint, key) for key in mask_bytes(masks)]

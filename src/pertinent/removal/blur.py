@@ -1,4 +1,4 @@
-"""Removed pixels are seen through a blur."""
+"""Removed pixels are blurred."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Blur(Removal):
     """
 
     kinds = ("image",)
-    summary = "seen through a Gaussian blur"
+    summary = "replaced by a Gaussian blur of the image"
     sigma: float | None = None
 
     def __post_init__(self) -> None:
@@ -31,7 +31,7 @@ class Blur(Removal):
         require(self.sigma is None or self.sigma > 0, "sigma", "above 0", self.sigma)
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
-        """Rows with blurred pixels where features are gone."""
+        """Rows with blurred pixels in place of removed features."""
         del seed
         assert isinstance(input, ImageInput)
         sigma = self.sigma or max(input.pixels.shape[1:]) / 8

@@ -24,7 +24,7 @@ class Constant(Removal):
     value: float = 0.0
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
-        """Rows with the constant where features are gone."""
+        """Rows with the constant in place of removed features."""
         del seed
         filler = np.array(self.value)
         if isinstance(input, ImageInput):

@@ -33,12 +33,12 @@ class Marginalize(TokenRemoval):
     """Hase et al. 2021, Sec. 5 (2): class probabilities averaged over fillings x̃ ~ p_φ(x̃ | x, e).
 
     `filler` is a masked language model with its tokenizer, as a pair or as the name of a folder in
-    transformers' format; its vocabulary must be the explained model's. It reads each mask once, all
+    transformers' format; its vocabulary must be the explained model's. It runs once per mask, with all
     removed tokens masked, and `samples` fillings are drawn, each token independently of the others.
 
     Note
     ----
-    A plain average: the authors' code weights each sample by its probability once more.
+    This is a plain average; the authors' code also weights each sample by its probability.
     """
 
     summary = "filled in by a masked language model and averaged (Hase et al. 2021)"
@@ -61,11 +61,11 @@ class Marginalize(TokenRemoval):
 
     @property
     def is_random(self) -> bool:
-        """It draws."""
+        """Fillings are drawn at random."""
         return True
 
     def bind(self, model: Model) -> Marginalize:
-        """The same with the filler loaded, where the model is, and seen to fit the model."""
+        """The same removal with the filler loaded on the model's device and its vocabulary checked."""
         tokenizer = getattr(model, "tokenizer", None)
         if self.filler is None or tokenizer is None:
             return self
@@ -83,7 +83,7 @@ class Marginalize(TokenRemoval):
         return self if filler is self.filler else replace(self, filler=filler)
 
     def settings(self, model: Model) -> dict[str, Any]:
-        """The filler by its folder; of a pair only that there was one."""
+        """The settings, with the folder of the filler; a pair is saved as a placeholder."""
         del model
         settings = settings_of(self)
         if self.filler is not None:

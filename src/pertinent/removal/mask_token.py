@@ -18,7 +18,7 @@ from pertinent.types import Masks
 class MaskToken(Removal):
     """Hase et al. 2021, Sec. 5: each removed token is replaced by the mask token.
 
-    `text` stands for a removed feature where the model reads strings.
+    If the model reads strings, each removed feature is replaced by `text`.
     """
 
     kinds = ("text",)

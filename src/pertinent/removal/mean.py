@@ -22,7 +22,7 @@ class Mean(NeedsBackground, Removal):
     summary = "set to the mean: of the image's colour, or of the column in the background"
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
-        """Rows with means where features are gone."""
+        """Rows with means in place of removed features."""
         del seed
         if isinstance(input, ImageInput):
             return fill_image(input, masks, input.pixels.mean(axis=(1, 2), keepdims=True))

@@ -15,13 +15,13 @@ from pertinent.types import Array, Masks
 @removals.register("median-mode")
 @dataclass(frozen=True)
 class MedianMode(NeedsBackground, Removal):
-    """The middle of each column: a value that really occurs, so one-hot and integer columns stay valid."""
+    """The median or mode of each column, a value that occurs: one-hot and integer columns stay valid."""
 
     kinds = ("table",)
     summary = "set to the column's median, or mode for a category"
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
-        """Rows with middles where features are gone."""
+        """Rows with medians or modes in place of removed features."""
         del seed
         assert isinstance(input, TableInput)
         return fill_row(input, masks, self.rows_of(input).centre("median"))

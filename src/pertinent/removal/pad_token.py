@@ -1,4 +1,4 @@
-"""Removed tokens become the padding token, still looked at."""
+"""Removed tokens become the padding token and are still attended to."""
 
 from __future__ import annotations
 

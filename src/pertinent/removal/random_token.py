@@ -1,4 +1,4 @@
-"""Removed tokens become random words of the vocabulary."""
+"""Removed tokens become random tokens of the vocabulary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class RandomToken(TokenRemoval):
     """Each removed token is drawn uniformly from the vocabulary, special tokens left out.
 
-    Averaged over `samples` draws for each mask.
+    The prediction is averaged over `samples` draws per mask.
     """
 
     summary = "replaced by random tokens and averaged"
@@ -44,7 +44,7 @@ class RandomToken(TokenRemoval):
         return True
 
     def bind(self, model: Model) -> RandomToken:
-        """The same removal, knowing the model's words."""
+        """The same removal with the token ids of the model's vocabulary."""
         bound = replace(self)
         object.__setattr__(bound, "vocabulary", getattr(model, "words", None))
         return bound

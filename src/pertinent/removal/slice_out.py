@@ -1,4 +1,4 @@
-"""Removed features are cut out of the text and the rest moves together."""
+"""Removed features are cut out of the text and the rest is joined."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pertinent.types import Masks
 @removals.register("slice-out")
 @dataclass(frozen=True)
 class SliceOut(Removal):
-    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, numbered anew."""
+    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, with new positions."""
 
     kinds = ("text",)
-    summary = "cut out, the rest moves together (Hase et al. 2021)"
+    summary = "cut out, and the rest is joined (Hase et al. 2021)"
     hides = "tokens and positions"
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Rows:

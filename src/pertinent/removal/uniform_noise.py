@@ -19,7 +19,7 @@ from pertinent.types import Array, Masks
 @removals.register("uniform-noise")
 @dataclass(frozen=True)
 class UniformNoise(NeedsBackground, Removal):
-    """Uniform noise between `low` and `high`; one draw for each mask, or several and averaged.
+    """Uniform noise between `low` and `high`; the prediction is averaged over `samples` draws per mask.
 
     The range defaults to the image's own, or to the column's in the background.
     """
@@ -47,7 +47,7 @@ class UniformNoise(NeedsBackground, Removal):
         return True
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
-        """Rows with noise where features are gone."""
+        """Rows with noise in place of removed features."""
         low, high = self._range(input)
         shape = input.pixels.shape if isinstance(input, ImageInput) else input.values.shape  # type: ignore[attr-defined]
         generators = row_generators(input, masks, seed, self.name)

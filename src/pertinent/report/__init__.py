@@ -1,1 +1,1 @@
-"""Showing what was found: terminal, HTML, plots."""
+"""Showing results: terminal, HTML, plots."""

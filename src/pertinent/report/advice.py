@@ -1,4 +1,4 @@
-"""What a removal check says, in words and numbers; how it looks is up to the table."""
+"""The text and numbers of a report on a removal check; the table decides how they look."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pertinent.results.removal_check import MUCH_LOST, RemovalCheck
 from pertinent.statistics import Interval
 
 FEW_INPUTS = 100
-"""Fewer inputs leave intervals too wide for differences of a few points."""
+"""With fewer inputs, intervals are too wide to show differences of a few points."""
 
 _LISTED = 5
 
@@ -37,12 +37,12 @@ def _which(check: RemovalCheck) -> str:
 
 def _training(check: RemovalCheck) -> str:
     if not check.needs_training:
-        return "Nothing here calls for counterfactual training."
+        return "There is no sign that the model needs counterfactual training."
     lost, over = check.lost, check.overconfidence
     if lost.mean >= MUCH_LOST and lost.low > 0:
-        reason = f"even so it loses {lost} there, of which training wins back what is distribution shift"
+        reason = f"it loses {lost} there, and training can recover the part due to distribution shift"
     else:
-        reason = f"its confidence outgrows its accuracy by {over} there, as it does out of distribution"
+        reason = f"its confidence exceeds its accuracy there by {over} more than on whole inputs"
     return f"The model should be trained counterfactually: {reason}."
 
 
@@ -73,11 +73,11 @@ def caption(check: RemovalCheck) -> str:
         f"(whole inputs: {100 * whole.confidence.mean:.0f}). "
         f"{check.inputs:,} input{'' if check.inputs == 1 else 's'}, {check.draws} random masks each, "
         "the same for every removal; majority vote; 95% bootstrap intervals. "
-        "A drop is lost information and distribution shift together; what differs between removals is "
-        "shift alone."
+        "A drop is due to lost information and distribution shift; differences between removals are due "
+        "to shift alone."
     )
     if check.inputs < FEW_INPUTS:
-        said += f" Fewer than {FEW_INPUTS} inputs: small differences cannot be seen."
+        said += f" Fewer than {FEW_INPUTS} inputs: small differences cannot be detected."
     return said
 
 

@@ -17,7 +17,7 @@ _STYLES = {"in distribution": "", "somewhat out": "yellow", "badly out": "bold r
 
 
 def rendered(check: RemovalCheck) -> RenderableType:
-    """A line for each removal, then what follows from it."""
+    """A line for each removal, then the advice."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("removal", no_wrap=True)
     for share in check.shares:

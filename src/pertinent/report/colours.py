@@ -1,4 +1,4 @@
-"""One diverging, colour-blind-safe scale: orange supports the class explained, blue speaks against it."""
+"""One diverging, colour-blind-safe scale: orange supports the explained class, blue opposes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pertinent.types import Array, Floats
 
 @dataclass(frozen=True)
 class Surface:
-    """A ground, the ink written on it, and the ends of the scale; ink is readable on all of them."""
+    """A background, the text colour, and the ends of the scale; text is readable on all of them."""
 
     ground: str
     ink: str

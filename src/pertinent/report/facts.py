@@ -1,4 +1,4 @@
-"""What every report says of an explanation, in words and numbers; how it looks is up to the report."""
+"""The text and numbers that all reports on an explanation share; each report decides how they look."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def facts(explanation: Explanation) -> dict[str, str]:
 
 
 def predicted(explanation: Explanation) -> int:
-    """The column that the model's answer is first of all: the class predicted, the first value."""
+    """The column shown as the model's answer: the predicted class, or the first value."""
     return explanation.output.default_target(explanation.prediction)
 
 
 def amount(explanation: Explanation, column: int) -> str:
-    """What the model says of a column, as ``93.1%`` or ``2.31 m``."""
+    """The model's output for a column, as ``93.1%`` or ``2.31 m``."""
     return explanation.output.describe(float(explanation.prediction[column]))
 
 
@@ -65,7 +65,7 @@ def listed_classes(explanation: Explanation) -> list[int]:
 
 
 def strongest(explanation: Explanation, top: int | None) -> Ints:
-    """The features with the largest magnitudes, in the order of the ranking; zeros are not worth a line."""
+    """The features with the largest magnitudes, in the order of the ranking; zeros are left out."""
     if top is None:
         return explanation.ranking
     size = np.abs(explanation.scores)
@@ -102,7 +102,7 @@ def on_one_line(name: str) -> str:
 
 @dataclass(frozen=True)
 class Measure:
-    """What one metric said: its values by sparsity, and their mean."""
+    """One metric: its values by sparsity, and their mean."""
 
     name: str
     arrow: str
@@ -116,7 +116,7 @@ class Measure:
 
 
 def measures(explanation: Explanation) -> list[Measure]:
-    """What metrics said of the explanation."""
+    """The measures of the explanation."""
     known = metrics.all()
     found = []
     for name, values in explanation.measures.items():
@@ -133,7 +133,7 @@ def arrow(better: str) -> str:
 
 @dataclass(frozen=True)
 class ChosenSet:
-    """The set that a search chose, and the sparsities at which it did."""
+    """A set that a search chose, and the sparsities at which it was chosen."""
 
     sparsities: str
     mask: Masks
@@ -154,7 +154,7 @@ def smallest_set(explanation: Explanation) -> Masks:
 
 
 def _is_membership(explanation: Explanation) -> bool:
-    """Whether the scores count sets, as they do where a search gives none of its own."""
+    """Whether the scores count chosen sets, as they do for a search without scores of its own."""
     sets = {int(mask.sum()): mask for mask in explanation.chosen.values()}
     return bool(np.allclose(explanation.scores, np.mean(list(sets.values()), axis=0)))
 
@@ -175,7 +175,7 @@ def _short(value: Any) -> str:
 
 
 def _has_a_budget_each(explanation: Explanation) -> bool:
-    """Whether every sparsity had the budget to itself."""
+    """Whether every sparsity had the full budget."""
     method = explainers.all().get(explanation.method)
     return getattr(method, "for_each_sparsity", False) and not explanation.settings.get("spread")
 

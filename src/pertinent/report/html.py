@@ -1,4 +1,4 @@
-"""Explanations and evaluations as HTML; every text that a user wrote is escaped."""
+"""Explanations and evaluations as HTML; all user text is escaped."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def fragment(explanation: Explanation) -> str:
 
 
 def fragments(explanations: Explanations) -> str:
-    """Several explanations with their style, and what failed."""
+    """Several explanations with their style, and the failures."""
     return FRAGMENT + "".join(map(card, explanations)) + failure_list(explanations.failures)
 
 
 def failure_list(failures: Sequence[Failure]) -> str:
-    """What failed and why, or nothing."""
+    """The failures and their reasons; empty if there are none."""
     lines = "".join(f"<li>Input {f.index + 1}: {escaped(f.reason)}</li>" for f in failures)
     return f'<h2>{len(failures)} failed</h2><ul class="failures">{lines}</ul>' if failures else ""
 
 
 def card(explanation: Explanation) -> str:
-    """One explanation without style, for a page that has it."""
+    """One explanation without style, for a page that has its own."""
     e = explanation
     return (
         f'<article class="pertinent">{_heading(e)}<div class="columns"><div>{"".join(_main(e))}</div>'
@@ -132,7 +132,7 @@ def _main(e: Explanation) -> Iterator[str]:
 
 
 def _segments(e: Explanation, input: TextInput) -> Iterator[str]:
-    """Each segment, its features shaded; `lang=""` says that nobody knows the language."""
+    """Each segment, its features shaded; `lang=""` marks the language as unknown."""
     inside = ["" for _ in input.text.segments]
     share, smallest = shares(e.scores), say.smallest_set(e)
     for piece in pieces(input):
@@ -203,7 +203,7 @@ def _sets(e: Explanation) -> str:
 
 
 def _measures(e: Explanation) -> str:
-    """What metrics said, at each sparsity and on average."""
+    """The measures, at each sparsity and on average."""
     found = say.measures(e)
     sparsities = sorted({s for m in found for s in m.values if s is not None})
     head = "".join(f'<th scope="col" class="number">{100 * s:g}%</th>' for s in sparsities)

@@ -1,4 +1,4 @@
-"""Bars, whiskers and dots on a shared axis, drawn with nothing but HTML."""
+"""Bars, whiskers and dots on a shared axis, drawn in plain HTML."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def escaped(text: str) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """A range of values laid over the width of a cell."""
+    """A range of values mapped to the width of a cell."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, ranges: Iterable[tuple[float, float]]) -> Axis:
-        """The axis that holds every range and zero, with room for a dot at its ends."""
+        """The axis that covers every range and zero, with room for a dot at its ends."""
         ends = [value for pair in ranges for value in pair if value == value]  # noqa: PLR0124  not NaN
         low, high = min([0.0, *ends]), max([0.0, *ends])
         room = 0.03 * (high - low) or 1.0
@@ -46,7 +46,7 @@ class Axis:
         return self._span("error", low, high)
 
     def zero(self) -> str:
-        """The mark of zero."""
+        """A mark at zero."""
         return f'<i class="zero" style="left:{self.place(0.0):.2f}%"></i>'
 
     def dot(self, value: float, low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: no network, no scripts."""
+"""One self-contained HTML page: no network, no scripts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def save_report(
     Parameters
     ----------
     explanations
-        One, many, or an evaluation, which brings its explanations.
+        One, many, or an evaluation, whose explanations are used.
     path
-        A file to write; it appears whole or not at all.
+        A file to write, atomically.
     title
         The heading of the page.
     evaluation
-        A table to begin with; explanations that it measured show their measures.
+        Its table comes first, and the explanations it measured show their measures.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _count(inputs: list[list[Explanation]]) -> str:
 
 
 def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> list[Explanation]:
-    """The measured twin of each explanation that the evaluation knows."""
+    """The explanations, each with its measures if the evaluation has them."""
 
     def key(e: Explanation) -> tuple[object, ...]:
         return e.method, repr(e.settings), e.removal, e.input.fingerprint, e.target, e.seed

@@ -1,4 +1,4 @@
-"""Images as bytes for people: the original, the heat map over it, and what a set of features keeps."""
+"""Images to look at: the original, the heat map over it, and the features that a set keeps."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pertinent.results.explanation import Explanation
 from pertinent.types import Array, Floats, Masks
 
 _FAINTEST = 0.72
-"""The light that a black pixel keeps, so that colours are read as the legend has them."""
+"""The brightness of a black pixel, so that its colour still matches the legend."""
 
 
 def original(input: ImageInput) -> Array:
-    """The image as bytes (height, width, 3); values outside [0, 1] are stretched into it."""
+    """The image as bytes (height, width, 3); values outside [0, 1] are rescaled to it."""
     return _to_bytes(_unit(input))
 
 
@@ -37,7 +37,7 @@ def kept(input: ImageInput, mask: Masks) -> Array:
 
 
 def resized(picture: Array, most: int, *, least: int = 0) -> Array:
-    """A picture whose longer side is at most `most` pixels; a small one is repeated towards `least`."""
+    """A picture whose longer side is at most `most` pixels; a small one is enlarged towards `least`."""
     longer = max(picture.shape[:2])
     if longer > most:
         step = -(-longer // most)
@@ -50,7 +50,7 @@ def resized(picture: Array, most: int, *, least: int = 0) -> Array:
 
 
 def data_uri(picture: Array) -> str:
-    """Bytes (height, width, 3) as a PNG inside an address."""
+    """Bytes (height, width, 3) as a PNG data URI."""
     return "data:image/png;base64," + b64encode(png(picture)).decode()
 
 

@@ -1,4 +1,4 @@
-"""A text in pieces: its features, and what lies between them."""
+"""A text in pieces: its features, and the text between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pertinent.results.explanation import Explanation
 
 @dataclass(frozen=True)
 class Piece:
-    """Some characters of a segment and the features that cover them, none where they are plain."""
+    """Some characters of a segment and the features that cover them, if any."""
 
     segment: int
     text: str
@@ -25,8 +25,8 @@ class Piece:
 def pieces(input: TextInput) -> Iterator[Piece]:
     """The pieces of every segment, in order; together they are the text, character by character.
 
-    Tokens that share characters (the bytes of an emoji) are one piece, and so is a token
-    without characters with its neighbour.
+    Tokens that share characters (the bytes of an emoji) form one piece, and a token without
+    characters joins its neighbour.
     """
     for segment, text in enumerate(input.text.segments):
         position = 0

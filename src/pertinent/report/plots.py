@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 32
 _QUIET = "#5c626d"
-# Okabe & Ito's colours, told apart by everyone; the markers tell them apart in black and white.
+# Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
 _MARKERS = "osD^vPX"
 
@@ -73,7 +73,7 @@ def plot_check(check: RemovalCheck) -> Figure:
     n = len(check.removals)
     for place, removal in enumerate(check.removals):
         points = [p for p in check.points if p.removal == removal]
-        shift = 1.2 * (place - (n - 1) / 2)  # so that whiskers stand side by side
+        shift = 1.2 * (place - (n - 1) / 2)  # so that whiskers do not overlap
         x = np.array([100 * p.share + (shift if p.share else 0.0) for p in points])
         mean, low, high = (np.array([getattr(p.score, of) for p in points]) for of in ("mean", "low", "high"))
         axes.errorbar(
@@ -144,7 +144,7 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
 
 def _figure(width: float, height: float) -> Figure:
     figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
-    # Notebooks show figures by themselves only where pyplot was set up.
+    # Notebooks show figures automatically only if pyplot was set up.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure
 

@@ -13,14 +13,14 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Cell:
-    """What a metric said of a method over all inputs, and whether no other method did better."""
+    """The mean of a metric for a method over all inputs, and whether no other method is better."""
 
     interval: Interval
     best: bool = False
 
     @property
     def has_bounds(self) -> bool:
-        """Whether there were inputs enough for an interval."""
+        """Whether there were enough inputs for an interval."""
         return isfinite(self.interval.low) and isfinite(self.interval.high)
 
     @property
@@ -30,7 +30,7 @@ class Cell:
 
     @property
     def interval_text(self) -> str:
-        """The bounds, or nothing where one input gives none."""
+        """The bounds; empty if there is only one input."""
         return self.interval.bounds
 
 
@@ -44,7 +44,7 @@ class Summary:
 
 
 def summary(evaluation: Evaluation) -> Summary:
-    """Sum an evaluation up; the best mean of a metric is marked where methods compete."""
+    """Summarise an evaluation; the best mean of each metric is marked if there are several methods."""
     cells = {(method, metric): Cell(i) for method, metric, _, i in evaluation.summary()}
     notes = []
     for metric, better in evaluation.better.items():

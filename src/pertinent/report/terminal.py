@@ -1,6 +1,6 @@
 """Explanations, evaluations and catalogues in the terminal.
 
-What users wrote goes into `Text` objects only, so that none of it is read as markup.
+User text goes only into `Text` objects, so that it is never parsed as markup.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _heading(e: Explanation) -> Text:
 
 
 def _segments(e: Explanation, input: TextInput) -> Iterator[RenderableType]:
-    """Each segment on a dark ground, its features shaded, a fixed one dim."""
+    """Each segment on a dark background, its features shaded; fixed segments are dim."""
     share, smallest = shares(e.scores), say.smallest_set(e)
     texts = [Text(style=f"{DARK.ink}") for _ in input.text.segments]
     for piece in pieces(input):

@@ -1,1 +1,1 @@
-"""What the verbs return: explanations, evaluations and removal checks, and how they are saved and read."""
+"""The results: explanations, evaluations and removal checks, and how they are saved and read."""

@@ -1,4 +1,4 @@
-"""What a model says when random features are removed, input by input and summed up."""
+"""A model's predictions when random features are removed, for each input and on average."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Ablated:
-    """What a model said of one input with a share of its features removed.
+    """A model's predictions for one input with a share of its features removed.
 
     `predicted` is the majority vote over the draws and `right` whether it is the label (without
     labels: the prediction for the whole input); `hits` is the share of single draws that are right;
@@ -60,7 +60,7 @@ class Ablations:
         }
 
     def values(self, of: str, removal: str, share: float) -> Floats:
-        """One number of each input."""
+        """One number per input."""
         return self._columns[removal, share][of]
 
     def overall(self, removal: str) -> Floats:

@@ -19,7 +19,7 @@ _PLAIN = ("measure", "default", "classes", "features", "draws", "seed", "skipped
 
 
 def to_json(check: RemovalCheck) -> str:
-    """Every row, and what follows from them for those who do not read it back."""
+    """Every row, and the results derived from them, for readers other than `read`."""
     plain: dict[str, Any] = {"format": _FORMAT, "recommendation": check.recommendation, "best": check.best}
     plain["verdicts"] = {removal: check.verdict(removal) for removal in check.removals}
     plain |= {name: getattr(check, name) for name in _PLAIN}
@@ -29,7 +29,7 @@ def to_json(check: RemovalCheck) -> str:
 
 
 def write(check: RemovalCheck, path: str | Path) -> None:
-    """Write a JSON file; it appears whole or not at all."""
+    """Write a JSON file, atomically."""
     write_text(Path(path), to_json(check) + "\n")
 
 

@@ -24,7 +24,7 @@ _Cell = tuple[int, tuple[bytes, int]]
 
 @dataclass(frozen=True)
 class Measured:
-    """One number: what a metric said of one explanation at one sparsity."""
+    """One number: the value of a metric for one explanation at one sparsity."""
 
     explanation: int
     method: str
@@ -35,7 +35,7 @@ class Measured:
 
 @dataclass
 class Evaluation:
-    """Measures of many explanations, summed up by method and metric.
+    """Measures of many explanations, summarised by method and metric.
 
     `better` says for each metric whether lower or higher is better. Each of `explanations`
     carries its own measures.
@@ -54,7 +54,7 @@ class Evaluation:
     def summary(self, *, by_sparsity: bool = False) -> Iterator[tuple[str, str, float | None, Interval]]:
         """Method, metric, sparsity (``None``: the mean over all) and the interval over inputs.
 
-        Where the explanations have several seeds, these are resampled, too.
+        If the explanations have several seeds, these are resampled, too.
         """
         for method in self.methods:
             for metric in self.better:
@@ -64,8 +64,8 @@ class Evaluation:
     def differences(self, baseline_method: str | None = None) -> Iterator[tuple[str, str, str, Difference]]:
         """Method, the method it is compared with, metric, and the difference of their values.
 
-        Of each pair of methods; with a `baseline_method`, of each of the others from that one. Values
-        are means over sparsities, paired by input and seed. An input that one of both lacks is left out.
+        For each pair of methods; with a `baseline_method`, for each other method and that one. Values
+        are means over sparsities, paired by input and seed. An input that either lacks is left out.
         """
         pairs = [(b, a) for a, b in combinations(self.methods, 2)]
         if baseline_method is not None:
@@ -98,7 +98,7 @@ class Evaluation:
         return {key: self._placed(values) for key, values in per.items()}
 
     def _placed(self, values: Mapping[int, list[float]]) -> dict[_Cell, float]:
-        """The mean of each explanation's values, by its seed and input; an input given twice is two."""
+        """The mean of each explanation's values, by seed and input; an input given twice counts as two."""
         placed: dict[_Cell, float] = {}
         seen: Counter[tuple[int, bytes]] = Counter()
         for number, of_one in values.items():
@@ -141,7 +141,7 @@ class Evaluation:
 
 
 def _arrays(*several: Mapping[_Cell, float]) -> list[Floats]:
-    """Values as arrays (seeds, inputs) that belong together, NaN where one has none."""
+    """Values as aligned arrays (seeds, inputs), NaN where a value is missing."""
     seeds = sorted({seed for values in several for seed, _ in values})
     inputs = sorted({name for values in several for _, name in values})
     return [

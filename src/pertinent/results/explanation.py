@@ -1,4 +1,4 @@
-"""What an explainer found, in a form that people can look at, save and hand on."""
+"""What an explainer found, in a form that can be shown, saved and converted."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _ARRAYS = ("prediction", "scores", "standard_errors", "class_scores", "class_sta
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a model decided as it did about one input.
+    """Why a model made its decision about one input.
 
     Attributes
     ----------
     input
         The input and its features.
     index
-        The place of the input among those that were given, from 0.
+        The position of the input among those that were given, from 0.
     output
         What the model's numbers mean: class or label probabilities, or plain values.
     classes, prediction, target
-        The names of the model's columns (classes, labels or values), what it says of the whole input
+        The names of the model's columns (classes, labels or values), its output for the whole input
         (probabilities or values), and the column explained.
     scores
         One number per feature for the target; for a search, the share of sparsities at which the
@@ -48,24 +48,24 @@ class Explanation:
     class_scores, class_standard_errors
         The same for every column (columns, features), where the method gives them.
     base_values
-        What the scores of each column add up from, where they add up to the prediction.
+        For each column, the value to which the scores are added to give the prediction, if they do.
     chosen
         The best set found for each sparsity, where the method searches.
     evaluations, budget
         Distinct masks asked for, a gradient counting as two, and how many were allowed (for each
         sparsity, in a search).
     seconds
-        The time that the model spent on it.
+        The time that the model took for it.
     measures
-        What metrics said of it, by metric: sparsity to value.
+        Its measures, by metric: sparsity to value.
     removal_settings
         Settings of the removal that differ from their defaults.
     sparsities
-        The shares of features that it was made for, and is measured at.
+        The shares of features for which it was made and at which it is measured.
     details
         What else the method reports, such as the precision and coverage of anchors.
     warnings
-        Why it should not be trusted, such as a removal that is out of distribution for the model.
+        Reasons not to trust it, such as a removal that is out of distribution for the model.
     """
 
     method: str
@@ -112,7 +112,7 @@ class Explanation:
     def ranking(self) -> Ints:
         """Feature numbers, the most important first; equal scores in the order of the input.
 
-        What speaks for a class comes first; of a plain value, what moves it most, up or down.
+        Features that support a class come first; for a plain value, those that change it most, up or down.
         """
         size = np.abs(self.scores) if self.output.kind == "value" else self.scores
         return np.argsort(-size, kind="stable")
@@ -176,7 +176,7 @@ class Explanation:
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
         """The inverse of `to_dict`."""
         rest = {k: v for k, v in plain.items() if k not in ("input", "features")}
-        rest.setdefault("index", 0)  # what files of version 0.1 lack
+        rest.setdefault("index", 0)  # missing in files of version 0.1
         rest.setdefault("output", {"name": "probability"})
         rest.setdefault("standard_errors", rest.pop("errors", None))
         for name in ("class_standard_errors", "base_values"):
@@ -189,7 +189,7 @@ class Explanation:
             rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
         rest["output"] = output_named(**rest["output"])
         rest["classes"], rest["sparsities"] = tuple(rest["classes"]), tuple(rest["sparsities"])
-        rest["warnings"] = tuple(rest.get("warnings", ()))  # files from before there were any
+        rest["warnings"] = tuple(rest.get("warnings", ()))  # missing in older files
         rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
         return cls(**{**rest, "input": input, "chosen": chosen})
 
@@ -241,7 +241,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Failure:
-    """An input that could not be explained or measured, and why; `index` is its place from 0."""
+    """An input that could not be explained or measured, and why; `index` is its position from 0."""
 
     index: int
     reason: str
@@ -249,7 +249,7 @@ class Failure:
 
 
 class Explanations(Sequence[Explanation]):
-    """Explanations of several inputs, in their order; `failures` tells which are missing and why."""
+    """Explanations of several inputs, in their order; `failures` lists which are missing and why."""
 
     def __init__(self, explanations: Sequence[Explanation], failures: Sequence[Failure] = ()) -> None:
         self._all = list(explanations)
@@ -324,7 +324,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _finite(value: Any) -> Any:
-    """The same with ``None`` for NaN, which JSON does not know."""
+    """The same with ``None`` for NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {k: _finite(v) for k, v in value.items()}
     if isinstance(value, list):

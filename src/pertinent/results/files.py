@@ -1,4 +1,4 @@
-"""Explanations in Parquet files, and in the journals of runs that are not finished."""
+"""Explanations in Parquet files, and in the journals of unfinished runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ROWS_AT_ONCE = 100
 
 
 def write(explanations: Explanations, path: str | Path) -> None:
-    """Write a Parquet file, one row per explanation; it appears whole or not at all."""
+    """Write a Parquet file, atomically, with one row per explanation."""
     write_rows(Path(path), (e.to_dict() for e in explanations), explanations.failures)
 
 
@@ -55,7 +55,7 @@ def write_rows(
     failures: Iterable[Failure],
     run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write explanations given as plain data, some at a time; `run` describes how they were made."""
+    """Write explanations given as plain data, in chunks; `run` describes how they were made."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps([[f.index, f.reason] for f in failures])}
     if run is not None:
@@ -71,10 +71,10 @@ def write_rows(
 
 
 def read(path: str | Path) -> Explanations:
-    """Read explanations that were saved, or that a run has finished so far.
+    """Read saved explanations, or those that an unfinished run has completed so far.
 
-    A run that writes to ``out="run.parquet"`` and is not done yet, or was killed, has its journal
-    beside that file, and what is in it is read.
+    If a run with ``out="run.parquet"`` is still running or was killed, its journal beside that file
+    is read.
     """
     path = Path(path)
     if not path.is_file() and journal_of(path).is_file():
@@ -87,7 +87,7 @@ def read(path: str | Path) -> Explanations:
 
 
 def read_run(path: Path) -> dict[str, Any] | None:
-    """How the explanations in a file were made, where it was written by a run."""
+    """How the explanations in a file were made, if a run wrote it."""
     check_is_file(path)
     try:
         schema = optional("pyarrow.parquet").read_schema(path)
@@ -98,12 +98,12 @@ def read_run(path: Path) -> dict[str, Any] | None:
 
 
 def journal_of(path: Path) -> Path:
-    """Where a run that will write to `path` keeps what it has finished."""
+    """The journal in which a run that will write to `path` keeps its finished explanations."""
     return path.with_name(f"{path.name}.journal")
 
 
 def failures_in(record: Mapping[str, Any]) -> Iterator[Failure]:
-    """What went wrong with one input, from a record of a journal."""
+    """The failures of one input, from a record of a journal."""
     for reason in record["failures"]:
         yield Failure(record["key"][0], reason)
 

@@ -1,4 +1,4 @@
-"""What `check_removal` found: how a model stands features being removed, by each removal."""
+"""The result of `check_removal`: how a model's accuracy suffers from each removal."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ Explained = TypeVar("Explained", Explanation, Explanations)
 
 SOMEWHAT_OUT = 0.02
 BADLY_OUT = 0.05
-"""The loss against the best removal from which another is somewhat or badly out of distribution. In Hase et
-al. 2021, Sec. 5, removals that are advised against lose from 1.6 to over 10 points of accuracy."""
+"""A removal that scores this much lower than the best is somewhat or badly out of distribution. In Hase et
+al. 2021, Sec. 5, the removals they advise against lose from 1.6 to over 10 points of accuracy."""
 
 MUCH_LOST = 0.10
-"""The loss against whole inputs, half of the features removed, that calls for counterfactual training."""
+"""The loss with half of the features removed from which counterfactual training is recommended."""
 
 OVERCONFIDENT = 0.10
-"""The growth of confidence over accuracy, half of the features removed, that calls for it, too."""
+"""The growth of confidence − accuracy with half of the features removed from which it is, too."""
 
 
 @dataclass(frozen=True)
 class RemovalCheck:
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
 
-    A drop in accuracy mixes two things: information that went with the features, and inputs unlike
-    any that the model was trained on. All removals saw the same masks, so the *difference between
-    removals* is due to the removals alone; verdicts rest on nothing else.
+    A drop in accuracy has two causes: the information lost with the features, and inputs unlike those
+    that the model was trained on. All removals get the same masks, so the *difference between
+    removals* is due to the removals alone; verdicts are based only on that.
 
     Attributes
     ----------
     rows
-        Every input by every removal and share; share 0 is the whole input. Only inputs on which
-        every removal worked, so that all are compared on the same.
+        One for each input, removal and share; share 0 is the whole input. Only inputs on which
+        every removal worked, so that all are compared on the same inputs.
     measure
-        ``"accuracy"`` where labels were given, else ``"agreement"`` with the whole input's prediction.
+        ``"accuracy"`` if labels were given, else ``"agreement"`` with the whole input's prediction.
     default
-        The removal that the model uses when none is named.
+        The model's default removal.
     classes, features, draws, seed
-        The class names, what a feature was, random masks per input and share, and the seed.
+        The class names, the kind of features, the random masks per input and share, and the seed.
     skipped
-        Removals that do not fit the model or its inputs, each with the reason.
+        Removals that do not apply to the model or its inputs, each with the reason.
     failures
         Inputs that could not be checked, each with the reason.
     """
@@ -96,7 +96,7 @@ class RemovalCheck:
 
     @cached_property
     def best(self) -> str:
-        """The removal to use: the highest score over all shares, or the default where it may be as good."""
+        """The removal with the highest score over all shares, or the default if that may be as good."""
         scores = {removal: self._found.overall(removal) for removal in self.removals}
         top = max(scores, key=lambda removal: float(scores[removal].mean()))
         if self.default in scores and not _clearly(interval(scores[top] - scores[self.default]), 0.0):
@@ -110,11 +110,11 @@ class RemovalCheck:
         return {removal: interval(best - self._found.overall(removal)) for removal in self.removals}
 
     def verdict(self, removal: str) -> Verdict:
-        """How far out of distribution a removal is, next to the best one with the same masks.
+        """How far out of distribution a removal is, compared to the best one with the same masks.
 
         ``"badly out"`` if it scores at least 0.05 lower, ``"somewhat out"`` if at least 0.02, each with
-        an interval above zero and from 20 inputs on; else ``"in distribution"``, as far as these inputs
-        can tell.
+        an interval above zero and at least 20 inputs; else ``"in distribution"``, as far as these
+        inputs can tell.
         """
         if removal not in self.losses:
             raise unknown("removal of this check", removal, self.losses)
@@ -124,12 +124,12 @@ class RemovalCheck:
 
     @property
     def half(self) -> float:
-        """The share nearest to a half, at which the need of training is judged."""
+        """The share closest to one half, at which the need for training is assessed."""
         return min(self.shares, key=lambda share: (abs(share - 0.5), share))
 
     @cached_property
     def lost(self) -> Interval:
-        """What the best removal loses against whole inputs at the share `half`."""
+        """How much lower than on whole inputs the best removal scores at the share `half`."""
         whole, less = (self._found.values("right", self.best, share) for share in (0.0, self.half))
         return interval(whole - less)
 
@@ -137,8 +137,8 @@ class RemovalCheck:
     def overconfidence(self) -> Interval | None:
         """How much confidence − accuracy of single draws grows from whole inputs to the share `half`.
 
-        A model at home among its inputs grows less sure as it grows less right. Without labels there
-        is none: agreement does not say how right a model is.
+        In distribution, a model gets less confident as it gets less accurate. ``None`` without labels,
+        because agreement does not say how accurate a model is.
         """
         if self.measure == "agreement":
             return None
@@ -153,7 +153,7 @@ class RemovalCheck:
         """Whether the model should be trained counterfactually (Hase et al. 2021, Sec. 4).
 
         It should if, at the share `half` and with the best removal, `lost` or `overconfidence` is at
-        least 0.10, with an interval above zero and from 20 inputs on.
+        least 0.10, with an interval above zero and at least 20 inputs.
         """
         over = self.overconfidence
         return _clearly(self.lost, MUCH_LOST) or (over is not None and _clearly(over, OVERCONFIDENT))
@@ -175,8 +175,8 @@ class RemovalCheck:
     def _warnings(self, explanation: Explanation) -> tuple[str, ...]:
         if explanation.classes != self.classes:
             raise InputError(
-                f"The check is of a model that tells {', '.join(self.classes)} apart, but the explanation "
-                f"is of {', '.join(explanation.classes)}: check the model that was explained."
+                f"The checked model has the classes {', '.join(self.classes)}, but the explanation has "
+                f"{', '.join(explanation.classes)}: check the model that was explained."
             )
         removal = label(explanation.removal, explanation.removal_settings)
         if removal not in self.losses:
@@ -200,7 +200,7 @@ class RemovalCheck:
         return optional("pandas").DataFrame(rows)
 
     def to_json(self) -> str:
-        """A JSON string: every row, and what follows from them."""
+        """A JSON string: every row, and the results derived from them."""
         from pertinent.results.check_files import to_json
 
         return to_json(self)
@@ -248,5 +248,5 @@ def label(name: str, settings: Mapping[str, Any]) -> str:
 
 
 def _clearly(found: Interval, least: float) -> bool:
-    """Whether it is as large as that, and not by chance."""
+    """Whether a mean is at least `least`, and not by chance."""
     return found.n >= FEWEST and round(found.mean, 9) >= least and found.low > 0

@@ -1,4 +1,4 @@
-"""Fine-tuning text classifiers, so that inputs with features removed are nothing new to them."""
+"""Fine-tuning text classifiers on whole inputs and on inputs with features removed."""
 
 from pertinent.training.examples import ExampleError
 from pertinent.training.run import Trained, train

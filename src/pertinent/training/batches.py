@@ -1,4 +1,4 @@
-"""Batches for training: in what order examples come, and what stands beside each of them."""
+"""Batches for training: the order of the examples, and their counterfactuals."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from pertinent.training.examples import Examples
 from pertinent.types import Array, Ints, Masks
 
 POOL = 50
-"""Batches whose examples are sorted by length together; more would make them less random."""
+"""How many batches of examples are sorted by length together; more would make the order less random."""
 
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """Hase et al. 2021, Sec. 4: beside each x, ReplacE(x, e) for a random explanation e.
+    """Hase et al. 2021, Sec. 4: for each x also ReplacE(x, e) with a random explanation e.
 
     The sparsity of e is drawn from `sparsities`, its tokens uniformly from all sets of k = ceil(s·d).
-    Both depend only on (seed, epoch, place of the example).
+    Both depend only on (seed, epoch, index of the example).
     """
 
     removal: Removal
@@ -39,7 +39,7 @@ class Counterfactuals:
         return np.frombuffer(digest("counterfactual", self.seed), dtype=np.uint64)
 
     def draw(self, epoch: int, example: int, n_features: int) -> tuple[Masks, int]:
-        """The random explanation of an example in an epoch, and a seed for what the removal draws."""
+        """The random explanation of an example in an epoch, and a seed for the removal."""
         rng = np.random.Generator(np.random.Philox(key=self._key, counter=[0, 0, epoch, example]))
         k = n_kept(self.sparsities[rng.integers(len(self.sparsities))], n_features)
         mask = np.zeros((1, n_features), dtype=np.bool_)
@@ -49,13 +49,13 @@ class Counterfactuals:
 
 @dataclass
 class Clock:
-    """The epoch that training is in."""
+    """The current epoch of training."""
 
     epoch: int = 0
 
 
 class Places(Dataset[tuple[int, int]]):
-    """A data set of which only the places travel: (epoch, example)."""
+    """A data set whose items are only indices: (epoch, example)."""
 
     def __init__(self, examples: Examples) -> None:
         self.examples = examples
@@ -93,10 +93,10 @@ class Shuffled(Sampler[tuple[int, int]]):
 
 @dataclass(frozen=True, eq=False)
 class Collator:
-    """From places to labels and token batches, whole texts first and counterfactuals, if any, after them.
+    """Makes labels and token batches from indices: whole texts first, then counterfactuals, if any.
 
     They go through the model together, unless padding the counterfactuals to the length of the whole
-    texts would cost more than `pass_cost`, the tokens that an own pass through the model is worth.
+    texts would cost more than `pass_cost`, the cost of a separate pass through the model, in tokens.
     """
 
     examples: Examples
@@ -105,7 +105,7 @@ class Collator:
     pass_cost: int = 0
 
     def __call__(self, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """A batch; `passes` are for one forward pass each."""
+        """A batch; each item of `passes` is one forward pass."""
         chosen = [example for _, example in places]
         labels = torch.from_numpy(self.examples.labels[chosen])
         whole = [self._whole(example) for example in chosen]

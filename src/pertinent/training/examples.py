@@ -1,4 +1,4 @@
-"""Texts with their labels, tokenised once and seen to be usable before any training."""
+"""Texts with their labels, tokenised once and checked before training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class ExampleError(InputError):
-    """One example cannot be used; `row` is its place from 0 in the `data` (``"train"`` or ``"dev"``)."""
+    """One example cannot be used; `row` is its index in the `data` (``"train"`` or ``"dev"``)."""
 
     def __init__(self, data: str, row: int, reason: object) -> None:
         super().__init__(f"{'Dev example' if data == 'dev' else 'Example'} {row}: {reason}")
@@ -42,7 +42,7 @@ class Examples:
     def of(
         cls, model: TransformerModel, texts: Sequence[Any], labels: Sequence[Any], data: str = "train"
     ) -> Examples:
-        """Read texts and labels; the first that cannot be used is named."""
+        """Read texts and labels; raise an `ExampleError` for the first that cannot be used."""
         texts, labels = list(texts), list(labels)
         if len(texts) != len(labels):
             raise SettingError(
@@ -55,7 +55,7 @@ class Examples:
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
                     numbers[row] = column_index(label, model.classes, "label")
-                    # Prepared before, perhaps, for another training on the same data.
+                    # It may already be prepared, from another training on the same data.
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:
                     raise ExampleError(data, row, error) from error
@@ -76,11 +76,11 @@ class Examples:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same texts and labels in the same order."""
+        """A digest of the texts and labels, in their order."""
         return digest(self.labels, *(input.fingerprint for input in self.inputs)).hex()
 
     def sorted_by_length(self) -> Examples:
-        """The same examples, so that neighbours need little padding."""
+        """The same examples sorted by length, so that neighbours need little padding."""
         order = np.argsort(self.lengths, kind="stable")
         return Examples([self.inputs[i] for i in order], self.labels[order], [self.compact[i] for i in order])
 
@@ -93,7 +93,7 @@ def length(input: TextInput) -> int:
 
 @contextmanager
 def _truncation_counted() -> Iterator[list[str]]:
-    """What the model would say of each truncated text, gathered instead of logged a thousand times."""
+    """Collects the warnings about truncated texts, instead of logging each of them."""
     said: list[str] = []
 
     def gather(record: logging.LogRecord) -> bool:

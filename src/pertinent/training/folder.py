@@ -1,4 +1,4 @@
-"""The folder that a training writes: checkpoints while it goes on, the model when it is done."""
+"""The folder of a training run: checkpoints while it runs, the model when it is done."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LAST_WRITTEN = "trainer_state.json"
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder for one training, which is described by `settings`."""
+    """The folder of one training run, which is described by `settings`."""
 
     path: Path
     settings: Mapping[str, Any]
 
     @property
     def checkpoints(self) -> Path:
-        """Where checkpoints lie."""
+        """The folder of the checkpoints."""
         return self.path / "checkpoints"
 
     @property
@@ -37,36 +37,36 @@ class Folder:
         return (self.path / RECORD).is_file()
 
     def open(self, *, resume: bool) -> None:
-        """Make the folder, or see that what is in it is of this very training."""
+        """Make the folder, or check that it holds this same training run."""
         if self.path.exists() and not self.path.is_dir():
             raise FileError(f"{str(self.path)!r} is a file; `out` must be a folder.")
         begun = self.path / RECORD if self.finished else self.checkpoints / _BEGUN
         if begun.is_file():
             if not resume:
                 raise FileError(
-                    f"{str(self.path)!r} holds a training already: resume it, or choose another folder."
+                    f"{str(self.path)!r} already holds a training run: resume it, or choose another folder."
                 )
             self._compare(begun)
         elif self.path.is_dir() and any(self.path.iterdir()):
-            raise FileError(f"{str(self.path)!r} is not empty, and holds no training: choose another folder.")
+            raise FileError(f"{str(self.path)!r} is not empty and holds no training: choose another folder.")
         else:
             self.checkpoints.mkdir(parents=True)
             write_json(self.checkpoints / _BEGUN, self.settings)
 
     def last_checkpoint(self) -> str | None:
-        """The last checkpoint that was written to its end."""
+        """The last checkpoint that was written completely."""
         whole = [found.parent for found in self.checkpoints.glob(f"checkpoint-*/{_LAST_WRITTEN}")]
         return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
 
     def finish(self, wrapped: TransformerModel, done: Mapping[str, Any]) -> None:
-        """Save the model, say how it was trained, and remove the checkpoints."""
+        """Save the model and a record of its training, and remove the checkpoints."""
         wrapped.model.save_pretrained(self.path)
         wrapped.tokenizer.save_pretrained(self.path)
         write_json(self.path / RECORD, {"pertinent": __version__, **self.settings, **done})
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def read_back(self, model: Any) -> dict[str, Any]:
-        """Give the model the weights that were saved, and say what came of the training."""
+        """Load the saved weights into the model, and return the record of its training."""
         saved = type(model).from_pretrained(self.path, local_files_only=True, use_safetensors=True)
         model.load_state_dict(saved.state_dict())
         return dict(read_json(self.path / RECORD))
@@ -77,6 +77,6 @@ class Folder:
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
             raise SettingError(
-                f"{str(self.path)!r} holds a training with other settings ({', '.join(changed)}): "
+                f"{str(self.path)!r} holds a training run with other settings ({', '.join(changed)}): "
                 "choose another folder."
             )

@@ -1,4 +1,4 @@
-"""A new classification layer, for other classes than the model knows."""
+"""A new classification layer, for classes that the model was not trained on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pertinent.errors import InputError
 
 
 def with_new_head(model: Any, labels: Sequence[Any], seed: int) -> Any:
-    """The same encoder under a fresh classification layer for the classes that `labels` name.
+    """The same encoder with a new classification layer for the classes in `labels`.
 
     The classes are ordered by name, or by number where all are numbers.
     """

@@ -26,7 +26,7 @@ from pertinent.training.settings import Settings
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What came of a training.
+    """The result of a training run.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Trained:
     folder
         Where it is saved in transformers' format, with ``pertinent.json`` beside it.
     accuracy
-        Share of dev examples that it gets right, or ``None`` where there were none.
+        Accuracy on the dev examples, or ``None`` if there were none.
     steps
-        Updates that were made.
+        The number of updates.
     history
         What ``Trainer`` logged: loss and learning rate, and the dev accuracy of each epoch.
     """
@@ -72,12 +72,11 @@ def train(
     progress: Callback | bool | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Trained:
-    """Fine-tune a sequence classifier with AdamW, where it lies (CPU or CUDA), and save it.
+    """Fine-tune a sequence classifier with AdamW on its current device (CPU or CUDA), and save it.
 
-    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: beside every text stands
-    the same text, with the same label, of which only a random share of the tokens is kept. To a
-    model trained so, inputs with features removed are nothing new, and explanations that rest on
-    them speak of what it learned.
+    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: every text is also used, with
+    the same label, with only a random share of its tokens kept. For a model trained this way, inputs
+    with features removed are in distribution, so explanations based on them show what it learned.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def train(
     examples, labels
         Texts, pairs, or a query with its document, as in `explain`; class names or numbers.
     out
-        The folder to save to, new or empty. Checkpoints lie in it while training goes on.
+        The folder to save to, new or empty. It holds checkpoints during training.
     dev
         (examples, labels) to measure accuracy on after each epoch; the best model is kept.
     counterfactual
@@ -94,22 +93,22 @@ def train(
     removal
         What a text looks like without tokens: any removal for texts but ``"marginalize"``.
     sparsities
-        The shares of tokens kept, drawn anew for each example and epoch.
+        The shares of tokens to keep; one is drawn for each example and epoch.
     batch_size
-        Examples in a step, on each device; their counterfactuals come on top.
+        Examples per step and device, not counting their counterfactuals.
     seed
-        Same seed, same model; on CUDA but for the order of its sums.
+        The same seed gives the same model, on CUDA up to the order of floating-point sums.
     precision
         ``"float32"``, or mixed with ``"bfloat16"`` or ``"float16"``.
     max_length
-        Tokens after which a text is truncated.
+        Texts are truncated to this many tokens.
     patience
-        Stop when the dev accuracy was not beaten so many times in a row.
+        Stop when the dev accuracy has not improved this many times in a row.
     checkpoint_steps
-        Measure and save a checkpoint every so many steps; by default after each epoch.
+        Evaluate and save a checkpoint every this many steps; by default after each epoch.
     resume
-        Go on from the last checkpoint in `out`, or from the beginning if there is none; a finished
-        training is read back.
+        Continue from the last checkpoint in `out`, or start from the beginning if there is none; a
+        finished run is loaded.
     options
         Further settings for transformers' ``TrainingArguments``, such as ``{"warmup_steps": 100}``.
     """
@@ -134,8 +133,8 @@ def train(
         raise ModelError("Only a single-label classifier with at least two classes can be trained.")
     if wrapped.dtype != torch.float32:
         raise ModelError(
-            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it so, and choose "
-            "mixed precision with `precision`."
+            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it in float32, "
+            "and set `precision` for mixed precision."
         )
     settings.check_device(wrapped.device.type)
     data = Examples.of(wrapped, examples, labels)

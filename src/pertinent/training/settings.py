@@ -1,4 +1,4 @@
-"""How to train, checked before anything is loaded, and as transformers wants to be told."""
+"""The settings of training, checked before anything is loaded, and converted for transformers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": Tru
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training; `removal` is ``None`` for standard training."""
+    """Settings of a training run; `removal` is ``None`` for standard training."""
 
     removal: Removal | None
     sparsities: tuple[float, ...]
@@ -33,7 +33,7 @@ class Settings:
 
     @classmethod
     def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> Settings:
-        """The settings, with the removal made and seen to be usable."""
+        """The settings, with the removal created and checked."""
         return cls(removal=text_removal(removal) if counterfactual else None, **settings)
 
     def __post_init__(self) -> None:
@@ -57,12 +57,12 @@ class Settings:
             raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
 
     def check_device(self, device: str) -> None:
-        """Mixed float16 needs loss scaling, which is CUDA's."""
+        """Mixed float16 needs loss scaling, which only CUDA has."""
         if self.precision == "float16" and device != "cuda":
             raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {device}.")
 
     def arguments(self, checkpoints: Path, *, measured: bool, device: str) -> Any:
-        """All of it as transformers' ``TrainingArguments``."""
+        """The settings as transformers' ``TrainingArguments``."""
         from transformers import TrainingArguments
 
         every = "epoch" if self.checkpoint_steps is None else "steps"
@@ -78,7 +78,7 @@ class Settings:
             "save_strategy": every,
             "save_total_limit": 1,
             "logging_strategy": "epoch",
-            "logging_nan_inf_filter": False,  # it would wait for the device at every step
+            "logging_nan_inf_filter": False,  # it would synchronise with the device at every step
             "report_to": "none",
             "disable_tqdm": True,
             "remove_unused_columns": False,
@@ -104,7 +104,7 @@ class Settings:
             raise SettingError(f"transformers does not accept these settings: {error}") from error
 
     def recorded(self, data: Examples, dev: Examples | None) -> dict[str, Any]:
-        """What is written down of how a model was trained, in plain JSON."""
+        """The record of how a model was trained, in plain JSON."""
         removal = self.removal
         return {
             "counterfactual": removal is not None,
@@ -138,8 +138,8 @@ def text_removal(removal: str | Removal) -> Removal:
     made = removals.make(removal) if isinstance(removal, str) else removal
     if "text" not in made.kinds:
         raise SettingError(
-            f"The removal {name!r} is for {' and '.join(made.kinds)}, but texts are trained on: choose from "
-            f"{', '.join(usable)}."
+            f"The removal {name!r} is for {' and '.join(made.kinds)}, but training needs one for text: "
+            f"choose from {', '.join(usable)}."
         )
-    # One counterfactual for each text: what is averaged over in an explanation comes over the epochs here.
+    # One sample per text: an explanation averages over several, training sees a new one in each epoch.
     return replace(made, samples=1) if "samples" in {f.name for f in fields(made)} else made  # type: ignore[call-arg]

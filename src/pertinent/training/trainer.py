@@ -16,7 +16,7 @@ from pertinent.training.batches import Clock, Collator, Counterfactuals, Places,
 from pertinent.training.examples import Examples
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
-"""Tokens that a small model computes in the time that it takes to start one more pass."""
+"""The time to start one more pass, in tokens that a small model computes in that time."""
 
 
 class CounterfactualTrainer(Trainer):
@@ -80,7 +80,7 @@ class CounterfactualTrainer(Trainer):
 
 @dataclass(frozen=True)
 class _Reader:
-    """A model, perhaps in a wrapper for several devices that hides its embeddings."""
+    """A model that may be in a multi-device wrapper, which hides its embeddings."""
 
     model: Any
     inner: Any
@@ -93,18 +93,18 @@ class _Reader:
 
 
 class _Clockwork(TrainerCallback):
-    """Tells the sampler which epoch it is, and the user how far training is."""
+    """Sets the epoch of the sampler, and reports progress."""
 
     def __init__(self, clock: Clock, n_examples: int, show: Callback, counterfactual: bool) -> None:
         self.clock, self.n_examples, self.show, self.counterfactual = clock, n_examples, show, counterfactual
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Exact: an epoch that was left in the middle is begun again, its first batches skipped."""
+        """Set the epoch; exact after a resume, where an epoch restarts and skips its first batches."""
         del args, control
         self.clock.epoch = int(state.epoch or 0)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Examples seen so far."""
+        """Report the examples seen so far."""
         del control
         done = round(state.epoch * self.n_examples)
         total = round(args.num_train_epochs * self.n_examples)

@@ -29,7 +29,7 @@ class ExpectedGradients(GradientExplainer):
     samples
         Pairs of a baseline and a point; by default half the budget.
     baseline
-        A removal that draws: by default ``"random-token"`` for texts, ``"uniform-noise"`` for
+        A random removal: by default ``"random-token"`` for texts, ``"uniform-noise"`` for
         images, ``"background"`` for table rows.
     """
 
@@ -48,7 +48,7 @@ class ExpectedGradients(GradientExplainer):
         return None if self.samples is None else 2 * self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask at random points of random lines and average."""
+        """Ask at random points on lines from random baselines, and average."""
         n = self.samples or task.budget // 2
         shares = (task.rng.permutation(n) + task.rng.random(n)) / n
         gradients = []

@@ -20,7 +20,7 @@ class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
     def evaluations(self, n_features: int) -> int | None:
-        """One pass forward, one backward."""
+        """One forward and one backward pass."""
         del n_features
         return 2
 
@@ -41,8 +41,8 @@ class Gradient(GradientExplainer):
 
     Note
     ----
-    Where embeddings are normalised before anything else happens to them, as in BERT, adding a
-    constant to one changes nothing: the sum is zero up to rounding, and says nothing.
+    If the model first normalises its embeddings, as BERT does, adding a constant to one of them
+    changes nothing: the sum is zero up to rounding, and carries no information.
     """
 
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"

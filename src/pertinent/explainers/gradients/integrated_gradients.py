@@ -25,16 +25,16 @@ class IntegratedGradients(GradientExplainer):
 
     .. math:: (x - x') \int_0^1 \frac{\partial p(x' + \alpha (x - x'))}{\partial x} \, d\alpha
 
-    by the Gauss-Legendre rule. The scores sum to p(x) − p(x′) (completeness), the better the more
-    points. The class stays the target all along the line.
+    by the Gauss-Legendre rule. The scores sum to p(x) − p(x′) (completeness), more closely
+    with more points. The target stays the same along the whole line.
 
     Parameters
     ----------
     points
-        On the line; by default half the budget, as each costs a pass forward and one backward.
+        Points on the line; by default half the budget, as each costs a forward and a backward pass.
     baseline
-        A removal, by name or instance, that makes it by removing everything; or an array. By
-        default the mask token's embedding for every removable token, zero for images and rows.
+        A removal, by name or instance, which is applied to all features; or an array. By default
+        the mask token's embedding for every removable token, zero for images and rows.
     """
 
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"

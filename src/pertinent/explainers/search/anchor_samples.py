@@ -1,4 +1,4 @@
-"""The samples behind anchors: drawn once, counted for every set they are fair samples of."""
+"""The samples of anchors: drawn once, and counted for every set that they are valid samples of."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Arms:
 
     @property
     def means(self) -> Floats:
-        """The precision estimated; 0 where there is no sample."""
+        """The estimated precision; 0 without samples."""
         return self.hits / np.maximum(self.n, 1)
 
     def add(self, which: Ints, hits: Masks) -> None:
-        """Count one sample for each arm named."""
+        """Count one sample for each arm in `which`."""
         np.add.at(self.n, which, 1)
         np.add.at(self.hits, which, hits)
 
 
 class Samples:
-    """All samples drawn, what each was drawn for, and what is left of the budget."""
+    """All samples drawn, the set each was drawn for, and the remaining budget."""
 
     def __init__(self, task: Task, keep: float, rng: np.random.Generator) -> None:
         self.d = task.n_features
@@ -45,15 +45,15 @@ class Samples:
         self.allow(1)
 
     def allow(self, share: float) -> None:
-        """Let the next draws ask for this part of what is left.
+        """Let the next draws spend this share of the remaining budget.
 
-        Known masks cost nothing; so that they end, too, no more samples are drawn than the budget.
+        Known masks cost nothing, so the number of samples is also limited to the budget.
         """
         self._reserve = self.left - ceil(share * self.left)
         self._draws = self._task.budget
 
     def draw(self, arms: Arms, which: Ints) -> Generator[Ask, Any, int]:
-        """Draw a sample for each arm named, as far as is allowed; how many were drawn."""
+        """Draw a sample for each arm in `which`, as far as the budget allows; return how many were drawn."""
         which = which[: self._draws]
         drawn_for = arms.masks[which]
         masks = drawn_for | (self._rng.random(drawn_for.shape) < self._keep)
@@ -78,24 +78,24 @@ class Samples:
         return n
 
     def _decides(self, values: Floats) -> Masks:
-        """Whether the decision is that about the whole input."""
+        """Whether the decision is the same as for the whole input."""
         task = self._task
         return task.output.same_decision(values, task.prediction, task.target)
 
     def all(self) -> tuple[Masks, Masks, Masks]:
-        """What was kept, the set it was drawn for, and whether the target was predicted."""
+        """What each sample keeps, the set it was drawn for, and whether the target was predicted."""
         kept, drawn_for, hits = map(np.concatenate, zip(*self._drawn, strict=True))
         return kept, drawn_for, hits
 
     def candidates(self, parents: Iterable[Masks]) -> Arms:
-        """Each parent with one feature more, with the samples drawn for its subsets that contain it."""
+        """Each parent plus one feature, with the existing samples that are valid for that set."""
         kept, drawn_for, predicted = self.all()
         arms: dict[bytes, tuple[Masks, int, int]] = {}
         for parent in parents:
             inside = (kept | ~parent).all(axis=1)
             beyond = drawn_for & ~parent
-            # Drawn for a part of the parent, a sample serves every feature it has; for one feature
-            # beyond the parent, that feature; for more, none.
+            # A sample drawn for a subset of the parent counts for every feature it keeps; one drawn
+            # for a set with one feature outside the parent, for that feature; with more, for none.
             extra = beyond.sum(axis=1)
             serves = np.where((extra == 0)[:, None], kept, beyond) & (inside & (extra < 2))[:, None]
             n, hits = serves.sum(axis=0), serves[predicted].sum(axis=0)

@@ -1,4 +1,4 @@
-"""Anchors: the few features that, kept, nearly always lead to the same prediction."""
+"""Anchors: a few features that nearly always lead to the same prediction when they are kept."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upp
 from pertinent.types import Ints, Masks
 
 START = 100
-"""Samples of the empty anchor that come first; every other anchor begins with those that contain it."""
+"""Samples of the empty anchor to start with; every other anchor starts with those that contain it."""
 
 SHARE = 0.25
-"""The part of what is left of the budget that choosing the beam of one size may spend, so that a close
-race between single features does not leave nothing for larger anchors."""
+"""The share of the remaining budget that choosing the beam of one size may spend, so that a close race
+between single features leaves some for larger anchors."""
 
 
 @explainers.register("anchors")
@@ -31,43 +31,44 @@ class Anchors(SeparateSearches):
     """Ribeiro et al.'s Anchors: a beam search over sets, each beam chosen by a KL-LUCB bandit.
 
     A sample keeps the anchor A, and every other feature with probability `keep`; prec(A) is the
-    probability that the model then predicts the target. Wanted is the anchor with prec(A) ≥
-    `threshold` that covers most. As features are kept independently, the coverage, the probability
-    that a sample contains A, is keep^|A|: the smallest anchor covers most, and precision breaks ties.
+    probability that the model then predicts the target. The goal is the anchor with prec(A) ≥
+    `threshold` and the largest coverage, the probability that a sample contains A. As features are
+    kept independently, it is keep^|A|: the smallest anchor covers most, and precision breaks ties.
 
-    1. *Candidates*: every set of the beam with one feature more, starting at the empty set.
+    1. *Candidates*: every set of the beam plus one feature, starting with the empty set.
     2. *KL-LUCB* (Kaufmann & Kalyanakrishnan 2013): sample the weakest of the `beam` best and its
        strongest rival until they are `epsilon` apart.
-    3. Sample those whose mean reaches the threshold until the lower bound of their precision is
-       above it less `tolerance`. The most precise that pass are the answer; if none, go on with 1.
+    3. Sample those whose mean reaches `threshold` until the lower bound of their precision reaches
+       `threshold` − `tolerance`. The most precise that passes is the answer; if none does, repeat
+       from 1.
 
-    Where none passes before the budget or the size ends it, the answer is the set of a beam with the
-    highest lower bound, and `details` say that the threshold was not reached.
+    If none passes before the budget or the size limit is reached, the answer is the set with the
+    highest lower bound in any beam, and `details` say that the threshold was not reached.
 
-    A sample of A is one of B ⊇ A, too, if it contains B, for the other features are independent; so
-    no candidate starts from nothing. No mask is asked for twice. A run for at most k features is the
-    beginning of one for more, so one run, under one budget, serves all sparsities; `spread` changes
-    nothing. Anchors are the same for both objectives, as in Hase et al. 2021.
+    A sample of A that contains B ⊇ A is also a sample of B, because the other features are
+    independent; so most candidates start with samples. No mask is asked for twice. A run for at most k
+    features is the beginning of a run for more, so one run with one budget serves all sparsities, and
+    `spread` has no effect. Anchors are the same for both objectives, as in Hase et al. 2021.
 
     Parameters
     ----------
     threshold
-        The precision wanted.
+        The required precision.
     delta
-        Bounds and choices may fail with this probability.
+        The probability with which bounds and choices may be wrong.
     epsilon
         How far from the best the chosen beam may be.
     tolerance
-        How far below the threshold the lower bound may stay.
+        How far below the threshold the lower bound may be.
     beam
-        The sets of each size that are extended.
+        How many sets of each size are extended.
     batch
-        Samples of a set that are drawn at once.
+        How many samples of a set are drawn at once.
     keep
         The probability with which a feature outside the anchor is kept.
     fill
-        Fill a smaller anchor up to k with the features of highest precision on their own, so that it
-        compares with other methods; ``False`` chooses the anchor alone.
+        Extend a smaller anchor to k features with those of highest precision on their own, so that
+        it is comparable to other methods; ``False`` chooses the anchor alone.
     """
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
@@ -96,7 +97,7 @@ class Anchors(SeparateSearches):
         require(self.batch >= 1, "batch", "at least 1", self.batch)
 
     def explain(self, task: Task) -> Steps:
-        """Run once for the largest number of features, and read off the anchor for each."""
+        """Run once for the largest sparsity, and read off the anchor for each sparsity."""
         kept = {s: n_kept(s, task.n_features) for s in task.sparsities}
         samples = Samples(task, self.keep, task.rng)
         beams = yield from self._beams(samples, max(kept.values()))
@@ -110,13 +111,13 @@ class Anchors(SeparateSearches):
         )
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """The anchor of at most k features, by a run of its own."""
+        """The anchor of at most k features, from a separate run."""
         samples = Samples(task, self.keep, rng)
         beams = yield from self._beams(samples, k)
         return self._filled(_best(beams), k, samples)
 
     def _beams(self, samples: Samples, k: int) -> Generator[Ask, Any, list[list[_Anchor]]]:
-        """The best anchors of each size from 0 on, until one passes, the size is k or nothing is left."""
+        """The best anchors of each size from 0 on, until one passes, the size is k or the budget is spent."""
         arms = Arms(np.zeros((1, samples.d), dtype=np.bool_))
         samples.allow(SHARE)
         yield from samples.draw(arms, np.zeros(START, dtype=np.int64))
@@ -152,7 +153,7 @@ class Anchors(SeparateSearches):
             rounds += 1
 
     def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Generator[Ask, Any, list[_Anchor]]:
-        """Sample the chosen arms that may pass until they do or do not."""
+        """Sample the chosen arms that may pass until it is clear whether they do."""
         level = log((1 + (self.beam - 1) * samples.d) / self.delta)
         while True:
             mean, n = arms.means[chosen], arms.n[chosen]
@@ -192,7 +193,7 @@ class Anchors(SeparateSearches):
 
 @dataclass(frozen=True)
 class _Anchor:
-    """A set of a beam: the samples it had, their mean, its bounds, and whether it passes."""
+    """A set of a beam: its number of samples, their mean, its bounds, and whether it passes."""
 
     mask: Masks
     n: int
@@ -203,7 +204,7 @@ class _Anchor:
 
 
 def _best(beams: list[list[_Anchor]]) -> _Anchor:
-    """The most precise that passes (they are of one size), else the highest lower bound."""
+    """The most precise anchor that passes (all have the same size), else the one with the best bound."""
     passing = [anchor for beam in beams for anchor in beam if anchor.passes]
     if passing:
         return max(passing, key=lambda a: (a.mean, a.low))

@@ -1,4 +1,4 @@
-"""What all searches share: one search for each sparsity, side by side, under the same budget."""
+"""The base of searches: one search per sparsity, run in parallel with the same budget."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from pertinent.explainers.search.trajectory import followed
 from pertinent.types import Floats, Masks
 
 Logs: TypeAlias = dict[int, list[list[float]]]
-"""For each size: evaluations made and the probability reached, whenever it got better."""
+"""For each size: the evaluations so far and the probability (or objective) at each improvement."""
 
 CHUNK = 4096
-"""Sets that are made at once when all are judged."""
+"""How many sets are generated at once when all are evaluated."""
 
 
 @dataclass(frozen=True)
 class Search(Explainer):
-    """Looks for the k features that make the objective best, k = ceil(s·d) for each sparsity s.
+    """Searches for the k features with the best objective, k = ceil(s·d) for each sparsity s.
 
-    The budget is for each sparsity, as in Hase et al. 2021.
+    Each sparsity has the full budget, as in Hase et al. 2021.
 
     Parameters
     ----------
     objective
-        ``"sufficiency"``: keeping the set leaves the target's probability high, or a regressor's
-        value near that of the whole input. ``"comprehensiveness"``: removing it does the opposite.
+        ``"sufficiency"``: keeping only the set leaves the target's probability high, or a regressor's
+        value close to that for the whole input. ``"comprehensiveness"``: removing the set lowers the
+        probability, or moves the value away.
     spread
-        Whether the budget is for all sparsities together, in equal parts (their App. C, Table 5).
+        Whether the budget is divided equally among the sparsities (their App. C, Table 5).
     trajectory
-        Whether `details` tell how the search went: for each number of features chosen, the
-        evaluations made and the target's probability reached whenever it got better.
+        Whether `details` include the course of the search: for each number of features, the
+        evaluations so far and the target's probability at each improvement.
     """
 
     for_each_sparsity: ClassVar[bool] = True
@@ -64,7 +65,7 @@ class Search(Explainer):
 
     @abstractmethod
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
-        """The best set of each size; `logs` tell how the search went, where that is wanted."""
+        """The best set of each size; `logs` record the course of the search."""
 
     def _check_spread(self, task: Task, parts: int) -> None:
         needed = parts * self.min_budget(task.n_features)
@@ -75,7 +76,7 @@ class Search(Explainer):
             )
 
     def best_of_all(self, task: Task, k: int) -> Generator[Ask, Any, Masks]:
-        """The best of all sets of k features, some thousands judged at a time."""
+        """The best of all sets of k features, evaluated a few thousand at a time."""
         every = combinations(range(task.n_features), k)
         best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
         while chunk := list(islice(every, CHUNK)):
@@ -86,7 +87,7 @@ class Search(Explainer):
         return best_set
 
     def kept_by(self, sets: Masks) -> Masks:
-        """What is kept of the input when these are the sets in question; its own inverse."""
+        """The features to keep in order to evaluate these sets; its own inverse."""
         return sets if self.objective == "sufficiency" else ~sets
 
     def judge(self, task: Task, sets: Masks) -> Generator[Ask, Any, Floats]:
@@ -95,11 +96,11 @@ class Search(Explainer):
         return self.signed(task.objective(values))
 
     def gains(self, task: Task, sets: Masks) -> Generator[Ask, Any, tuple[Floats, Floats]]:
-        """The objective of each set, and how fast log p gets better as a feature enters it.
+        """The objective of each set, and the rate at which log p improves as each feature enters it.
 
         A feature enters a set by being kept (sufficiency) or by being removed (comprehensiveness),
-        and the objective is log p or −log p: two signs that cancel. A plain value is better the
-        nearer it is to that of the whole input, so its gradient points there.
+        and the objective is log p or −log p: the two signs cancel. A plain value is better the closer
+        it is to the value for the whole input, so the sign of its gradient depends on the side.
         """
         found: Gradients = yield MaskGradients(self.kept_by(sets), task.target)
         gradients = found.gradients
@@ -109,16 +110,16 @@ class Search(Explainer):
         return self.signed(task.objective(found.values)), gradients
 
     def signed(self, values: Floats) -> Floats:
-        """What is larger where it is better."""
+        """The values with the sign that makes larger better."""
         return np.asarray(values if self.objective == "sufficiency" else -values)
 
 
 @dataclass(frozen=True)
 class SeparateSearches(Search):
-    """One search for each size, which know nothing of each other."""
+    """One independent search for each size."""
 
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
-        """Run the searches side by side."""
+        """Run the searches in parallel."""
         if self.spread:
             task = replace(task, budget=task.budget // len(kept))
         generators = task.rng.spawn(len(kept))
@@ -160,7 +161,7 @@ def as_masks(sets: Iterable[Sequence[int]], d: int) -> Masks:
 
 
 def largest(scores: Floats, k: int) -> Masks:
-    """The mask of the k largest scores, the first where they are equal."""
+    """The mask of the k largest scores; the first of equal scores."""
     mask = np.zeros(len(scores), dtype=np.bool_)
     mask[np.argsort(-scores, kind="stable")[:k]] = True
     return mask

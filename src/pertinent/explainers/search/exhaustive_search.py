@@ -24,8 +24,8 @@ class ExhaustiveSearch(SeparateSearches):
     Parameters
     ----------
     most
-        The largest number of sets that is searched; more is an error rather than a run that
-        would not end.
+        The largest number of sets to search; more raises an error instead of starting a run that
+        would not finish.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (3)"
@@ -33,17 +33,17 @@ class ExhaustiveSearch(SeparateSearches):
     most: int = 200_000
 
     def evaluations(self, n_features: int) -> int:
-        """As many as are allowed; the sets of each size in use are counted when they are known."""
+        """The most that are allowed; the sets are counted in `explain`, where their sizes are known."""
         del n_features
         return self.most
 
     def min_budget(self, n_features: int) -> int:
-        """One set, where all features are kept."""
+        """One set, for the case that all features are kept."""
         del n_features
         return 1
 
     def explain(self, task: Task) -> Steps:
-        """Refuse what would not end or not fit the budget, then search."""
+        """Raise an error if there are too many sets; else search."""
         d = task.n_features
         sizes = {n_kept(s, d) for s in task.sparsities}
         largest = max(comb(d, k) for k in sizes)
@@ -57,6 +57,6 @@ class ExhaustiveSearch(SeparateSearches):
         return (yield from super().explain(task))
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Judge all sets."""
+        """Evaluate all sets."""
         del rng
         return (yield from self.best_of_all(task, k))

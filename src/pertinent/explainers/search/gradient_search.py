@@ -27,16 +27,16 @@ class GradientSearch(Search):
     .. math:: -\log p(\mathrm{Replace}(x, e)) + \lambda \left( \sum_j \sigma(s_j) - t \right)^2
 
     (on log p for comprehensiveness). Every `check_every` updates the k features with the largest s
-    are judged; the best of these sets is the answer. An update costs a pass forward and one
-    backward, a check one more. Nothing of it depends on k until it is checked, so one descent
-    serves all sparsities, at the budget of one.
+    are evaluated; the best of these sets is the answer. An update costs a forward and a backward
+    pass, a check one more forward pass. Only the checks depend on k, so one descent serves all
+    sparsities with the budget of one.
 
     Parameters
     ----------
     learning_rate, sparsity_weight
         The step size, and λ.
     target_sparsity
-        The share of features that t is: t = ceil(share · d).
+        The share of features that determines t: t = ceil(share · d).
     check_every
         Updates between two checks.
     """
@@ -59,7 +59,7 @@ class GradientSearch(Search):
         require(self.check_every >= 1, "check_every", "at least 1", self.check_every)
 
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
-        """One descent for all sizes, which it does not depend on; each is judged on its own."""
+        """One descent for all sizes, on which it does not depend; each size is checked separately."""
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
@@ -84,7 +84,7 @@ class GradientSearch(Search):
             passes += 2 * updates
 
     def _checked(self, task: Task, chosen: Masks) -> Generator[Ask, Any, float]:
-        """The objective of one set, in a branch of its own: the budget is for each size."""
+        """The objective of one set; runs in its own fork, because each size has its own budget."""
         return float((yield from self.judge(task, chosen[None]))[0])
 
     def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Generator[Ask, Any, Floats]:
@@ -101,7 +101,7 @@ class GradientSearch(Search):
 class AdamW:
     """Loshchilov & Hutter 2019, Alg. 2, with torch's defaults.
 
-    In numpy: a state is a few hundred numbers, for which torch's optimiser takes five times as long.
+    In numpy, because for a state of a few hundred numbers torch's optimiser takes five times as long.
     """
 
     def __init__(self, rate: float, n: int) -> None:

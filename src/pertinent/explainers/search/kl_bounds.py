@@ -21,7 +21,7 @@ def exploration(rounds: int, arms: int, delta: float) -> float:
 def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
     """For each mean p of n draws, the largest q with n · KL(p ‖ q) ≤ level; 1 where n is 0."""
     p = np.clip(means, TINY, 1 - TINY)
-    # KL(p ‖ q) = p log p + (1 − p) log(1 − p) − p log q − (1 − p) log(1 − q); the first half is fixed.
+    # KL(p ‖ q) = p log p + (1 − p) log(1 − p) − p log q − (1 − p) log(1 − q); the first two are constant.
     most = level - n * (p * np.log(p) + (1 - p) * np.log1p(-p))
     in_p, in_rest = -n * p, -n * (1 - p)
     low, high = p, np.ones_like(p)

@@ -23,9 +23,9 @@ from pertinent.types import Floats, Masks
 class OrderedSearch(SeparateSearches):
     """Hase et al.'s Ordered Search.
 
-    1. θ: the scores that LIME gives for a `share` of the budget.
-    2. The rest of the budget goes to the sets of k features in the order of θᵀe, the largest
-       first, from a priority queue. They are made one by one, never all C(d, k) of them.
+    1. Compute LIME scores θ with a `share` of the budget.
+    2. Spend the rest on the sets of k features in the order of θᵀe, the largest first. A priority
+       queue generates them one by one, so that never all C(d, k) are needed.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"
@@ -43,7 +43,7 @@ class OrderedSearch(SeparateSearches):
         return 3
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Score the features, then go through the sets."""
+        """Score the features, then evaluate the sets in order."""
         d = task.n_features
         samples = min(max(2, round(self.share * task.budget)), task.budget - 1)
         masks = draw_masks(rng, samples, d)
@@ -59,10 +59,10 @@ class OrderedSearch(SeparateSearches):
 def in_order(scores: Floats, k: int) -> Iterator[Masks]:
     """Every set of k features once, the largest total score first.
 
-    Features stand in line by their score. The first set is the first k of them. Any other is made
-    from it in one way only: its last feature moves down the line to its final place, then the one
-    before it, and so on. So a set leads to two others at most, each with a smaller total: the
-    feature that moves takes one more step, or the one before it takes its first.
+    Features are sorted by score, and the first set is the first k of them. Every other set is reached
+    from it in exactly one way: the last feature moves down the order to its final position, then the
+    one before it, and so on. So a set has at most two successors, neither with a larger total: the
+    moving feature takes one more step, or the one before it takes its first step.
 
     >>> [np.flatnonzero(mask).tolist() for mask in in_order(np.array([3.0, 1.0, 2.0]), 2)]
     [[0, 2], [0, 1], [1, 2]]
@@ -71,8 +71,8 @@ def in_order(scores: Floats, k: int) -> Iterator[Masks]:
     worth = scores[line].tolist()
     d = len(worth)
     tie = count()
-    # Minus the total, a number to settle ties, the feature that moves, its place, the place that
-    # limits it, and the moves that are over: pairs of (feature, place) linked to earlier ones.
+    # Minus the total, a number to break ties, the moving feature, its position, the limit of its
+    # position, and the finished moves: a linked list of (feature, position).
     queue: list[tuple[float, int, int, int, int, Any]] = []
     heappush(queue, (-sum(worth[:k]), next(tie), k - 1, k - 1, d, None))
     while queue:

@@ -1,4 +1,4 @@
-"""Parallel Local Search: several walks that share what they have seen."""
+"""Parallel Local Search: several walks that never repeat a set that any of them has seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.types import Ints, Masks
 
 PATIENCE = 1000
-"""Steps that a walk takes through sets already seen before it gives up."""
+"""Steps that a walk takes through seen sets before it gives up."""
 
 
 @explainers.register("parallel-local-search")
@@ -27,11 +27,11 @@ class ParallelLocalSearch(SeparateSearches):
     """Hase et al.'s Parallel Local Search (PLS).
 
     1. Each of `runs` walks starts at a uniform random set.
-    2. *Propose*: swap one feature of the set for one outside it; where that set has been seen by
-       any walk, go on from it, until one that has not.
+    2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by
+       any walk, swap again from there.
     3. Move to the proposal only if its objective is better.
 
-    No set is ever judged twice. Where the budget covers all sets they are simply all judged.
+    No set is evaluated twice. If the budget covers all sets, all of them are evaluated.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (7) and App. A.2"
@@ -64,9 +64,9 @@ class ParallelLocalSearch(SeparateSearches):
 
 
 class _Walks:
-    """The set that each walk stands at, and all that any of them has seen.
+    """The current set of each walk, and all sets that any of them has seen.
 
-    A set is known by the XOR of random words of its features, so a swap changes it in two steps.
+    A set is identified by the XOR of one random word per feature, so a swap updates it in two steps.
     """
 
     def __init__(self, starts: Masks, rng: np.random.Generator) -> None:
@@ -81,7 +81,7 @@ class _Walks:
         self._steps: list[list[tuple[int, int]]] = [[] for _ in range(n)]
 
     def propose(self, most: int) -> Ints:
-        """Move each walk on to a set that none has seen, at most so many; the walks that found one."""
+        """Move up to `most` walks to a set that none has seen; return the walks that found one."""
         n = min(len(self.masks), most)
         insiders, outsiders = len(self._inside[0]), len(self._outside[0])
         draws_in = self._rng.integers(insiders, size=n).tolist()
@@ -102,7 +102,7 @@ class _Walks:
         return np.array(movers, dtype=np.int64)
 
     def undo(self, walks: Iterable[int]) -> None:
-        """Go back to where these walks stood before their last proposal."""
+        """Move these walks back to where they were before their last proposal."""
         for walk in walks:
             for i, j in reversed(self._steps[walk]):
                 self._swap(walk, i, j)

@@ -1,4 +1,4 @@
-"""Random search: uniform sets, the best of them."""
+"""Random search: the best of uniform random sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RandomSearch(SeparateSearches):
     summary = "the best of random sets, for each sparsity"
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
-        """Draw, judge, keep the best."""
+        """Draw sets, evaluate them, keep the best."""
         sets = uniform_sets(rng, task.budget, task.n_features, k)
         objective = yield from self.judge(task, sets)
         return np.asarray(sets[objective.argmax()])

@@ -18,17 +18,17 @@ class Seen:
         self._closed: set[bytes] = set()
 
     def is_new(self, chosen: Masks) -> bool:
-        """Whether a set had not been seen; now it has."""
+        """Whether a set has not been seen yet; marks it as seen."""
         before = len(self.names)
         self.names.add(chosen.tobytes())
         return len(self.names) > before
 
     def best_swaps(self, chosen: Masks, gain: Floats, n: int) -> list[Masks]:
-        """The n new sets that swapping one feature is expected to improve most; now they are seen.
+        """The n new sets with the largest expected gain from swapping one feature; marks them as seen.
 
-        Swapping i out and j in gains g_j − g_i. Features stand in line, the worst inside and the best
-        outside first, so that a swap is never better than the same with an earlier feature of either
-        line: the next best is found among few.
+        Swapping i out and j in gains g_j − g_i. The features inside are sorted worst first, those
+        outside best first, so replacing either feature of a swap by an earlier one never lowers its
+        gain, and the next best swap is found among a few candidates.
         """
         name = chosen.tobytes()
         if name in self._closed:

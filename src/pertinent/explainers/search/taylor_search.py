@@ -1,4 +1,4 @@
-"""Taylor search: swaps chosen by a first-order guess, in a beam."""
+"""Taylor search: a beam search over swaps, chosen by a first-order approximation."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class TaylorSearch(SeparateSearches):
     """Hase et al.'s Taylor Search, after HotFlip.
 
     1. Start at a random set.
-    2. With the gradient g of the objective along the mask, the change by swapping i out and j in is
+    2. With the gradient g of the objective along the mask, swapping i out and j in changes it by
        about g_j − g_i. Each set in the beam proposes the `width` best swaps that are new.
-    3. The proposals are judged, and the best `width` of them are the next beam.
+    3. The proposals are evaluated, and the best `width` of them are the next beam.
 
-    A gradient costs a pass forward and one backward. The best set ever judged is the answer.
+    A gradient costs a forward and a backward pass. The best set evaluated is the answer.
 
     Parameters
     ----------
     width
-        Of the beam, and proposals of each set.
+        The width of the beam, and the number of proposals per set.
     steps
-        At most; by default as many as the budget allows.
+        The most steps; by default as many as the budget allows.
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"

@@ -1,4 +1,4 @@
-"""Thompson search: every answer teaches a linear model, which proposes what to ask next."""
+"""Thompson search: a linear model is fitted to all answers and proposes what to ask next."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from pertinent.explainers.search.swaps import Seen
 from pertinent.types import Floats, Masks
 
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Noise to signal, of which the likeliest is taken."""
+"""Candidate noise-to-signal ratios; the most likely one is used."""
 
 MOST = 256
-"""Answers that the model is fitted to: those nearest the best set."""
+"""How many answers the model is fitted to: those closest to the best set."""
 
 GROWTH = 16
-"""A batch is at least this part of all answers: what is known well changes little by eight more."""
+"""A batch has at least 1/16 as many sets as there are answers, because a few more would change little."""
 
 FAR = 1e-3
-"""The least weight of an answer."""
+"""The smallest weight of an answer."""
 
 
 @explainers.register("thompson-search")
 @dataclass(frozen=True)
 class ThompsonSearch(SeparateSearches):
-    r"""A search of our own that learns from all answers where Parallel Local Search forgets them.
+    r"""A search of our own, which learns from all answers; Parallel Local Search does not.
 
-    1. Judge `start` uniform random sets.
+    1. Evaluate `start` uniform random sets.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
        negative for comprehensiveness; a regressor's objective itself), in which a set e that
        differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise
-       and prior variance are the likeliest.
-    3. Draw `batch` θ from its posterior, more when there are many answers. A share `local` of them
-       propose the best swap in one of the three best sets, the others the k features with the
-       largest θ (or the nearest set to them that is new); where all these are known, uniform
-       sets. Judge the proposals; go on at 2.
+       and prior variance maximise the marginal likelihood.
+    3. Draw `batch` samples of θ from the posterior, more if there are many answers. A share `local`
+       of them propose the best swap in one of the three best sets, the others the k features with
+       the largest θ (or the best new swap from there); if all of these are known, propose uniform
+       random sets. Evaluate the proposals and repeat from 2.
 
-    What is uncertain varies between draws and so gets tried: no setting trades off exploration.
-    Where the budget covers all sets they are simply all judged.
+    Uncertain features vary between draws and so get tried, so no setting is needed for exploration.
+    If the budget covers all sets, all of them are evaluated.
     """
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
@@ -81,7 +81,7 @@ class ThompsonSearch(SeparateSearches):
         return np.asarray(sets[evidence.argmax()])
 
     def _evidence(self, task: Task, objective: Floats) -> Floats:
-        """The target's log-odds, or their negative, as `objective` is p or −p; of a value itself."""
+        """The target's log-odds if `objective` is p, minus those if it is −p; else the objective itself."""
         if task.output.kind == "value":
             return objective
         p = np.clip(np.abs(objective), 1e-9, 1 - 1e-9)
@@ -90,7 +90,7 @@ class ThompsonSearch(SeparateSearches):
     def _propose(
         self, sets: Masks, evidence: Floats, seen: Seen, n: int, rng: np.random.Generator
     ) -> list[Masks]:
-        """`n` sets that nobody has seen, or fewer."""
+        """Up to `n` new sets."""
         best = sets[np.argsort(-evidence, kind="stable")[:3]]
         apart = (sets != best[0]).sum(axis=1) / 2
         weight = np.exp(-self.near * apart / best[0].sum()) + FAR
@@ -103,7 +103,7 @@ class ThompsonSearch(SeparateSearches):
 
 
 def unseen(rng: np.random.Generator, n: int, d: int, k: int, seen: Seen) -> Masks:
-    """`n` uniform sets that nobody has seen, or fewer; now they are seen."""
+    """Up to `n` uniform random sets that are new; marks them as seen."""
     drawn = uniform_sets(rng, len(seen.names) + n, d, k)
     return np.array(list(islice((chosen for chosen in drawn if seen.is_new(chosen)), n)))
 
@@ -112,7 +112,7 @@ def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: n
     """`n` draws of θ (n, features) from the posterior of a weighted Bayesian linear regression.
 
     A draw from the prior is corrected by how far it misses the evidence (Matheron's rule), which
-    takes a system as large as the answers or the features, whichever are fewer.
+    solves a system of the size of the answers or of the features, whichever are fewer.
     """
     nearest = np.argsort(-weight, kind="stable")[:MOST]
     sets, evidence, weight = sets[nearest], evidence[nearest], weight[nearest]
@@ -129,7 +129,7 @@ def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: n
 
 
 def decomposed(rows: Floats) -> tuple[Floats, Floats]:
-    """The squared singular values of a matrix that are not zero, and their left singular vectors."""
+    """The nonzero squared singular values of a matrix, and their left singular vectors."""
     wide = rows.shape[0] <= rows.shape[1]
     powers, basis = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
     real = powers > 1e-9 * max(float(powers[-1]), 1e-9)
@@ -138,7 +138,7 @@ def decomposed(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def likeliest(powers: Floats, response: Floats, basis: Floats) -> tuple[float, float]:
-    """The noise variance relative to the prior's, and the prior's, by marginal likelihood."""
+    """The noise variance relative to the prior variance, and the prior variance, by marginal likelihood."""
     n, flat = len(response), len(response) - len(powers)
     along = (basis.T @ response) ** 2
     beside = max(float(response @ response - along.sum()), 0.0)

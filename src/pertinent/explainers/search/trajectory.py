@@ -1,4 +1,4 @@
-"""How a search got on: what it had reached after each evaluation."""
+"""The course of a search: the best objective so far, by number of evaluations."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def followed(
     k: int,
     log: list[list[float]],
 ) -> Algorithm:
-    """The same search; `log` gets [evaluations, objective] whenever a set of k beats all before.
+    """The same search, which adds [evaluations, objective] to `log` at each improvement.
 
-    Only questions about sets of exactly k features count, so what a method asks for to prepare
-    itself, such as the masks of LIME, does not.
+    Only sets of exactly k features can be an improvement, so preparatory questions, such as the masks
+    of LIME, cannot.
     """
     paid: set[Hashable] = set()
     passes = 0

@@ -16,11 +16,11 @@ from pertinent.types import Masks
 @explainers.register("banzhaf")
 @dataclass(frozen=True)
 class Banzhaf(Explainer):
-    r"""The Banzhaf value, exact where the budget allows all masks, else from uniform samples.
+    r"""The Banzhaf value, exact if the budget covers all masks, else from uniform samples.
 
     .. math:: \beta_i = \mathbb{E}[v(S) \mid i \in S] - \mathbb{E}[v(S) \mid i \notin S]
 
-    Every mask serves every feature (maximum sample reuse), and each is asked with its complement.
+    Every mask is used for every feature (maximum sample reuse), and each is paired with its complement.
     """
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"

@@ -21,7 +21,7 @@ def all_coalitions(n_features: int) -> Masks:
 
 
 def two_to_the(n_features: int, method: str, instead: str) -> int:
-    """2^d, if that many evaluations would end."""
+    """2^d, or an error if that is too many evaluations."""
     if n_features > MOST_FEATURES:
         raise BudgetError(
             f"{method} asks for all 2^{n_features} masks; it takes at most {MOST_FEATURES} features. "

@@ -9,17 +9,20 @@ from math import comb
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import require
+from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.masks import empty_mask, full_mask, mask_bytes
 from pertinent.types import Floats, Ints, Masks
 
+MOST_FEATURES = 4000
+"""Features up to which the regression is solved in seconds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Coalitions:
-    """Masks and their complements by turns, with the weight of each pair.
+    """Masks, each followed by its complement, and the weight of each pair.
 
-    The first `complete` pairs are all there are of their sizes; the others are a sample.
+    The first `complete` pairs cover their sizes completely; the others are a sample.
     """
 
     pairs: Masks
@@ -36,13 +39,14 @@ class KernelShap(Explainer):
         \Bigl(v(S) - v(\emptyset) - \sum_{i \in S} \phi_i\Bigr)^2
         \quad \text{s.t.} \quad \sum_i \phi_i = v(N) - v(\emptyset)
 
-    Sizes that the budget covers are complete, smallest and largest first; the rest is sampled in
-    pairs of a mask and its complement. With all coalitions it equals the Shapley value.
+    Sizes are enumerated completely as far as the budget allows, smallest and largest first; the rest
+    is sampled in pairs of a mask and its complement. With all coalitions the result is the Shapley
+    value.
 
     Parameters
     ----------
     samples
-        Masks beside nothing and all; by default what the budget leaves.
+        Number of masks besides the empty and the full one; by default the rest of the budget.
     """
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
@@ -54,11 +58,16 @@ class KernelShap(Explainer):
         require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
 
     def evaluations(self, n_features: int) -> int | None:
-        """The samples, nothing and all."""
+        """The samples, the empty mask and the full mask."""
         return None if self.samples is None else min(self.samples + 2, 2**n_features)
 
     def min_budget(self, n_features: int) -> int:
-        """Nothing, all, and d − 1 pairs: a mask and its complement make one equation."""
+        """The empty mask, the full mask, and d − 1 pairs: a mask and its complement give one equation."""
+        if n_features > MOST_FEATURES:
+            raise BudgetError(
+                f"kernel-shap takes at most {MOST_FEATURES:,} features, because it solves a system of as "
+                f"many equations, but the input has {n_features:,}. Use shapley-sampling or coarser features."
+            )
         return self.evaluations(n_features) or 2 * n_features
 
     def explain(self, task: Task) -> Steps:
@@ -72,6 +81,24 @@ class KernelShap(Explainer):
         values = yield Values(np.concatenate([found.pairs, ~found.pairs]))
         scores, standard_errors = solve(found, values - ends[0], gain)
         return Finding(scores.T, standard_errors.T, base_values=ends[0])
+
+
+def _inverse(gram: Floats) -> Floats:
+    """The pseudo-inverse of a matrix whose rows sum to zero.
+
+    Where nothing else is in its null space, adding a constant makes it regular, and a Cholesky
+    factorisation will do, which is an order of magnitude faster.
+    """
+    d = len(gram)
+    constant = np.full((d, d), 1.0 / d)
+    scale = gram.trace() / d
+    try:
+        root = np.linalg.cholesky(gram + scale * constant)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
+    if root.diagonal().min() ** 2 < 1e-10 * scale:
+        return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
+    return np.asarray(np.linalg.inv(gram + scale * constant) - constant / scale)
 
 
 def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
@@ -99,7 +126,7 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
 
 
 def _all_pairs(d: int, size: int, count: int) -> Masks:
-    """All subsets of one size, without those that are the complement of another."""
+    """All subsets of one size, but only one of each pair of complements."""
     chosen = np.array([c for _, c in zip(range(count), combinations(range(d), size), strict=False)])
     masks = np.zeros((count, d), dtype=np.bool_)
     masks[np.arange(count)[:, None], chosen] = True
@@ -124,7 +151,7 @@ def _sample_pairs(
                 seen[key] = len(seen)
                 masks.append(mask)
                 times.append(1)
-            else:  # going on would count only what is already there, and favour small sizes
+            else:  # more draws would only count known pairs, and favour small sizes
                 return np.array(masks), np.array(times, dtype=np.float64)
     return np.array(masks), np.array(times, dtype=np.float64)
 
@@ -132,8 +159,8 @@ def _sample_pairs(
 def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floats]:
     """The constrained regression, (features, classes), and the standard errors from the sampled pairs.
 
-    The constraint is met by sharing the gain equally and fitting what is left with scores that sum to
-    zero; where the pairs leave several solutions, the smallest is taken, which favours no feature.
+    The constraint is met by sharing the gain equally and fitting the residual with scores that sum to
+    zero; if there are several solutions, the one of smallest norm is used, which favours no feature.
     """
     n, d = found.pairs.shape
     masks = np.concatenate([found.pairs, ~found.pairs]).astype(np.float64)
@@ -141,11 +168,11 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     share = masks.mean(axis=1, keepdims=True)
     design = masks - share
     response = values - share * gain
-    inverse = np.linalg.pinv(design.T @ (weight * design), rcond=1e-12, hermitian=True)
+    inverse = _inverse(design.T @ (weight * design))
     lever = (design @ inverse) * weight
     rest = lever.T @ response
     residual = response - design @ rest
-    if found.complete < n < d:  # fits perfectly, which says nothing of the error
+    if found.complete < n < d:  # a perfect fit says nothing about the error
         return gain / d + rest, np.full_like(rest, np.nan)
     errors = np.empty_like(rest)
     for c in range(values.shape[1]):

@@ -25,9 +25,9 @@ class ShapleySampling(Explainer):
     Parameters
     ----------
     samples
-        Permutations; by default as many as the budget allows.
+        Number of permutations; by default as many as the budget allows.
     antithetic
-        Follow each order by its reverse, which halves the variance or better where a feature's
+        Follow each order by its reverse, which at least halves the variance if a feature's
         contribution depends on how many came before it.
     """
 
@@ -41,7 +41,7 @@ class ShapleySampling(Explainer):
         require(self.samples is None or self.samples >= 1, "samples", "at least 1", self.samples)
 
     def evaluations(self, n_features: int) -> int | None:
-        """Each order has d − 1 masks between nothing and all."""
+        """Each order has d − 1 masks between the empty and the full one."""
         return None if self.samples is None else self.samples * (n_features - 1) + 2
 
     def min_budget(self, n_features: int) -> int:
@@ -49,7 +49,7 @@ class ShapleySampling(Explainer):
         return self.evaluations(n_features) or n_features + 1
 
     def explain(self, task: Task) -> Steps:
-        """Walk along each order from nothing to all."""
+        """Walk along each order from the empty to the full mask."""
         d = task.n_features
         ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
         samples = self.samples or max(1, (task.budget - 2) // max(1, d - 1))

@@ -26,7 +26,7 @@ class Lime(Explainer):
     Parameters
     ----------
     samples
-        Masks; by default the budget.
+        Number of masks; by default the budget.
     kernel_width
         σ.
     alpha
@@ -68,7 +68,7 @@ class Lime(Explainer):
 
 
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
-    """The whole input, then masks without a uniform number of uniform features."""
+    """The full mask, then masks that remove a uniform random number of random features."""
     removed = rng.integers(1, d + 1, size=(n - 1, 1))
     lots = rng.random((n - 1, d))
     masks = np.ones((n, d), dtype=np.bool_)
@@ -87,13 +87,19 @@ def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[F
     share, root = weight / weight.sum(), np.sqrt(weight)[:, None]
     design = root * (masks - share @ masks)
     response = root * (values - share @ values)
-    gram = design.T @ design
+    lever, used = _lever(design, alpha)
+    scores = lever.T @ response
+    residual = response - design @ scores
+    freedom = len(masks) - 1 - used
+    inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
+    return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
+
+
+def _lever(design: Floats, alpha: float) -> tuple[Floats, float]:
+    """X (XᵀX + αI)⁻¹ and the degrees of freedom that the fit uses, by the smaller of XᵀX and XXᵀ."""
+    wide = design.shape[0] < design.shape[1]
+    gram = design @ design.T if wide else design.T @ design
     normal = gram + alpha * np.eye(len(gram))
     swallowed = alpha <= 1e-12 * gram.trace()
     inverse = np.linalg.pinv(normal, hermitian=True) if swallowed else np.linalg.inv(normal)
-    lever = design @ inverse
-    scores = lever.T @ response
-    residual = response - design @ scores
-    freedom = len(masks) - 1 - float((gram * inverse).sum())
-    inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
-    return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
+    return inverse @ design if wide else design @ inverse, float((gram * inverse).sum())

@@ -1,4 +1,4 @@
-"""Where models that were made here are kept between runs."""
+"""The folder where trained models are kept between runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """``$PERTINENT_CACHE``, else ``pertinent`` where the system keeps caches; it may not exist yet."""
+    """``$PERTINENT_CACHE``, else ``pertinent`` in the system's cache folder; it may not exist yet."""
     chosen = os.environ.get("PERTINENT_CACHE")
     return Path(chosen).expanduser() if chosen else _system_caches() / "pertinent"
 

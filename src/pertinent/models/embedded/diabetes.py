@@ -30,7 +30,7 @@ _EXAMPLE = 0
 def diabetes_model() -> EstimatorModel:
     """Boosted trees on scikit-learn's diabetes data, with 100 training rows as background.
 
-    Its value is the progression one year after the patient was seen, on a scale from 25 to 346.
+    Its value is the progression one year after the measurements, on a scale from 25 to 346.
     """
     data = _data()
     estimator = optional("sklearn.ensemble").GradientBoostingRegressor(random_state=_SEED)

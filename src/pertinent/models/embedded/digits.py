@@ -29,7 +29,7 @@ from pertinent.types import Array, Ints
 logger = logging.getLogger(__name__)
 
 RECIPE = 1
-"""Changed with anything below that changes the weights, so that old ones are not used."""
+"""Increase this with any change below that affects the weights, so that old ones are not used."""
 
 SIDE = 8
 _SEED = 0
@@ -40,14 +40,14 @@ _EXAMPLE = 3
 
 
 class DigitsModel(ModuleModel):
-    """Ten classes, over light strokes on a dark ground, seen as 8 × 8 pixels in [0, 1]."""
+    """Ten classes, for light strokes on a dark background, as 8 × 8 pixels in [0, 1]."""
 
     def __init__(self, module: nn.Module, card: Mapping[str, Any]) -> None:
         super().__init__(module, kind="image", classes=[str(i) for i in range(10)], output="logit")
         self.card = dict(card)
 
     def prepare(self, raw: Any, features: str | None = None) -> Input:
-        """Cut an image, averaged down to one channel of 8 × 8 pixels if it is anything else."""
+        """Divide an image into features, after averaging it down to one channel of 8 × 8 pixels if needed."""
         pixels = as_pixels(raw)
         if pixels.shape == (1, SIDE, SIDE):
             return super().prepare(raw, features)
@@ -55,12 +55,13 @@ class DigitsModel(ModuleModel):
         input = super().prepare(functional.adaptive_avg_pool2d(grey, SIDE).numpy(), features)
         was = " × ".join(map(str, pixels.shape))
         return replace(
-            input, notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels seen")
+            input,
+            notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads"),
         )
 
 
 def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> DigitsModel:
-    """The classifier: from the cache folder, or trained now, in a few seconds, and kept there."""
+    """The classifier, from the cache folder; if it is not there, it is trained in seconds and saved."""
     folder = cache_folder()
     weights, card_file = folder / "digits.safetensors", folder / "digits.json"
     network = _network()
@@ -68,7 +69,7 @@ def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> Dig
         card = _restore(network, weights, card_file)
     except FileNotFoundError:
         card = None
-    except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be made again
+    except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be trained again
         logger.warning("The digits model in %s is damaged (%s): it is trained again.", folder, error)
         card = None
     if card is None:
@@ -102,7 +103,7 @@ def _data() -> _Digits:
 
 
 def _network() -> nn.Module:
-    """Built from a seed, without a trace in torch's own random state."""
+    """Initialised from a seed, without changing torch's global random state."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         return nn.Sequential(
@@ -144,7 +145,7 @@ def _train(network: nn.Module) -> dict[str, Any]:
 
 
 def _restore(network: nn.Module, weights: Path, card_file: Path) -> dict[str, Any] | None:
-    """Load kept weights in place and return their card; ``None`` if they are of another recipe."""
+    """Load kept weights in place and return their card; ``None`` if they were made by another recipe."""
     card: dict[str, Any] = json.loads(card_file.read_text(encoding="utf-8"))
     if card["recipe"] != RECIPE:
         return None
@@ -157,7 +158,7 @@ def _restore(network: nn.Module, weights: Path, card_file: Path) -> dict[str, An
 
 
 def _keep(network: nn.Module, card: dict[str, Any], weights: Path, card_file: Path) -> None:
-    """Write weights and card, each whole or not at all; without a place to write, say so and go on."""
+    """Write weights and card atomically; if that fails, log a warning and continue."""
     data = tensor_bytes(network.state_dict())
     card["sha256"] = hashlib.sha256(data).hexdigest()
     try:

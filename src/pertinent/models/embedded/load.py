@@ -68,7 +68,7 @@ def load_transformer(
 
 @contextmanager
 def no_bar() -> Iterator[None]:
-    """Loading takes a moment; transformers' progress bar for it would only flash."""
+    """Hide transformers' progress bar: loading takes only a moment."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -81,7 +81,7 @@ def no_bar() -> Iterator[None]:
 
 
 def _place(device: str, dtype: str) -> tuple[str, Any]:
-    """The device, seen to be there, and torch's name for the precision."""
+    """The device, after a check that it exists, and the torch dtype."""
     import torch
 
     if dtype not in DTYPES:

@@ -1,1 +1,1 @@
-"""What it takes to run torch models: devices, batches of tokens, gradients, attention."""
+"""Helpers for running torch models: devices, batches of tokens, gradients, attention."""

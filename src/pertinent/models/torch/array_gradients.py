@@ -42,7 +42,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
 
 
 def array_path_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
-    """∂ log p / ∂ values at each row's point, times what was asked for, summed over each feature."""
+    """∂ log p / ∂ values at each row's point, multiplied as asked and summed over each feature."""
     _check_numeric(parts)
     baselines = [_baseline(model, part) for part in parts]
     points = [_points(part, baseline) for part, baseline in zip(parts, baselines, strict=True)]
@@ -77,7 +77,7 @@ def _check_numeric(parts: Sequence[Part]) -> None:
 
 
 def _points(part: Part, baseline: Array) -> Array:
-    """Where each row of a question looks."""
+    """The point at which each row of a question is evaluated."""
     share = shares_of(part).reshape(-1, *[1] * (baseline.ndim - 1))
     return np.asarray(baseline + share * (_values(part.input) - baseline))
 
@@ -103,7 +103,7 @@ def _baseline(model: ModuleModel, part: Part) -> Array:
 
 
 def _filler(part: Part) -> Array:
-    """What the removal puts in place of everything, if that is always the same."""
+    """The removal's values with everything removed; an error if they are random."""
     first, second = (
         part.removal(part.input, empty_mask(part.input.n_features), part.seed + i) for i in (0, 1)
     )

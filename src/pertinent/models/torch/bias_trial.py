@@ -1,4 +1,4 @@
-"""Whether a model adds a bias to its attention scores, if it is given one in place of a mask."""
+"""Tests whether a model accepts a bias on its attention scores in place of an attention mask."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class BiasTrial:
-    """Remembers for which lengths it was tried.
+    """Runs the test for each length and remembers the result.
 
-    A window of local attention, which a bias would open, shows only on texts longer than it.
+    A bias would override a local-attention window, which shows only on texts longer than the window.
     """
 
     model: TransformerModel
     _found: dict[tuple[int, bool], bool] = field(default_factory=dict, init=False)
 
     def holds(self, length: int, *, weighted: bool) -> bool:
-        """Whether it does what a mask does on texts of this length, by weighted attention or its own."""
+        """Whether a bias acts like a mask at this length, with weighted attention or the model's own."""
         rounded = min(max(16, 1 << (length - 1).bit_length()), self.model.max_length)
         if (rounded, weighted) not in self._found:
             self._found[rounded, weighted] = self._try(rounded, weighted)
@@ -44,7 +44,7 @@ class BiasTrial:
             masked = model.exactly(batch, attention_mask=mask).logits
             with in_use(model.model) if weighted else nullcontext():
                 biased = model.exactly(batch, attention_mask=bias).logits
-        except Exception as error:  # whatever the architecture makes of it, it wants a mask
+        except Exception as error:  # whatever the error, this architecture needs a mask
             if model.is_out_of_memory(error):
                 raise
             return False

@@ -1,9 +1,9 @@
 """Is it exact, for this architecture, to compute only the kept tokens?
 
-Under attention-mask removal nobody looks at a removed token, so a model that reads position ids
+With attention-mask removal no token attends to a removed one, so a model that takes position ids
 gives the same answer for the kept tokens alone at their original positions. Local-attention
 windows, relative positions and models that ignore position ids break this, some only on texts
-longer than a window. So it is tried, on texts as long as the ones it is used on.
+longer than a window. So it is tested, on texts as long as those it is used on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ States = list[torch.Tensor]
 
 @dataclass
 class Compaction:
-    """Remembers up to which length compaction was seen to hold, and from which it was seen to fail.
+    """Tests compaction, and remembers up to which length it is exact and from which length it is not.
 
     `states` runs the model in float32. `text_of` makes a text of a given number of tokens.
     """
@@ -93,7 +93,7 @@ class Compaction:
 
 
 def _trial_masks(text: Tokens) -> Masks:
-    """Keep half, a tenth, and only the two ends of the text, beside what is fixed."""
+    """Masks that keep half, a tenth, and only the two ends of the text, besides the fixed tokens."""
     rng = np.random.default_rng(0)
     length = len(text.ids)
     removable = np.flatnonzero(text.feature >= 0)
@@ -105,7 +105,7 @@ def _trial_masks(text: Tokens) -> Masks:
 
 
 def stretch(ids: Ints, special: Masks, vocabulary: Ints, length: int) -> Tokens:
-    """A text of `length` tokens: the special tokens where they belong, random ones between them."""
+    """A text of `length` tokens: the special tokens in their positions, random ones between them."""
     first = int(np.argmin(special))
     head, tail = ids[:first], ids[first:][special[first:]]
     middle = max(2, length - len(head) - len(tail))

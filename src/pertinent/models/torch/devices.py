@@ -1,4 +1,4 @@
-"""Running torch on CPU and CUDA: sending, timing, and not waiting before one must."""
+"""Running torch on CPU and CUDA: transfers, timing, and no synchronisation before it is needed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pertinent.models.base import Answer, immediately
 from pertinent.models.torch.heap import Heap
 from pertinent.types import Array
 
-# cuDNN's attention plans anew for every batch shape, and no two of our batches need be alike.
+# No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 HEAP = Heap()
 
 
 def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
-    """Where a module lies, and in which precision."""
+    """The device and dtype of a module."""
     for tensor in (*module.parameters(), *module.buffers()):
         if tensor.is_floating_point():
             return tensor.device, tensor.dtype
@@ -28,7 +28,7 @@ def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
 
 
 def send(array: Array, device: torch.device) -> torch.Tensor:
-    """An array on the device; through pinned memory, so that CUDA need not stop for it."""
+    """Copy an array to the device, through pinned memory so that CUDA need not synchronise."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     if device.type != "cuda":
         return tensor.to(device)
@@ -57,7 +57,7 @@ def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients:
 
 
 def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[None]:
-    """No oneDNN on the CPU: it keeps a plan for every batch shape, and ours are all different.
+    """Disable oneDNN on the CPU: it keeps a plan for every batch shape, and our shapes vary.
 
     Only for float32, which torch computes as fast without it.
     """
@@ -68,17 +68,10 @@ def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextM
 
 @contextmanager
 def in_full_precision() -> Iterator[None]:
-    """No shortened float32, whatever the user allows elsewhere."""
+    """Full float32 precision in matrix products, whatever the user's setting."""
     allowed = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(allowed)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the batch was too large for the device."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)

@@ -19,11 +19,11 @@ from pertinent.models.torch import devices
 from pertinent.types import Floats, Ints, Masks
 
 _MOST_LOGITS = {"cpu": 2**25, "cuda": 2**27}
-"""Logits of one batch: tokens times vocabulary, which is what takes the memory."""
+"""The most logits in one batch (tokens × vocabulary), which take most of the memory."""
 
 
 class Filler:
-    """Wraps ``AutoModelForMaskedLM`` and its tokenizer; `folder` is where it was loaded from, if anywhere."""
+    """Wraps ``AutoModelForMaskedLM`` and its tokenizer; `folder` is where it was loaded from, if any."""
 
     def __init__(self, model: Any, tokenizer: Any, folder: str | None = None) -> None:
         if not hasattr(model, "config") or not hasattr(tokenizer, "mask_token_id"):
@@ -48,29 +48,29 @@ class Filler:
         return digest(self.model, self.tokenizer.get_vocab())
 
     def check_vocabulary(self, tokenizer: Any) -> None:
-        """Raise a `SettingError` unless the tokenizer gives every token the number it has here."""
+        """Raise a `SettingError` unless the tokenizer has the same tokens with the same ids."""
         if tokenizer is self._alike:
             return
         if tokenizer.get_vocab() != self.tokenizer.get_vocab():
             raise SettingError(
-                "The filler must have the vocabulary of the model that is explained, token by token, "
+                "The filler must have exactly the vocabulary of the explained model, "
                 f"but has {len(self.tokenizer):,} tokens where the model has {len(tokenizer):,}"
-                f"{', and others' if len(self.tokenizer) == len(tokenizer) else ''}."
+                f"{', with different ids or tokens' if len(self.tokenizer) == len(tokenizer) else ''}."
             )
         self._alike = tokenizer
 
     @property
     def max_length(self) -> int:
-        """The most tokens that it reads."""
+        """The largest number of tokens it can read."""
         longest = getattr(self.model.config, "max_position_embeddings", None)
         return int(min(self.tokenizer.model_max_length, longest or 10**9))
 
     def draw(self, tokens: Tokens, removed: Masks, uniform: Floats) -> Ints:
-        """Tokens for the removed places, drawn independently of each other (places, samples).
+        """Tokens for the removed positions, drawn independently of each other (positions, samples).
 
-        All removed tokens of a row are masked at once, and the row is read once, however many samples
-        there are. `removed` is (rows, length); `uniform` holds a number from 0 to 1 for each sample of
-        each removed place, row by row. Special tokens are never drawn.
+        All removed tokens of a row are masked at once, and the model reads the row once, whatever the
+        number of samples. `removed` is (rows, length); `uniform` has a number from 0 to 1 for each
+        sample of each removed position, row by row. Special tokens are never drawn.
         """
         step = max(1, _MOST_LOGITS[self.device.type] // (self._n_logits * len(tokens.ids)))
         ends = np.cumsum(removed.sum(axis=1))
@@ -82,7 +82,7 @@ class Filler:
         return drawn
 
     def _draw(self, tokens: Tokens, removed: Masks, uniform: Floats) -> Ints:
-        """The same for the rows of one batch, by the inverse of the distribution function."""
+        """The same for the rows of one batch, by inverse transform sampling."""
         with (
             torch.inference_mode(),
             sdpa_kernel(devices.ATTENTION),
@@ -107,7 +107,7 @@ class Filler:
         return logits
 
     def _find_barred(self) -> Masks:
-        """Special tokens, and numbers that are no token."""
+        """Special tokens, and ids that no token has."""
         barred = np.ones(self._n_logits, dtype=np.bool_)
         known = np.array(sorted(self.tokenizer.get_vocab().values()), dtype=np.int64)
         barred[known[known < self._n_logits]] = False
@@ -119,7 +119,7 @@ class Filler:
 
 @lru_cache(maxsize=1)
 def load_filler(folder: str, device: str) -> Filler:
-    """The masked language model in a folder, safetensors only; the last one is kept for the next input."""
+    """The masked language model in a folder, safetensors only; the last one loaded is cached."""
     if not (Path(folder) / "config.json").is_file():
         raise FileError(f"There is no transformers model in {folder!r}: it has no config.json.")
     from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -134,5 +134,5 @@ def load_filler(folder: str, device: str) -> Filler:
         raise ModelError(f"The masked language model in {folder!r} cannot be loaded: {error}") from error
     if found["missing_keys"]:
         missing = min(found["missing_keys"])
-        raise ModelError(f"The model in {folder!r} is no masked language model: it has no {missing!r}.")
+        raise ModelError(f"The model in {folder!r} is not a masked language model: it has no {missing!r}.")
     return Filler(model.to(device), tokenizer, folder)

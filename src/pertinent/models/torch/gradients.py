@@ -1,4 +1,4 @@
-"""Gradients of torch models: what all of them share."""
+"""What all gradients of torch models share."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from pertinent.types import Floats
 
 FIXED = {"text": "mask-token", "image": "constant", "table": "constant"}
 DRAWN = {"text": "random-token", "image": "uniform-noise", "table": "background"}
-"""The baselines used when none is named: always the same, or drawn."""
+"""The default baselines: fixed, or drawn at random."""
 
 
 class TorchModel(Protocol):
-    """What it takes to differentiate a model."""
+    """What is needed to differentiate a model."""
 
     module: Any
     device: torch.device
 
     @property
     def output(self) -> Output:
-        """What it answers with."""
+        """What its outputs mean."""
 
 
 def differentiate(
@@ -42,7 +42,7 @@ def differentiate(
     scores: Callable[[torch.Tensor], torch.Tensor],
     total: Callable[[torch.Tensor], torch.Tensor],
 ) -> Answer:
-    """The model's scores at `point`, and what `total` makes of the gradient of `log_score` there."""
+    """The model's scores at `point`, and `total` of the gradient of `log_score` there."""
     width = 0
 
     def both() -> torch.Tensor:
@@ -66,7 +66,7 @@ def differentiate(
 
 @contextmanager
 def _frozen(module: torch.nn.Module) -> Iterator[None]:
-    """No gradients for the weights: they would only cost memory."""
+    """Disable gradients for the weights, which would only cost memory."""
     trainable = [p for p in module.parameters() if p.requires_grad]
     for parameter in trainable:
         parameter.requires_grad_(False)
@@ -96,18 +96,18 @@ def log_score(scores: torch.Tensor, output: Output, parts: Sequence[Part]) -> to
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
-    """The root of each row that was multiplied by itself."""
+    """The square root of the sums, in rows whose gradients were multiplied by themselves."""
     return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
 
 
 def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) -> torch.Tensor:
-    """(rows, parts) summed over the parts of each feature; a part of none has the owner −1."""
+    """(rows, parts) summed over the parts of each feature; a part of no feature has the owner −1."""
     sums = parts.new_zeros(len(parts), n_features + 1)
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
 
 def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
-    """The removal that makes the baseline, ready for use."""
+    """The removal that makes the baseline, bound to the model and checked."""
     chosen = FIXED[input.kind] if ask.baseline is None else ask.baseline
     if isinstance(chosen, str) and chosen == "drawn":
         chosen = DRAWN[input.kind]
@@ -125,7 +125,7 @@ def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
 
 
 def draws_of(part: Part, removal: Removal) -> Iterator[tuple[int, int]]:
-    """For each row: the seed to call the removal with, and which of the rows it answers to take."""
+    """For each row: the seed to call the removal with, and which of the rows it returns to use."""
     assert isinstance(part.question, PathGradients)
     for draw in part.question.draws[part.rows % len(part.question.draws)].tolist():
         call, place = divmod(draw, removal.draws)
@@ -134,7 +134,7 @@ def draws_of(part: Part, removal: Removal) -> Iterator[tuple[int, int]]:
 
 
 def row_weights(parts: Sequence[Part]) -> Floats:
-    """What each row's gradient is multiplied by: so much of x, of x′, of one, and of itself."""
+    """The factor of each row's gradient, as coefficients of x, x′, one, and the gradient itself."""
     weights = {
         "difference": (1.0, -1.0, 0.0, 0.0),
         "input": (1.0, 0.0, 0.0, 0.0),
@@ -145,6 +145,6 @@ def row_weights(parts: Sequence[Part]) -> Floats:
 
 
 def shares_of(part: Part) -> Floats:
-    """Where on its line each row lies."""
+    """The α of each row: its position on the line from the baseline to the input."""
     assert isinstance(part.question, PathGradients)
     return part.question.shares[part.rows]

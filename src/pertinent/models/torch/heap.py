@@ -1,4 +1,4 @@
-"""The C library's heap, which keeps what was freed for later use."""
+"""Returning memory to the system that the C library's heap keeps after it was freed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 GROWTH = 1 / 32
-"""How much the process may grow before it gives back: oftener costs time, as pages come back empty."""
+"""How much the process may grow before a trim; more often would cost time in page faults."""
 
 
 class Heap:
-    """Gives freed memory back when the process has grown, where the C library is one that can.
+    """Returns freed memory to the system when the process has grown, if the C library can do that.
 
-    No two of our batches need be alike, so what one frees may fit none of the next, and the
-    process would go on growing.
+    Our batch shapes vary, so memory freed by one batch may not fit the next, and the process would
+    keep growing.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class Heap:
         self._needed = 0
 
     def give_back(self) -> None:
-        """Give back what was freed, if that may be much; to be called before each batch.
+        """Return freed memory to the system if the process has grown; call this before each batch.
 
-        What the first batch after that needs is taken for what any needs.
+        Growth is measured from the size of the process after the first batch since the last trim.
         """
         if self._trim is None:
             return
@@ -38,5 +38,5 @@ class Heap:
 
 
 def resident() -> int:
-    """The bytes of this process that lie in memory (Linux)."""
+    """The resident memory of this process in bytes (Linux)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -61,7 +61,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
 
     def scores(weights: torch.Tensor) -> torch.Tensor:
         bias = weighted_attention.attention_bias(weights, hidden, model.dtype)
-        # Fused attention prepares its way back only where the queries have one, too.
+        # Fused attention supports the backward pass only if the queries require a gradient, too.
         words = model.embed(padded.batch).detach().requires_grad_()
         with weighted_attention.in_use(model.model):
             return model.forward(padded.batch, inputs_embeds=words, attention_mask=bias).logits  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Rows of tokens from many texts, put together into one rectangular batch."""
+"""Rows of tokens from many texts, combined into one rectangular batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pertinent.types import Array, Ints, Masks
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Arrays (rows, length); `attend` is ``None`` where every row looks at all of its tokens."""
+    """Arrays (rows, length); `attend` is ``None`` if every row attends to all of its tokens."""
 
     ids: Ints
     types: Ints
@@ -24,7 +24,7 @@ class TokenBatch:
 
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
-    """One batch of all rows; where `compact`, tokens out of sight are left out of it."""
+    """One batch of all rows; where `compact`, tokens that are not attended to are left out."""
     flats = [_flatten(rows, drop) for rows, drop in zip(parts, compact, strict=True)]
     lengths = np.concatenate([flat.lengths for flat in flats])
     if not lengths.all():
@@ -58,7 +58,7 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
 
 @dataclass(frozen=True, eq=False)
 class _Flat:
-    """The tokens of several rows one after the other; ``None`` where all are seen, or none zeroed."""
+    """The tokens of several rows, concatenated; ``None`` if all are attended to, or none is zeroed."""
 
     lengths: Ints
     ids: Ints

@@ -1,4 +1,4 @@
-"""Attention in which every token has a weight, and which has a cheap slope along it."""
+"""Attention with a weight for every token, and a cheap gradient with respect to the weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pertinent.outputs import TINY
 
 NAME = "pertinent-weighted"
 MULTIPLE = 8
-"""Fused kernels want widths and strides to be multiples of this."""
+"""Fused kernels need widths and strides that are multiples of this."""
 
 
 def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
-    """What is added to attention scores so that every weight is multiplied by its entry of `weights`.
+    """The bias on attention scores that multiplies the attention to each token by its entry of `weights`.
 
-    A removed token keeps a weight of 1e-12, because the logarithm of nothing has no slope.
+    A removed token keeps a weight of 1e-12, because log 0 has no gradient.
     """
     bias = torch.log(weights * (1 - TINY) + TINY).to(dtype)
     if hidden is not None:
@@ -29,9 +29,10 @@ def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: to
 
 
 def hiding_bias(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """What is added to attention scores so that tokens where `mask` is 0 are not looked at.
+    """The bias on attention scores that hides the tokens where `mask` is 0.
 
-    Its rows begin at a `MULTIPLE`; else every layer would make a copy of it, for every pair of tokens.
+    The stride of its rows is a multiple of `MULTIPLE`; else every layer would copy it for every pair
+    of tokens.
     """
     hidden = pad(mask == 0, (0, -mask.shape[1] % MULTIPLE))
     bias = torch.zeros(hidden.shape, dtype=dtype, device=mask.device)
@@ -51,7 +52,7 @@ def attend(
 ) -> tuple[torch.Tensor, None]:
     """q·k + b as [q, 1]·[k, b]: the bias is one more dimension of the keys.
 
-    So its gradient comes with the keys', and no matrix of all pairs of tokens is ever made.
+    So its gradient is part of the keys' gradient, and no matrix of all pairs of tokens is needed.
     """
     del module, unused
     width = query.shape[-1]
@@ -72,9 +73,9 @@ AttentionInterface.register(NAME, attend)
 
 @contextmanager
 def in_use(model: Any) -> Iterator[None]:
-    """The model attends by weights, if it lets one choose how it attends.
+    """Use weighted attention in the model, if its attention implementation can be chosen.
 
-    One that does not adds the bias to its scores itself, which comes to the same.
+    Otherwise the model itself adds the bias to its attention scores, with the same result.
     """
     before = model.config._attn_implementation  # noqa: SLF001
     model.config._attn_implementation = NAME  # noqa: SLF001
