@@ -89,7 +89,7 @@ def correct(model: object, examples: list[dict[str, str]], labels: list[int]) ->
     import pertinent
 
     found = pertinent.explain(model, examples, "random", features="sentences", progress=False)
-    return [int(e.target == labels[number]) for e, number in zip(found, found.numbers, strict=True)]
+    return [int(e.target == labels[e.index]) for e in found]
 
 
 if __name__ == "__main__":

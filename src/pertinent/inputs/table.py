@@ -30,6 +30,9 @@ class Columns:
     def features(self) -> dict[str, tuple[int, ...]]:
         """Feature name to column numbers, in the order of the table."""
         place = {name: i for i, name in enumerate(self.names)}
+        if len(place) < len(self.names):
+            twice = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
         grouped: dict[str, str] = {}
         for group, members in (self.groups or {}).items():
             for member in members:
@@ -38,6 +41,11 @@ class Columns:
                 if member in grouped:
                     raise InputError(f"Column {member!r} is in two groups.")
                 grouped[member] = group
+        for group, members in (self.groups or {}).items():
+            if group in place and group not in members:
+                raise InputError(
+                    f"The group {group!r} has the name of a column that is not in it: rename it."
+                )
         features: dict[str, tuple[int, ...]] = {}
         for name in self.names:
             feature = grouped.get(name, name)

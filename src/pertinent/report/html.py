@@ -243,5 +243,7 @@ def _prediction(e: Explanation) -> str:
 
 
 def _facts(e: Explanation) -> str:
-    rows = "".join(f"<dt>{label}</dt><dd>{escaped(value)}</dd>" for label, value in say.facts(e).items())
+    rows = "".join(
+        f"<dt>{escaped(label)}</dt><dd>{escaped(value)}</dd>" for label, value in say.facts(e).items()
+    )
     return f"<h4>How it was found</h4><dl>{rows}</dl>"

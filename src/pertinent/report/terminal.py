@@ -214,7 +214,7 @@ def _measures(e: Explanation) -> Text | None:
 def _facts(e: Explanation) -> Text:
     found = say.facts(e)
     method = Text(safe(found.pop("method")), style="bold")
-    rest = "".join(f" · {label} {safe(value)}" for label, value in found.items())
+    rest = "".join(f" · {safe(label)} {safe(value)}" for label, value in found.items())
     return method.append(rest, style="not bold dim")
 
 

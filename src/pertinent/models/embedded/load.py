@@ -12,6 +12,9 @@ from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 
 NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
+FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
+"""Nothing is downloaded and no code in the folder is run. Left unset, transformers would ask on stdin."""
+
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -57,9 +60,9 @@ def load_transformer(
     place, precision = _place(device, dtype)
     try:
         with no_bar():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_A_FOLDER)
             model = AutoModelForSequenceClassification.from_pretrained(
-                folder, dtype=precision, local_files_only=True, use_safetensors=True
+                folder, dtype=precision, use_safetensors=True, **FROM_A_FOLDER
             )
     except Exception as error:
         raise ModelError(f"The transformers model in {str(folder)!r} cannot be loaded: {error}") from error

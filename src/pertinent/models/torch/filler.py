@@ -14,7 +14,7 @@ from torch.nn.attention import sdpa_kernel
 from pertinent.digests import digest
 from pertinent.errors import FileError, ModelError, SettingError
 from pertinent.inputs.text import Tokens
-from pertinent.models.embedded.load import no_bar
+from pertinent.models.embedded.load import FROM_A_FOLDER, no_bar
 from pertinent.models.torch import devices
 from pertinent.types import Floats, Ints, Masks
 
@@ -126,9 +126,9 @@ def load_filler(folder: str, device: str) -> Filler:
 
     try:
         with no_bar():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_A_FOLDER)
             model, found = AutoModelForMaskedLM.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, output_loading_info=True
+                folder, use_safetensors=True, output_loading_info=True, **FROM_A_FOLDER
             )
     except Exception as error:
         raise ModelError(f"The masked language model in {folder!r} cannot be loaded: {error}") from error
