@@ -1,5 +1,7 @@
 """Rows that wait are put into good batches, and none waits for ever. No model is needed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,10 @@ from pertinent.engine.scheduler import FULL, GOOD, SMALL_TURN, Scheduler
 
 
 class Waiting(OpenQuestion):
-    """A question of a kind, without anybody who asks it."""
+    """A question of a kind, asked by a job of this number."""
 
-    def __init__(self, kind=Values):
+    def __init__(self, kind=Values, number=0):
+        self.run = SimpleNamespace(number=number)
         self.question = kind.__new__(kind)
         self.withdrawn = False
 
@@ -104,13 +107,12 @@ def test_a_limit_below_the_overhead_still_has_full_batches():
     assert [size(queue.pop_batch(FULL)) for _ in range(3)] == [8, 8, 0]
 
 
-def test_of_good_batches_the_one_that_waited_longest_goes_first():
+@pytest.mark.parametrize("order", [(10, 30, 20), (20, 10, 30), (30, 20, 10)])
+def test_of_good_batches_the_one_with_the_oldest_job_goes_first(order):
     queue = scheduler()
-    queue.put(chunk(10, 60))
-    queue.put(chunk(30, 20))
-    first = costs(queue.pop_batch(GOOD))
-    queue.put(chunk(first[0], 600 // first[0]))
-    assert costs(queue.pop_batch(GOOD)) != first
+    for cost in (30, 10, 20):
+        queue.put(chunk(cost, 600 // cost, question=Waiting(number=order.index(cost))))
+    assert [costs(queue.pop_batch(GOOD)) for _ in order] == [[cost] for cost in order]
 
 
 def test_a_small_batch_gets_its_turn_among_good_ones():

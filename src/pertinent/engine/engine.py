@@ -26,8 +26,9 @@ from pertinent.types import Ints
 
 logger = logging.getLogger(__name__)
 
-BACKLOG = 128
-"""No job is started while this many batches of rows wait: among so many there are enough of one length."""
+BACKLOG = 16
+"""No job is started while this many batches of rows wait, for each batch in flight: among so many there are
+enough rows of one length."""
 
 UNANSWERED = 16
 """Jobs that may wait for their first answer, for each batch in flight. First questions are small, so without
@@ -147,7 +148,8 @@ class Engine:
     @property
     def _has_room(self) -> bool:
         """Whether another job may start."""
-        return self._unanswered < UNANSWERED * self.model.in_flight and self._scheduler.backlog < BACKLOG
+        in_flight = self.model.in_flight
+        return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
 
     def _start(self, job: Job | Done | None) -> None:
         """Begin a job, if there is one left."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from pertinent.asks import Algorithm, Part, Question
@@ -43,13 +44,17 @@ class Done:
     seconds: float = 0.0
 
 
+_numbers = count()
+
+
 class JobRun:
-    """An algorithm under way: a job's own, or a branch of a fork."""
+    """An algorithm under way: a job's own, or a branch of a fork. Jobs are numbered as they start."""
 
     def __init__(self, job: Job, algorithm: Algorithm, parent: JobRun | None = None) -> None:
         self.job = job
         self.algorithm = algorithm
         self.parent = parent
+        self.number: int = next(_numbers) if parent is None else parent.number
         self.branches: list[JobRun] = []
         self.question: OpenQuestion | None = None
         self.result: Any = None

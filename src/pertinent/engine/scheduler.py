@@ -27,7 +27,11 @@ class Bucket:
     def __init__(self) -> None:
         self.chunks: deque[Chunk] = deque()
         self.total = 0
-        self.since = 0
+
+    @property
+    def job(self) -> int:
+        """The number of the oldest job that waits here."""
+        return self.chunks[0].open.run.number
 
     def pop(self, n_rows: int) -> list[Chunk]:
         """Take out at most so many rows."""
@@ -75,7 +79,6 @@ class Scheduler:
         bucket = buckets.get(chunk.cost)
         if bucket is None:
             bucket = buckets[chunk.cost] = Bucket()
-            bucket.since = self._batches
         bucket.chunks.append(chunk)
         bucket.total += chunk.total
         self.cost += chunk.total
@@ -94,7 +97,7 @@ class Scheduler:
     def pop_batch(self, least: float = 0.0) -> list[Chunk]:
         """Take out the rows of the next batch, or none if no batch is at least so efficient.
 
-        Of good batches the one goes first that has waited longest, else the most efficient one.
+        Of good batches the one with the oldest job goes first, else the most efficient one.
         """
         small = least > 0 and self._batches % SMALL_TURN == SMALL_TURN - 1
         best: tuple[Any, Lane, list[int]] | None = None
@@ -111,8 +114,7 @@ class Scheduler:
             for run in runs(costs, totals, limit, self.launch_overhead, self.mixed_length_penalty):
                 efficiency = self._efficiency(run, totals, limit)
                 good = good or efficiency >= least
-                waiting_since = min(buckets[cost].since for cost in run)
-                score = (min(efficiency, GOOD), -waiting_since)
+                score = (min(efficiency, GOOD), -min(buckets[cost].job for cost in run))
                 if small:
                     score = (-sum(totals[cost] for cost in run), 0)
                 if (small or efficiency >= least) and (best is None or score > best[0]):
@@ -146,7 +148,6 @@ class Scheduler:
             bucket = self._lanes[lane][cost]
             part = bucket.pop(room)
             room -= sum(len(chunk.keys) for chunk in part)
-            bucket.since = self._batches
             chunks += part
             self._tidy(lane, cost)
         self.cost -= sum(chunk.total for chunk in chunks)
