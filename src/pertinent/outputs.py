@@ -27,6 +27,9 @@ NAMES = ("probability", "logit", "label-probability", "label-logit", "value")
 
 TINY = 1e-12
 
+ROUNDING = 0.02
+"""How far from one the sum of class probabilities may be: some models round them to two digits."""
+
 
 @dataclass(frozen=True)
 class Output(ABC):
@@ -149,7 +152,7 @@ class Classes(Output):
         reasons = super().unusable(outputs)
         if not self.from_logits:
             with np.errstate(invalid="ignore"):
-                bad = ~(_are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < 1e-3))
+                bad = ~(_are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
             for row in np.flatnonzero(bad):
                 hint = (
                     "output='label-probability' if several labels may be true at once"

@@ -23,7 +23,7 @@ OPTIONS = ("target", "sparsity", "budget", "removal", "features")
 def compare(
     model: Any,
     inputs: Any,
-    methods: Sequence[str | Explainer],
+    methods: str | Explainer | Sequence[str | Explainer],
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     seed: int = 0,
@@ -43,7 +43,8 @@ def compare(
             raise unknown("option of compare", option, OPTIONS)
     model = wrap(model)
     measures = make_metrics(metrics)
-    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in methods]
+    several = [methods] if isinstance(methods, str | Explainer) else methods
+    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
     require(len(requests) > 0, "methods", "at least one", methods)
     many = model.split(inputs)
     runner = Runner(model, "compare", batch_size, progress)

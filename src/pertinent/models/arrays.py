@@ -36,10 +36,12 @@ def kind_of(raw: Any) -> str:
     )
 
 
-def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:
+def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:  # noqa: PLR0911
     """The inputs in a collection, or ``None`` if `raw` is itself one input."""
     if isinstance(raw, str | Path | texts.Text | Mapping):
         return None
+    if kind in (None, "text") and (found := _texts(raw)) is not None:
+        return found
     if hasattr(raw, "iterrows"):
         return (row for _, row in raw.iterrows())
     if hasattr(raw, "shape"):
@@ -49,7 +51,7 @@ def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:
                 "A two-dimensional array may be one image or many table rows: "
                 "wrap the model with kind='image' or kind='table'."
             )
-        one = {"image": (2, 3), "table": (1,), None: (1, 3)}[kind]
+        one = {"image": (2, 3), "table": (1,), "text": (), None: (1, 3)}[kind]
         return None if dimensions in one else raw
     if isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw):
         return None
@@ -57,6 +59,24 @@ def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:
     if numbers and raw and kind in (None, "table"):
         return None
     return raw if isinstance(raw, Iterable) else None
+
+
+def _texts(raw: Any) -> list[str] | None:
+    """The texts in a pandas Series, a frame of one column or an array, if that is what it holds.
+
+    A row of a frame is a Series too, but its index holds the names of columns.
+    """
+    if hasattr(raw, "iterrows"):
+        if raw.shape[1] != 1:
+            return None
+        raw = raw.iloc[:, 0]
+    elif hasattr(raw, "index") and hasattr(raw, "iloc"):
+        if any(isinstance(name, str) for name in raw.index):
+            return None
+    elif not isinstance(raw, np.ndarray) or raw.ndim != 1:
+        return None
+    found = list(raw)
+    return found if found and all(isinstance(text, str) for text in found) else None
 
 
 def prepare_any(raw: Any, kind: str | None, features: str | None, columns: Columns | None = None) -> Input:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pertinent.errors import require, unknown
+from pertinent.errors import ModelError, require, unknown
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, Columns
@@ -81,8 +81,30 @@ class FunctionModel(Model):
         return immediately(lambda: self._evaluate(batch))
 
     def _evaluate(self, batch: Any) -> Array:
-        answer = self.function(batch)
+        answer = self._named(self.function(batch))
         return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+
+    def _named(self, answer: Any) -> Any:
+        """An answer whose columns have names as rows of numbers, in the order of the model's classes.
+
+        A data frame, a list of mappings from label to score, or what a transformers pipeline returns.
+        """
+        if hasattr(answer, "columns") and hasattr(answer, "to_dict"):
+            answer = answer.to_dict("records")
+        if not isinstance(answer, list) or not answer:
+            return answer
+        if isinstance(answer[0], list) and answer[0] and isinstance(answer[0][0], Mapping):
+            answer = [{each["label"]: each["score"] for each in row} for row in answer]
+        if not isinstance(answer[0], Mapping):
+            return answer
+        names = self.classes or tuple(map(str, answer[0]))
+        rows = [{str(name): value for name, value in row.items()} for row in answer]
+        for row in rows:
+            if set(row) != set(names):
+                wanted = ", ".join(names)
+                raise ModelError(f"The model must score {wanted} for every input, but scored {list(row)}.")
+        self.classes = names
+        return [[row[name] for name in names] for row in rows]
 
     def _batch(self, rows: Sequence[Rows]) -> Any:
         if isinstance(rows[0], list):

@@ -211,7 +211,7 @@ class Explanation:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write a Parquet file that `pertinent.read` reads back."""
+        """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
         Explanations([self]).save(path)
 
     def plot(self, top: int | None = 20) -> Figure:
@@ -299,10 +299,10 @@ class Explanations(Sequence[Explanation]):
         return json.dumps({"explanations": plain, "failures": failures}, ensure_ascii=False)
 
     def save(self, path: str | Path) -> None:
-        """Write a Parquet file that `pertinent.read` reads back."""
-        from pertinent.results.files import write
+        """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
+        from pertinent.results.files import save
 
-        write(self, path)
+        save(self, Path(path))
 
     def _repr_html_(self) -> str:
         from pertinent.report.html import fragments

@@ -11,7 +11,7 @@ from typing import Any
 
 from pertinent._optional import optional
 from pertinent.errors import FileError
-from pertinent.files import atomic_write, check_is_file, read_parquet
+from pertinent.files import atomic_write, check_is_file, read_parquet, write_text
 from pertinent.results.explanation import Explanation, Explanations, Failure
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,19 @@ _NUMBERS = {"index": "int64", "target": "int64", "budget": "int64", "evaluations
 _FORMAT = b"pertinent"
 _VERSIONS = (b"1", b"2")
 _ROWS_AT_ONCE = 100
+
+
+def save(explanations: Explanations, path: Path) -> None:
+    """Write the kind of file that the suffix names."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write(explanations, path)
+    elif suffix == ".json":
+        write_text(path, explanations.to_json() + "\n")
+    elif suffix == ".csv":
+        write_text(path, explanations.to_dataframe().to_csv(index=False))
+    else:
+        raise FileError(f"The name of {str(path)!r} must end in .parquet, .csv or .json.")
 
 
 def write(explanations: Explanations, path: str | Path) -> None:
