@@ -520,7 +520,7 @@ def test_demo(run, tmp_path):
 
 
 def test_a_removal_takes_settings():
-    from pertinent.cli.settings import make_removal
+    from pertinent.api.request import make_removal
     from pertinent.errors import SettingError
 
     assert make_removal("uniform-noise:samples=5,low=0").samples == 5
@@ -529,7 +529,7 @@ def test_a_removal_takes_settings():
     assert make_removal("mask-token").name == "mask-token"
     with pytest.raises(SettingError, match="sampels"):
         make_removal("uniform-noise:sampels=5")
-    with pytest.raises(SettingError, match="uniform-noise:samples=5"):
+    with pytest.raises(SettingError, match="must be like uniform-noise:setting=value"):
         make_removal("uniform-noise:samples")
     with pytest.raises(SettingError, match="a whole number"):
         make_removal("uniform-noise:samples=many")

@@ -11,7 +11,8 @@ ROOT = Path(pertinent.__file__).parent
 LAYERS = [
     {"types", "errors"},
     {"_optional", "masks", "digests"},
-    {"files", "registry", "statistics", "outputs"},
+    {"files", "setting_texts", "statistics", "outputs"},
+    {"registry"},
     {"asks"},
     {"inputs"},
     {"removal"},

@@ -92,3 +92,17 @@ def test_saved_by_the_suffix(tmp_path):
     assert len(json.loads((tmp_path / "e.json").read_text())["explanations"]) == 3
     with pytest.raises(FileError, match=r"must end in \.parquet, \.csv or \.json"):
         found.save(tmp_path / "e.xls")
+
+
+def test_a_removal_by_name_may_have_settings():
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    model = pertinent.wrap(lambda x: np.full((len(x), 2), 0.5), kind="table", background=rows)
+    e = pertinent.explain(model, rows[0], "leave-one-out", removal="background:rows=7")
+    assert (e.removal, e.removal_settings) == ("background", {"rows": 7})
+    found = pertinent.compare(
+        model, rows[:2], "leave-one-out", removal="uniform-noise:samples=3,low=-1,high=1"
+    )
+    assert found.explanations[0].removal_settings == {"samples": 3, "low": -1.0, "high": 1.0}
+    for wrong, message in (("background:rows", "must be like"), ("background:rowz=3", "Did you mean 'rows'")):
+        with pytest.raises(pertinent.PertinentError, match=message):
+            pertinent.explain(model, rows[0], "leave-one-out", removal=wrong)

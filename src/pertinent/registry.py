@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from pertinent.errors import SettingError, unknown
+from pertinent.setting_texts import read_settings
 
 T = TypeVar("T")
 
@@ -81,6 +82,23 @@ class Registry(Generic[T]):
             found = pkgutil.walk_packages(package.__path__, f"{self._package}.")
             self._modules = [module.name for module in found if not module.ispkg]
         return self._modules
+
+    def make_from_text(self, name: str, settings: Mapping[str, str]) -> T:
+        """An instance with settings given as text."""
+        return self.make(name, read_settings(self.get(name), settings))
+
+    def parse(self, text: str) -> T:
+        """An instance from ``name``, or from ``name:setting=value,setting=value``."""
+        name, _, rest = text.partition(":")
+        settings = {}
+        for pair in filter(None, rest.split(",")):
+            setting, equals, value = pair.partition("=")
+            if not equals or not setting:
+                raise SettingError(
+                    f"The settings of a {self.what} must be like {name}:setting=value, but got {text!r}."
+                )
+            settings[setting] = value
+        return self.make_from_text(name, settings)
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`; an unknown setting raises an error."""

@@ -224,7 +224,7 @@ def _chosen(
     require(len(several) > 0, "removals", "at least one", wanted)
     chosen: dict[str, Removal] = {}
     for one in several:
-        removal = (registered.make(one) if isinstance(one, str) else one).bind(model)
+        removal = (registered.parse(one) if isinstance(one, str) else one).bind(model)
         name = label(removal.name, removal.settings(model))
         require(name not in chosen, "removals", "different from each other", name)
         chosen[name] = removal

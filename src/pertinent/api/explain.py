@@ -68,8 +68,9 @@ def explain(
         How many evaluations are allowed, in a search for each sparsity: a distinct mask counts 1, a
         gradient 2; by default what the settings call for, else 1000.
     removal
-        What "without" means: a name from `removals()` or an instance; by default what suits the
-        model (attention-mask for transformers).
+        How features are removed: a name from `removals()`, perhaps with settings as in
+        ``"background:rows=100"``, or an instance; by default what suits the model (attention-mask
+        for transformers).
     features
         What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``; ``"patches:4"``,
         ``"pixels"``, ``"superpixels:50"``; ``"columns"``.

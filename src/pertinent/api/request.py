@@ -28,7 +28,7 @@ class Request:
     method
         The explainer, settings and all.
     removal
-        What "without" means; ``None`` for what suits the model.
+        How features are removed; ``None`` for what suits the model.
     target
         The column to explain, by number or name; ``None`` for what the output explains by default.
     sparsities, budget, features, seed
@@ -120,8 +120,8 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 
 def make_removal(removal: str | Removal | None) -> Removal | None:
-    """A removal by name, or the instance itself."""
-    return removals.make(removal) if isinstance(removal, str) else removal
+    """A removal by name, perhaps with settings as in ``"background:rows=100"``, or the instance itself."""
+    return removals.parse(removal) if isinstance(removal, str) else removal
 
 
 def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:

@@ -14,7 +14,7 @@ from pertinent.api.request import Request
 from pertinent.cli.models import DEFAULTS, kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given, known_columns
-from pertinent.cli.settings import make_methods, make_metrics, make_removal
+from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.cli.work import Outcome, carry_out
 from pertinent.errors import InputError, SettingError
 from pertinent.metric.base import Metric
@@ -59,7 +59,7 @@ def evaluate(args: Namespace) -> int:
         saved,
         model,
         metrics,
-        removal=make_removal(args.removal) if args.removal else None,
+        removal=args.removal,
         seed=args.seed,
         batch_size=args.batch_size,
         progress=False if output.silent else None,
@@ -85,7 +85,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     """Read, explain and measure; wrong arguments are found before the model is loaded."""
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
-    options |= {"target": args.target, "removal": make_removal(args.removal) if args.removal else None}
+    options |= {"target": args.target, "removal": args.removal}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
     requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]

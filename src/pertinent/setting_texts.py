@@ -1,0 +1,48 @@
+"""Settings given as text, converted to the types that a dataclass declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pertinent.errors import SettingError
+
+
+def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
+    """The settings, each as the type that the class declares; unknown ones stay text."""
+    hints = _hints(cls)
+    return {name: _read(name, text, hints.get(name, str)) for name, text in settings.items()}
+
+
+def _hints(cls: Any) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls)
+    except NameError:  # a type that is not imported at run time: use the type of the default
+        return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
+
+
+def _read(name: str, text: str, hint: Any) -> Any:
+    if get_origin(hint) is tuple:
+        return tuple(_read(name, part, get_args(hint)[0]) for part in text.split(","))
+    kinds = get_args(hint) or (hint,)
+    if NoneType in kinds and text.lower() == "none":
+        return None
+    wanted = {bool: "true or false", int: "a whole number", float: "a number"}
+    for kind in wanted:
+        if kind in kinds:
+            try:
+                return _flag(text) if kind is bool else kind(text)
+            except ValueError:
+                continue
+    missed = [what for kind, what in wanted.items() if kind in kinds]
+    if missed:
+        raise SettingError(f"`{name}` must be {' or '.join(missed)}, but got {text!r}.")
+    return text
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
