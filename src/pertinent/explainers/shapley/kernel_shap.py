@@ -14,7 +14,7 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainer
 from pertinent.masks import empty_mask, full_mask, mask_bytes
 from pertinent.types import Floats, Ints, Masks
 
-MOST_FEATURES = 4000
+MOST_FEATURES = 3000
 """Features up to which the regression is solved in seconds."""
 
 
