@@ -1,9 +1,10 @@
 """What a model's row of numbers means.
 
 Output
-├── Classes   probabilities or logits of mutually exclusive classes
-├── Labels    probabilities or logits of independent labels
-└── PlainValues   any other numbers: a regression, a log-likelihood, an overlap
+├── Probabilities
+│   ├── Classes      of mutually exclusive classes
+│   └── Labels       of independent labels
+└── PlainValues      any other numbers: a regression, a log-likelihood, an overlap
 """
 
 from __future__ import annotations
@@ -97,10 +98,43 @@ class Output(ABC):
 
 
 @dataclass(frozen=True)
-class Classes(Output):
-    """Class probabilities that sum to one, or logits whose softmax gives them."""
+class Probabilities(Output):
+    """What classes and labels share: probabilities, or the logits that the model returns instead."""
 
     from_logits: bool = False
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean of the probabilities, as logits if the model returns logits."""
+        mean = _mean(self.natural(outputs), draws)
+        return self.to_logits(mean) if self.from_logits else mean
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits as the model gives them, or those of its probabilities."""
+        return outputs if self.from_logits else self.to_logits(outputs)
+
+    @staticmethod
+    @abstractmethod
+    def to_logits(probabilities: Floats) -> Floats:
+        """Logits that give these probabilities."""
+
+    def default_target(self, prediction: Floats) -> int:
+        """The most probable class or label."""
+        return int(prediction.argmax())
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The target's probability."""
+        del prediction
+        return values[:, target]
+
+    def describe(self, value: float) -> str:
+        """As ``93.1%``."""
+        return percent(value)
+
+
+@dataclass(frozen=True)
+class Classes(Probabilities):
+    """Class probabilities that sum to one, or logits whose softmax gives them."""
+
     kind = "class"
     column = "class"
 
@@ -113,32 +147,15 @@ class Classes(Output):
         """Probabilities."""
         return softmax(outputs) if self.from_logits else outputs
 
-    def logits(self, outputs: Floats) -> Floats:
-        """Logits as the model gives them, or the logarithms of its probabilities."""
-        return outputs if self.from_logits else np.asarray(np.log(np.clip(outputs, TINY, None)))
-
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean of the probabilities, as logits if the model returns logits."""
-        mean = _mean(self.natural(outputs), draws)
-        return np.log(np.clip(mean, TINY, None)) if self.from_logits else mean
-
-    def default_target(self, prediction: Floats) -> int:
-        """The class predicted."""
-        return int(prediction.argmax())
-
-    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """The target's probability."""
-        del prediction
-        return values[:, target]
+    @staticmethod
+    def to_logits(probabilities: Floats) -> Floats:
+        """Their logarithms."""
+        return np.asarray(np.log(np.clip(probabilities, TINY, None)))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Whether the target is predicted."""
         del prediction
         return np.asarray(values.argmax(axis=1) == target)
-
-    def describe(self, value: float) -> str:
-        """As ``93.1%``."""
-        return percent(value)
 
     def widen(self, outputs: Floats) -> Floats:
         """A single column is the second of two classes; add the first."""
@@ -168,10 +185,9 @@ class Classes(Output):
 
 
 @dataclass(frozen=True)
-class Labels(Output):
+class Labels(Probabilities):
     """Probabilities of independent labels, or logits whose sigmoid gives them."""
 
-    from_logits: bool = False
     kind = "label"
     column = "label"
 
@@ -184,31 +200,14 @@ class Labels(Output):
         """Probabilities."""
         return np.asarray(0.5 * (1 + np.tanh(outputs / 2))) if self.from_logits else outputs
 
-    def logits(self, outputs: Floats) -> Floats:
+    @staticmethod
+    def to_logits(probabilities: Floats) -> Floats:
         """Log-odds."""
-        return outputs if self.from_logits else log_odds(outputs)
-
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean of the probabilities, as logits if the model returns logits."""
-        mean = _mean(self.natural(outputs), draws)
-        return log_odds(mean) if self.from_logits else mean
-
-    def default_target(self, prediction: Floats) -> int:
-        """The most probable label."""
-        return int(prediction.argmax())
-
-    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """The target's probability."""
-        del prediction
-        return values[:, target]
+        return log_odds(probabilities)
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Whether the target's probability is on the same side of 0.5 as for the whole input."""
         return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
-
-    def describe(self, value: float) -> str:
-        """As ``93.1%``."""
-        return percent(value)
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
         """Probabilities must lie in [0, 1]."""

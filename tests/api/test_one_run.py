@@ -182,3 +182,19 @@ def test_weight_of_evidence_of_a_regressor_says_so():
 
     with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
         pertinent.evaluate(e, model, Sufficiency(scale="weight-of-evidence"))
+
+
+def test_a_stream_may_hand_out_one_buffer_again_and_again(tmp_path):
+    """Inputs are told apart by their place, not by which object they are."""
+
+    def stream():
+        buffer = np.empty(6)
+        for row in ROWS:
+            buffer[:] = row
+            yield buffer
+
+    model = pertinent.wrap(Counting(), kind="table")
+    expected = pertinent.explain(model, ROWS, "leave-one-out", removal="constant")
+    for options in ({}, {"out": tmp_path / "run.parquet"}):
+        found = pertinent.explain(model, stream(), "leave-one-out", removal="constant", **options)
+        np.testing.assert_allclose([e.scores for e in found], [e.scores for e in expected])

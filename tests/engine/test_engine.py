@@ -36,7 +36,7 @@ def test_questions_of_many_inputs_share_batches():
     engine = Engine(model, batch_size=8)
     assert len(run(engine, jobs)) == 16
     assert function.batches == [8, 8, 8, 8]
-    assert engine.work.rows == 32
+    assert engine.rows == 32
 
 
 def test_an_engine_begins_anew_after_a_run_was_broken_off():

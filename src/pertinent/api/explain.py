@@ -203,18 +203,22 @@ def explain_all(
 def explain_each(runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]) -> Iterator[Found]:
     """The same, each as it is done."""
     total = len(inputs) * len(requests) if isinstance(inputs, Sized) else None
-    return run_tasks(runner, tasks(runner.model, inputs, requests), requests, total)
+    return run_tasks(runner, tasks(runner, inputs, requests), requests, total)
 
 
-def tasks(model: Model, inputs: Iterable[Any], requests: Sequence[Request]) -> Iterator[Task]:
+def tasks(runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]) -> Iterator[Task]:
     """A task for every input and request; its key is the place of both."""
     for input_index, raw in enumerate(inputs):
+        prepared: dict[str | None, Input | Exception] = {}
         for request_index, request in enumerate(requests):
+            features = request.features
+            if features not in prepared:
+                prepared[features] = runner.prepare(raw, features)
             yield Task(
                 (input_index, request_index),
-                raw,
-                _algorithm(request, model, input_index),
-                request.features,
+                prepared[features],
+                _algorithm(request, runner.model, input_index),
+                features,
                 request.removal,
                 request.seed,
             )

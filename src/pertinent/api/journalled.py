@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from pertinent.api.explain import run_tasks, tasks
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, Task
 from pertinent.engine.journal import Journal, differences
-from pertinent.errors import FileError, PertinentError
+from pertinent.errors import FileError
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanations
@@ -75,7 +74,7 @@ def _unfinished(
     runner: Runner, inputs: Iterable[Any], requests: Sequence[Request], journal: Journal, names: _Names
 ) -> Iterator[Task]:
     """The tasks that are left; the input of one that is finished must be the same as it was."""
-    for task in _prepared(runner, inputs, requests):
+    for task in tasks(runner, inputs, requests):
         name = _name(task)
         names.add(task.key, name)
         if task.key not in journal.finished:
@@ -87,24 +86,6 @@ def _unfinished(
                 f"{str(journal.path)!r} was begun with other inputs: input {task.key[0]} is not what it was. "
                 "Give the same inputs in the same order to continue, or choose another file."
             )
-
-
-def _prepared(runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]) -> Iterator[Task]:
-    """Every task with its input prepared, or with the error for which it cannot be."""
-    last: tuple[Any, str | None, Any] | None = None
-    for task in tasks(runner.model, inputs, requests):
-        if last is None or last[0] is not task.raw or last[1] != task.features:
-            last = task.raw, task.features, _try_to_prepare(runner, task)
-        yield replace(task, raw=last[2])
-
-
-def _try_to_prepare(runner: Runner, task: Task) -> Input | PertinentError:
-    try:
-        return runner.prepare(task)
-    except PertinentError as error:
-        return error
-    except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-        return PertinentError(f"{type(error).__name__}: {error}")
 
 
 def _name(task: Task) -> str:
@@ -119,7 +100,7 @@ def _check_same(
     if before is None:
         raise FileError(f"{str(out)!r} exists and is not a run that could be continued: choose another file.")
     names = _Names()
-    for task in _prepared(runner, inputs, requests):
+    for task in tasks(runner, inputs, requests):
         names.add(task.key, _name(task))
     changed = differences(before, run | {"inputs": names.digest()})
     if changed:

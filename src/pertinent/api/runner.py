@@ -49,14 +49,11 @@ class Runner:
             yield from engine.run(self._jobs(tasks), total)
 
     def _jobs(self, tasks: Iterable[Task]) -> Iterator[Job | Done]:
-        last: tuple[Any, str | None, Input] | None = None
         for task in tasks:
             try:
-                if last is not None and last[0] is task.raw and last[1] == task.features:
-                    input = last[2]
-                else:
-                    input = self.prepare(task)
-                    last = task.raw, task.features, input
+                input = self.prepare(task.raw, task.features)
+                if isinstance(input, Exception):
+                    raise input  # noqa: TRY301  recorded like any other
                 removal = task.removal or removals.make(self.model.default_removal(input))
                 removal = removal.bind(self.model)
                 removal.check(input)
@@ -66,11 +63,14 @@ class Runner:
             else:
                 yield Job(task.key, input, removal, algorithm, task.seed)
 
-    def prepare(self, task: Task) -> Input:
-        """The task's input, cut into features."""
-        if isinstance(task.raw, PertinentError):
-            raise task.raw
-        return task.raw if isinstance(task.raw, Input) else self.model.prepare(task.raw, task.features)
+    def prepare(self, raw: Any, features: str | None) -> Input | Exception:
+        """The input cut into features, or the error for which it cannot be."""
+        if isinstance(raw, Input | Exception):
+            return raw
+        try:
+            return self.model.prepare(raw, features)
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            return error
 
 
 def raise_first(failures: Sequence[Failure], done: str) -> NoReturn:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -38,17 +37,6 @@ WAITING = object()
 """In place of an answer that has yet to come."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """What an engine has had the model do."""
-
-    rows: int = 0
-    cost: int = 0
-    batches: int = 0
-    model_seconds: float = 0.0
-    seconds: float = 0.0
-
-
 @dataclass
 class _Flight:
     """A batch on the device."""
@@ -75,7 +63,7 @@ class Engine:
             lambda: BatchSize(model.first_batch, model.largest_batch, batch_size)
         )
         self.progress = progress or (lambda _: None)
-        self.work = Work()
+        self.rows = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -101,7 +89,6 @@ class Engine:
         self._jobs = iter(jobs)
         self._pools = ThreadpoolController() if self.model.in_flight > 1 else None
         done = failed = 0
-        start = time.perf_counter()
         try:
             while self._run_until_progress():
                 while self._done:
@@ -109,10 +96,9 @@ class Engine:
                     done += 1
                     failed += ended.error is not None
                     yield ended
-                self.progress(Progress(done, failed, total, self.work.rows))
+                self.progress(Progress(done, failed, total, self.rows))
         finally:
             self._begin()
-            self._count(seconds=time.perf_counter() - start)
 
     def _run_until_progress(self) -> bool:
         """Go on until answers have come or a job is done; whether there was anything to do.
@@ -120,10 +106,10 @@ class Engine:
         While a device computes, arithmetic here keeps to one thread: the others of a pool spin for
         a while when they have done their part, and slow down the one that feeds the device.
         """
-        rows = self.work.rows
+        rows = self.rows
         with self._pools.limit(limits=1) if self._pools else nullcontext():
             while self._step():
-                if self._done or self.work.rows != rows:
+                if self._done or self.rows != rows:
                     return True
         return False
 
@@ -310,7 +296,7 @@ class Engine:
         seconds = flight.answer.seconds()
         cost = sum(chunk.total for chunk in flight.chunks)
         self.batch_sizes[kind].observe(cost, seconds)
-        self._count(sum(len(chunk.keys) for chunk in flight.chunks), cost, 1, seconds)
+        self.rows += sum(len(chunk.keys) for chunk in flight.chunks)
         own = groupby(flight.chunks, key=lambda chunk: chunk.open)
         for (question, chunks), found in zip(own, answers, strict=True):
             together = list(chunks)
@@ -368,11 +354,6 @@ class Engine:
                     self._hand_out(self._submit([chunk]))
                 except Exception as alone:  # noqa: BLE001  the question that did it
                     self._recover([chunk], alone)
-
-    def _count(self, *counts: float, seconds: float = 0.0) -> None:
-        names = ("rows", "cost", "batches", "model_seconds")
-        added = dict(zip(names, counts, strict=False)) | {"seconds": seconds}
-        self.work = replace(self.work, **{k: getattr(self.work, k) + v for k, v in added.items()})
 
 
 def _chunks(

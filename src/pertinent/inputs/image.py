@@ -69,7 +69,7 @@ def as_pixels(raw: Any) -> Array:
         raise InputError(f"An image must hold numbers, but has dtype {pixels.dtype}.")
     if not np.isfinite(pixels).all():
         raise InputError("The image holds NaN or infinite values.")
-    return pixels.astype(np.float32) if pixels.dtype != np.float32 else pixels
+    return pixels.astype(np.float32)
 
 
 def image_input(raw: Any, features: str = "patches") -> ImageInput:
@@ -108,7 +108,7 @@ def image_input(raw: Any, features: str = "patches") -> ImageInput:
     labels = labels.astype(np.int64)
     names = tuple(_name(labels, granularity))
     return ImageInput(
-        raw if not hasattr(raw, "detach") else pixels,
+        pixels if hasattr(raw, "detach") or isinstance(raw, np.ndarray) else raw,
         names,
         granularity if size is None else f"{granularity}:{size}",
         (),

@@ -153,7 +153,7 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
         raw = [raw[name] for name in names]
     if hasattr(raw, "detach"):
         raw = raw.detach().cpu().numpy()
-    values = np.asarray(raw)
+    values = np.array(raw)  # a copy: a stream may hand out one buffer again and again
     if values.dtype.kind not in "biuf":
         values = np.array(list(raw), dtype=object)
     if values.ndim != 1:
@@ -176,7 +176,7 @@ def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
     values, names = as_row(raw, columns.names if columns else None)
     features = (columns or Columns(names)).features()
     return TableInput(
-        raw,
+        values if isinstance(raw, np.ndarray) else raw,
         tuple(features),
         "columns",
         (),
