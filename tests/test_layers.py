@@ -9,8 +9,8 @@ import pertinent
 
 ROOT = Path(pertinent.__file__).parent
 LAYERS = [
-    {"types", "errors"},
-    {"_optional", "masks", "digests"},
+    {"types", "errors", "control_characters"},
+    {"_optional", "masks", "digests", "settings"},
     {"files", "setting_texts", "statistics", "outputs"},
     {"registry"},
     {"asks"},

@@ -14,6 +14,7 @@ from pertinent.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.outputs import Classes, Output
 from pertinent.registry import Registry
+from pertinent.settings import Settings
 from pertinent.types import Floats, Masks
 
 DEFAULT_BUDGET = 1000
@@ -67,7 +68,7 @@ Steps: TypeAlias = Generator[Ask, Any, Finding]
 
 
 @dataclass(frozen=True)
-class Explainer(ABC):
+class Explainer(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns a `Finding`."""
 
     name: ClassVar[str]

@@ -8,11 +8,12 @@ from typing import Literal
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import SettingError, unknown
+from pertinent.errors import SettingError
 from pertinent.masks import full_mask
 from pertinent.metric.base import Measures, Metric, metrics, objective
 from pertinent.outputs import log_odds
 from pertinent.results.explanation import Explanation
+from pertinent.settings import Share
 from pertinent.types import Floats
 
 
@@ -31,12 +32,7 @@ class Ablation(Metric):
     """
 
     scale: Literal["natural", "weight-of-evidence"] = "natural"
-    sparsities: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.scale not in ("natural", "weight-of-evidence"):
-            raise unknown("scale", self.scale, ("natural", "weight-of-evidence"))
+    sparsities: tuple[Share, ...] | None = None
 
     def _drop(self, explanation: Explanation, *, keep_chosen: bool) -> Measures:
         """f(x) − f(x without …), for the target."""

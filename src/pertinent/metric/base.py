@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from pertinent.asks import Ask
 from pertinent.registry import Registry
+from pertinent.settings import Settings
 from pertinent.types import Floats
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Measures: TypeAlias = Generator[Ask, Any, Mapping[float | None, float]]
 
 
 @dataclass(frozen=True)
-class Metric(ABC):
+class Metric(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns its values."""
 
     name: ClassVar[str]

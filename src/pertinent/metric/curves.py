@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import require
 from pertinent.metric.base import Measures, Metric, metrics, objective
 from pertinent.results.explanation import Explanation
+from pertinent.settings import Count
 from pertinent.types import Masks
 
 
@@ -26,11 +26,7 @@ class Curve(Metric):
         Points of the curve besides its start; fewer if there are fewer features.
     """
 
-    steps: int = 20
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.steps >= 1, "steps", "at least 1", self.steps)
+    steps: Count = 20
 
     def _area(self, explanation: Explanation, *, insert: bool) -> Measures:
         masks, share = ranked_masks(explanation, self.steps)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pertinent.errors import InputError, SettingError, require
+from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of
 from pertinent.removal.base import NOT_KEPT, Removal, removals, row_generators
 from pertinent.removal.fill import fill_row
+from pertinent.settings import Count
 from pertinent.types import Array, Masks
 
 if TYPE_CHECKING:
@@ -63,11 +64,8 @@ class FromBackground(NeedsBackground, Removal):
 
     kinds = ("table",)
     summary = "filled from background rows and averaged (interventional)"
-    rows: int = 20
+    rows: Count = 20
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.rows >= 1, "rows", "at least 1", self.rows)
 
     @property
     def draws(self) -> int:

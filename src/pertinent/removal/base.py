@@ -15,6 +15,7 @@ from pertinent.errors import SettingError
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.masks import mask_bytes
 from pertinent.registry import Registry, settings_of
+from pertinent.settings import Settings
 from pertinent.types import Array, Ints, Masks
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ Rows: TypeAlias = TokenRows | list[Text] | Array
 
 
 @dataclass(frozen=True)
-class Removal(ABC):
+class Removal(Settings, ABC):
     """Pure and row-paired: one row (or `draws` rows) for each mask, ``True`` keeps.
 
     Random draws depend only on (seed, input, mask), so the same question always gets the same

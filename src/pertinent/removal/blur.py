@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.errors import require
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.removal.base import Removal, removals
 from pertinent.removal.fill import fill_image
+from pertinent.settings import Positive
 from pertinent.types import Array, Masks
 
 
@@ -24,11 +24,8 @@ class Blur(Removal):
 
     kinds = ("image",)
     summary = "replaced by a Gaussian blur of the image"
-    sigma: float | None = None
+    sigma: Positive | None = None
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.sigma is None or self.sigma > 0, "sigma", "above 0", self.sigma)
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with blurred pixels in place of removed features."""

@@ -20,6 +20,7 @@ from pertinent.removal.base import (
     removals,
     row_generators,
 )
+from pertinent.settings import Count
 from pertinent.types import Masks
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ class Marginalize(TokenRemoval):
     """
 
     summary = "filled in by a masked language model and averaged (Hase et al. 2021)"
-    filler: Filler | tuple[Any, Any] | str | Path | None = None
-    samples: int = 10
+    filler: Any = None
+    samples: Count = 10
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        require(self.samples >= 1, "samples", "at least 1", self.samples)
+        super().__post_init__()
         if isinstance(self.filler, tuple | list):
             from pertinent.models.torch.filler import Filler
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pertinent.errors import SettingError, require
+from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, row_generators
+from pertinent.settings import Count
 from pertinent.types import Ints, Masks
 
 if TYPE_CHECKING:
@@ -26,12 +27,9 @@ class RandomToken(TokenRemoval):
     """
 
     summary = "replaced by random tokens and averaged"
-    samples: int = 10
+    samples: Count = 10
     vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples >= 1, "samples", "at least 1", self.samples)
 
     @property
     def draws(self) -> int:

@@ -13,6 +13,7 @@ from pertinent.inputs.table import TableInput
 from pertinent.removal.background import NeedsBackground
 from pertinent.removal.base import Removal, removals, row_generators
 from pertinent.removal.fill import fill_image, fill_row
+from pertinent.settings import Count
 from pertinent.types import Array, Masks
 
 
@@ -28,11 +29,11 @@ class UniformNoise(NeedsBackground, Removal):
     summary = "replaced by uniform random values"
     low: float | None = None
     high: float | None = None
-    samples: int = 1
+    samples: Count = 1
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        require(self.samples >= 1, "samples", "at least 1", self.samples)
+        super().__post_init__()
         both = None not in (self.low, self.high)
         require(not both or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
 

@@ -21,7 +21,7 @@ from pertinent.removal.base import Removal
 from pertinent.training.batches import Counterfactuals
 from pertinent.training.examples import Examples
 from pertinent.training.folder import Folder
-from pertinent.training.settings import Settings
+from pertinent.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def train(
         Further settings for transformers' ``TrainingArguments``, such as ``{"warmup_steps": 100}``.
     """
     optional("accelerate")
-    settings = Settings.of(
+    settings = TrainingSettings.of(
         counterfactual=counterfactual,
         removal=removal,
         sparsities=tuple(sparsities),
@@ -162,7 +162,7 @@ def train(
 
 def _trainer(
     wrapped: TransformerModel,
-    settings: Settings,
+    settings: TrainingSettings,
     arguments: Any,
     data: Examples,
     *,

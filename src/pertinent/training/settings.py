@@ -5,51 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pertinent.errors import SettingError, require, unknown
+from pertinent.errors import SettingError, require
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
+from pertinent.settings import Count, Positive, Seed, Settings, Share
 from pertinent.training.examples import Examples
 
 PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings(Settings):
     """Settings of a training run; `removal` is ``None`` for standard training."""
 
     removal: Removal | None
-    sparsities: tuple[float, ...]
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    seed: int
-    precision: str
-    max_length: int | None
-    patience: int | None
-    checkpoint_steps: int | None
+    sparsities: tuple[Share, ...]
+    epochs: Count
+    batch_size: Count
+    learning_rate: Positive
+    seed: Seed
+    precision: Literal["float32", "bfloat16", "float16"]
+    max_length: Count | None
+    patience: Count | None
+    checkpoint_steps: Count | None
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> Settings:
+    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:
         """The settings, with the removal created and checked."""
         return cls(removal=text_removal(removal) if counterfactual else None, **settings)
 
     def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
         require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
-        for share in self.sparsities:
-            require(0 < share <= 1, "sparsities", "shares above 0 and at most 1", self.sparsities)
-        for name in ("epochs", "batch_size", "patience", "checkpoint_steps"):
-            value = getattr(self, name)
-            if value is not None:
-                require(isinstance(value, int) and value >= 1, name, "a whole number of at least 1", value)
-        require(self.learning_rate > 0, "learning_rate", "above 0", self.learning_rate)
-        require(
-            isinstance(self.seed, int) and self.seed >= 0, "seed", "a whole number of at least 0", self.seed
-        )
-        if self.precision not in PRECISIONS:
-            raise unknown("precision", self.precision, PRECISIONS)
 
     def check_dev(self, has_dev: bool) -> None:
         """Early stopping needs something to watch."""

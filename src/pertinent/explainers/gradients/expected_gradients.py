@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import PathGradients
-from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
 from pertinent.explainers.gradients.integrated_gradients import LONGEST
+from pertinent.settings import Count
 
 
 @explainers.register("expected-gradients")
@@ -35,12 +35,8 @@ class ExpectedGradients(GradientExplainer):
 
     paper = "Erion et al. 2021, Eqn. 3"
     summary = "integrated gradients, expected over random baselines"
-    samples: int | None = None
+    samples: Count | None = None
     baseline: Any = "drawn"
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples is None or self.samples >= 1, "samples", "at least 1", self.samples)
 
     def evaluations(self, n_features: int) -> int | None:
         """Two for each sample."""

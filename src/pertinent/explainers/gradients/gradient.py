@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from pertinent.asks import PathGradients
-from pertinent.errors import unknown
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.types import Floats
 
@@ -48,11 +47,6 @@ class Gradient(GradientExplainer):
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
     summary = "the gradient of the target's probability, summed over each feature"
     reduce: Literal["sum", "length"] = "sum"
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.reduce not in ("sum", "length"):
-            raise unknown("reduce", self.reduce, ("sum", "length"))
 
     def explain(self, task: Task) -> Steps:
         """Ask once."""

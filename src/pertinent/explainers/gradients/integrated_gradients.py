@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import PathGradients
-from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
+from pertinent.settings import Count
 from pertinent.types import Floats
 
 LONGEST = 50
@@ -39,12 +39,8 @@ class IntegratedGradients(GradientExplainer):
 
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"
     summary = "the gradient along the line from a baseline to the input"
-    points: int | None = None
+    points: Count | None = None
     baseline: Any = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.points is None or self.points >= 1, "points", "at least 1", self.points)
 
     def evaluations(self, n_features: int) -> int | None:
         """Two for each point."""

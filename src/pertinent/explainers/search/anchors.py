@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.search.anchor_samples import Arms, Samples
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upper_bounds
+from pertinent.settings import Count, ProperShare, Range, Share
 from pertinent.types import Ints, Masks
 
 START = 100
@@ -74,13 +75,13 @@ class Anchors(SeparateSearches):
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
     summary = "the smallest set that nearly always leads to the prediction"
     for_each_sparsity = False
-    threshold: float = 0.95
-    delta: float = 0.05
-    epsilon: float = 0.1
-    tolerance: float = 0.05
-    beam: int = 4
-    batch: int = 10
-    keep: float = 0.5
+    threshold: Share = 0.95
+    delta: ProperShare = 0.05
+    epsilon: ProperShare = 0.1
+    tolerance: Annotated[float, Range(at_least=0, below=1)] = 0.05
+    beam: Count = 4
+    batch: Count = 10
+    keep: ProperShare = 0.5
     fill: bool = True
 
     def __post_init__(self) -> None:
@@ -89,12 +90,6 @@ class Anchors(SeparateSearches):
         require(
             not self.trajectory, "trajectory", "False for anchors, which never ask for the set itself", True
         )
-        require(0 < self.threshold <= 1, "threshold", "above 0 and at most 1", self.threshold)
-        for name in ("delta", "epsilon", "keep"):
-            require(0 < getattr(self, name) < 1, name, "between 0 and 1", getattr(self, name))
-        require(0 <= self.tolerance < 1, "tolerance", "at least 0 and below 1", self.tolerance)
-        require(self.beam >= 1, "beam", "at least 1", self.beam)
-        require(self.batch >= 1, "batch", "at least 1", self.batch)
 
     def explain(self, task: Task) -> Steps:
         """Run once for the largest sparsity, and read off the anchor for each sparsity."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.asks import Ask, Fork, Gradients, MaskGradients, Values
-from pertinent.errors import BudgetError, unknown
+from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
 from pertinent.types import Floats, Masks
@@ -47,11 +47,6 @@ class Search(Explainer):
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
     spread: bool = field(default=False, kw_only=True)
     trajectory: bool = field(default=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.objective not in ("sufficiency", "comprehensiveness"):
-            raise unknown("objective", self.objective, ("sufficiency", "comprehensiveness"))
 
     def explain(self, task: Task) -> Steps:
         """Search for the best set of each size."""

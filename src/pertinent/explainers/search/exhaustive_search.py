@@ -13,6 +13,7 @@ from pertinent.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
 from pertinent.explainers.search.base import SeparateSearches
+from pertinent.settings import Count
 from pertinent.types import Masks
 
 
@@ -30,7 +31,7 @@ class ExhaustiveSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (3)"
     summary = "the best of all sets, for each sparsity (short inputs)"
-    most: int = 200_000
+    most: Count = 200_000
 
     def evaluations(self, n_features: int) -> int:
         """The most that are allowed; the sets are counted in `explain`, where their sizes are known."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask, Fork
-from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import Logs, Search, largest
+from pertinent.settings import Count, NotNegative, Positive, Share
 from pertinent.types import Floats, Masks
 
 
@@ -43,20 +43,10 @@ class GradientSearch(Search):
 
     paper = "Hase et al. 2021, Sec. 6.1 (4) and App. A.2"
     summary = "gradient descent on which features to choose, for each sparsity"
-    learning_rate: float = 0.1
-    sparsity_weight: float = 1e-3
-    target_sparsity: float = 0.05
-    check_every: int = 20
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(self.learning_rate > 0, "learning_rate", "above 0", self.learning_rate)
-        require(self.sparsity_weight >= 0, "sparsity_weight", "at least 0", self.sparsity_weight)
-        require(
-            0 < self.target_sparsity <= 1, "target_sparsity", "above 0 and at most 1", self.target_sparsity
-        )
-        require(self.check_every >= 1, "check_every", "at least 1", self.check_every)
+    learning_rate: Positive = 0.1
+    sparsity_weight: NotNegative = 1e-3
+    target_sparsity: Share = 0.05
+    check_every: Count = 20
 
     def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
         """One descent for all sizes, on which it does not depend; each size is checked separately."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask, Values
-from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
+from pertinent.settings import ProperShare
 from pertinent.types import Floats, Masks
 
 
@@ -30,12 +30,7 @@ class OrderedSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"
     summary = "sets in the order of their LIME score, for each sparsity"
-    share: float = 0.25
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(0 < self.share < 1, "share", "above 0 and below 1", self.share)
+    share: ProperShare = 0.25
 
     def min_budget(self, n_features: int) -> int:
         """Two masks for LIME, and one set."""

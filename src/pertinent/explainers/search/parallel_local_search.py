@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask
-from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
+from pertinent.settings import Count
 from pertinent.types import Ints, Masks
 
 PATIENCE = 1000
@@ -36,12 +36,7 @@ class ParallelLocalSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (7) and App. A.2"
     summary = "local search for the best set, for each sparsity"
-    runs: int = 10
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(self.runs >= 1, "runs", "at least 1", self.runs)
+    runs: Count = 10
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Walk until the budget is spent or no walk finds a new set."""

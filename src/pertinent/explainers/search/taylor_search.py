@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask
-from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.explainers.search.swaps import Seen
+from pertinent.settings import Count
 from pertinent.types import Masks
 
 
@@ -38,14 +38,8 @@ class TaylorSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
     summary = "swaps by a first-order guess, in a beam, for each sparsity"
-    width: int = 3
-    steps: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(self.width >= 1, "width", "at least 1", self.width)
-        require(self.steps is None or self.steps >= 1, "steps", "at least 1", self.steps)
+    width: Count = 3
+    steps: Count | None = None
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Move the beam until the budget is spent."""

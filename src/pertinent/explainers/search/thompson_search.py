@@ -6,15 +6,15 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import islice
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pertinent.asks import Ask
-from pertinent.errors import require
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, largest, uniform_sets
 from pertinent.explainers.search.swaps import Seen
+from pertinent.settings import Count, NotNegative, Range
 from pertinent.types import Floats, Masks
 
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -51,18 +51,10 @@ class ThompsonSearch(SeparateSearches):
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
     summary = "a linear model of the answers proposes the next sets, for each sparsity"
-    start: int = 20
-    batch: int = 8
-    local: float = 0.6
-    near: float = 2.0
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(self.start >= 2, "start", "at least 2", self.start)
-        require(self.batch >= 1, "batch", "at least 1", self.batch)
-        require(0 <= self.local <= 1, "local", "from 0 to 1", self.local)
-        require(self.near >= 0, "near", "at least 0", self.near)
+    start: Annotated[int, Range(at_least=2)] = 20
+    batch: Count = 8
+    local: Annotated[float, Range(at_least=0, at_most=1)] = 0.6
+    near: NotNegative = 2.0
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Ask, learn, propose, until the budget is spent."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES, all_coalitions
+from pertinent.settings import Range
 from pertinent.types import Masks
 
 
@@ -25,11 +26,7 @@ class Banzhaf(Explainer):
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
     summary = "mean effect over all subsets, every mask used for every feature"
-    samples: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
+    samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
         """The number of samples, if given."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import BudgetError, require
+from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.masks import empty_mask, full_mask, mask_bytes
+from pertinent.settings import Range
 from pertinent.types import Floats, Ints, Masks
 
 MOST_FEATURES = 3000
@@ -51,11 +53,7 @@ class KernelShap(Explainer):
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
     summary = "Shapley values by weighted regression"
-    samples: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
+    samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
         """The samples, the empty mask and the full mask."""

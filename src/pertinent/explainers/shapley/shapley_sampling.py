@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.masks import empty_mask, full_mask
+from pertinent.settings import Count
 from pertinent.types import Floats, Ints, Masks
 
 
@@ -33,12 +33,8 @@ class ShapleySampling(Explainer):
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
     summary = "Shapley values from random permutations"
-    samples: int | None = None
+    samples: Count | None = None
     antithetic: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples is None or self.samples >= 1, "samples", "at least 1", self.samples)
 
     def evaluations(self, n_features: int) -> int | None:
         """Each order has d − 1 masks between the empty and the full one."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.errors import require
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.settings import NotNegative, Positive, Range
 from pertinent.types import Floats, Masks
 
 
@@ -40,15 +41,9 @@ class Lime(Explainer):
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
     summary = "weighted ridge regression on random masks"
-    samples: int | None = None
-    kernel_width: float = 25.0
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        require(self.samples is None or self.samples >= 2, "samples", "at least 2", self.samples)
-        require(self.kernel_width > 0, "kernel_width", "above 0", self.kernel_width)
-        require(self.alpha >= 0, "alpha", "at least 0", self.alpha)
+    samples: Annotated[int, Range(at_least=2)] | None = None
+    kernel_width: Positive = 25.0
+    alpha: NotNegative = 1.0
 
     def evaluations(self, n_features: int) -> int | None:
         """The samples."""

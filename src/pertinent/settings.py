@@ -1,0 +1,187 @@
+"""Settings and arguments are checked against the types and ranges that they declare.
+
+>>> @checked
+... def draw(samples: Count, share: Share = 0.5) -> int:
+...     return samples
+>>> draw(10.0)
+10
+>>> draw("10")
+Traceback (most recent call last):
+pertinent.errors.SettingError: `samples` must be a whole number, but got '10'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from inspect import signature
+from math import inf, isfinite
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import get_type_hints as type_hints
+
+import numpy as np
+
+from pertinent.errors import SettingError, require, unknown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a setting may take; `above` and `below` leave out the bound itself.
+
+    >>> str(Range(above=0, at_most=1))
+    'above 0 and at most 1'
+    """
+
+    at_least: float = -inf
+    above: float = -inf
+    at_most: float = inf
+    below: float = inf
+
+    def __contains__(self, value: float) -> bool:
+        return self.at_least <= value <= self.at_most and self.above < value < self.below
+
+    def __str__(self) -> str:
+        bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
+        said = [f"{word} {bound:g}" for word, bound in (bounds | {"below": self.below}).items()]
+        return " and ".join(words for words in said if "inf" not in words)
+
+
+Count: TypeAlias = Annotated[int, Range(at_least=1)]
+Seed: TypeAlias = Annotated[int, Range(at_least=0)]
+Positive: TypeAlias = Annotated[float, Range(above=0)]
+NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
+Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
+ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
+
+_NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}
+_WORDS = {**_NUMBERS, str: "a string", NoneType: "None"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The base of what has settings; they are checked, and converted to their types, when it is made."""
+
+    def __post_init__(self) -> None:
+        """Check the settings; subclasses that check more call this first."""
+        hints = settings_types(type(self))
+        for f in fields(self):
+            if f.init and f.name in hints:
+                value = getattr(self, f.name)
+                object.__setattr__(self, f.name, as_declared(f.name, value, hints[f.name]))
+
+
+@cache
+def settings_types(cls: Any) -> dict[str, Any]:
+    """The declared type of each setting; those whose types are not imported at run time are left out."""
+    try:
+        return type_hints(cls, include_extras=True)
+    except NameError:
+        return {}
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Check the arguments of every call against the types and ranges that the function declares."""
+    hints, declared = type_hints(function, include_extras=True), signature(function)
+    named = {name for name, p in declared.parameters.items() if p.kind is not p.VAR_KEYWORD}
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        given = declared.bind(*args, **kwargs)
+        for name in named & given.arguments.keys():
+            given.arguments[name] = as_declared(name, given.arguments[name], hints[name])
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def as_declared(name: str, value: Any, hint: Any) -> Any:
+    """The value as the type that the hint declares, or a `SettingError` that names the setting."""
+    try:
+        return _converted(name, value, hint)
+    except _WrongType:
+        raise SettingError(f"`{name}` must be {_described(hint)}, but got {_shown(value)}.") from None
+
+
+class _WrongType(Exception):
+    """The value is not of the declared type."""
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one return for each form of a type
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if origin is Annotated:
+        number = _converted(name, value, inner[0])
+        bounds = [extra for extra in inner[1:] if isinstance(extra, Range)]
+        require(all(number in bound for bound in bounds), name, " and ".join(map(str, bounds)), value)
+        return number
+    if origin in (Union, UnionType):
+        return _one_of(name, value, inner)
+    if origin is Literal:
+        if not isinstance(value, str) or value not in inner:
+            raise unknown(name, value, inner)
+        return value
+    if origin in (tuple, Sequence):
+        if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+            raise _WrongType
+        if origin is tuple and inner[-1] is not ...:
+            return value
+        return tuple(_converted(name, each, inner[0]) for each in value)
+    if origin is not None or not isinstance(hint, type):
+        return value if origin is not Callable or callable(value) else _raise()
+    return _number(value, hint) if hint in _NUMBERS else value if isinstance(value, hint) else _raise()
+
+
+def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
+    """The value as the first of several types that it has."""
+    for hint in hints:
+        try:
+            return _converted(name, value, hint)
+        except _WrongType:
+            continue
+    raise _WrongType
+
+
+def _number(value: Any, kind: type) -> Any:
+    """A number of Python's or numpy's as the kind wanted; a flag is no number, nor is infinity."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or kind is bool:
+        return value if isinstance(value, bool) and kind is bool else _raise()
+    if not isinstance(value, int | float) or not isfinite(value) or (kind is int and value % 1):
+        raise _WrongType
+    return kind(value)
+
+
+def _raise() -> Any:
+    raise _WrongType
+
+
+def _described(hint: Any) -> str:
+    """A type in words.
+
+    >>> _described(Share | Sequence[Share] | None)
+    'a number, several numbers or None'
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _described(inner[0])
+    if origin in (Union, UnionType):
+        said = list(dict.fromkeys(map(_described, inner)))
+        return f"{', '.join(said[:-1])} or {said[-1]}"
+    if origin in (tuple, Sequence):
+        return "several " + _described(inner[0]).partition(" ")[2].removesuffix("s") + "s"
+    if origin is Callable:
+        return "a function"
+    name = str(getattr(hint, "__name__", hint))
+    return _WORDS.get(hint, f"a{'n' if name[0] in 'AEIOU' else ''} {name}")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:59]}…"
