@@ -577,5 +577,5 @@ def test_command_on_rows(run, tmp_path):
 
 def test_explain_refuses_what_is_no_check():
     model = pertinent.wrap(lambda texts: [[0.4, 0.6]] * len(texts))
-    with pytest.raises(SettingError, match="`check` must be what `check_removal` returned, but got int"):
+    with pytest.raises(SettingError, match="`check` must be a RemovalCheck or None, but got 5"):
         pertinent.explain(model, "some text", check=5)

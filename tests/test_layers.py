@@ -10,7 +10,7 @@ import pertinent
 ROOT = Path(pertinent.__file__).parent
 LAYERS = [
     {"types", "errors", "control_characters"},
-    {"_optional", "masks", "digests", "settings"},
+    {"_optional", "masks", "digests", "settings", "plain_data"},
     {"files", "setting_texts", "statistics", "outputs"},
     {"registry"},
     {"asks"},

@@ -41,7 +41,7 @@ def test_a_series_of_texts_for_a_scikit_learn_pipeline():
 
 def test_a_row_of_categories_is_no_collection_of_texts():
     frame = pd.DataFrame({"colour": ["red", "blue"], "size": ["s", "m"]})
-    model = pertinent.wrap(lambda rows: [[0.5, 0.5] for _ in rows], kind="table", background=frame)
+    model = pertinent.wrap(lambda rows: [[0.5, 0.5]] * len(rows), kind="table", background=frame)
     assert pertinent.explain(model, frame.iloc[0], "leave-one-out").features == ("colour", "size")
     assert len(pertinent.explain(model, frame, "leave-one-out")) == 2
 

@@ -1,7 +1,7 @@
 """Everything that `pertinent` raises on purpose.
 
 PertinentError
-├── InputError      the thing to explain cannot be used (empty text, NaN in a row, wrong shape)
+├── InputError      the thing to explain cannot be used (an empty text, a row without values, a wrong shape)
 ├── ModelError      the model cannot be wrapped, or returned something unusable
 ├── SettingError    a name or setting is unknown or out of range
 │   └── BudgetError the budget is too small, or was exceeded
@@ -46,8 +46,10 @@ class MissingExtra(PertinentError, ImportError):
 def unknown(what: str, name: object, known: Iterable[str]) -> SettingError:
     """The error for an unknown name, with the closest known one as a suggestion."""
     known = sorted(known)
-    near = get_close_matches(str(name), known, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    near = get_close_matches(str(name), known, n=1, cutoff=0.6)
+    if not near and len(str(name)) > 2:
+        near = [each for each in known if str(name) in each]
+    hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     return SettingError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(known)}.")
 
 

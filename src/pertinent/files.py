@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
 from pertinent.errors import FileError
 
+_LONGEST = 40
+"""How much of a file's name its temporary file has: names may not be much longer than they are."""
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary file to write to, which replaces `path` only once it is complete."""
-    check_writable(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
-    os.close(handle)
-    unfinished = Path(name)
+    unfinished = _new_file_beside(path)
     try:
         yield unfinished
-        unfinished.chmod(0o666 & ~_umask())
         unfinished.replace(path)
+    except FileError:
+        raise
     except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from error
+        raise FileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
-    """Raise a `FileError` if no file can be written to `path`."""
-    if path.is_dir():
-        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")
+    """Raise a `FileError` if no file can be written to `path`; a file beside it is tried."""
+    _new_file_beside(path).unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -66,17 +60,42 @@ def read_json(path: Path) -> Any:
     check_is_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise FileError(f"{str(path)!r} is damaged or not a JSON file: {error}") from error
 
 
-def read_parquet(path: Path) -> Any:
-    """Any Parquet file, as a pyarrow table."""
+@dataclass(frozen=True)
+class ParquetRows:
+    """The rows of a Parquet file, the names of its columns, and what else was written into it."""
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    metadata: dict[bytes, bytes]
+
+
+def read_parquet(path: Path) -> ParquetRows:
+    """Any Parquet file; one that is damaged or not Parquet raises a `FileError`."""
+    with _parquet(path) as file:
+        table = file.read()
+        table.validate(full=True)
+        return ParquetRows(table.column_names, table.to_pylist(), table.schema.metadata or {})
+
+
+def read_parquet_metadata(path: Path) -> dict[bytes, bytes]:
+    """What was written into a Parquet file beside its rows."""
+    with _parquet(path) as file:
+        return file.schema_arrow.metadata or {}
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Any]:
     parquet = optional("pyarrow.parquet")
     check_is_file(path)
     try:
-        return parquet.read_table(path)
-    except (OSError, ValueError) as error:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            yield file
+    except Exception as error:
+        # A damaged file raises errors of every kind, from wrong bytes to sizes that fit no memory.
         raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
@@ -86,7 +105,27 @@ def check_is_file(path: Path) -> None:
         raise FileError(f"There is no file {str(path)!r}.")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _new_file_beside(path: Path) -> Path:
+    """An empty file in the same folder, with the permissions that new files have."""
+    try:
+        _check_place(path)
+        made = path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}")
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:  # a name may be too long, or hold a null character
+        raise FileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from error
+    return made
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} is a folder; name a file in it.")
+    if path.exists() and not path.is_file():
+        raise FileError(f"{str(path)!r} is no file that could be replaced; name another.")
+    if not path.parent.is_dir():
+        raise FileError(f"There is no folder {str(path.parent)!r} to write into.")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)

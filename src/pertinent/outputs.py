@@ -171,14 +171,16 @@ class Classes(Probabilities):
             with np.errstate(invalid="ignore"):
                 bad = ~(_are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
             for row in np.flatnonzero(bad):
-                hint = (
-                    "output='label-probability' if several labels may be true at once"
-                    if _are_probabilities(outputs[row : row + 1])[0]
-                    else "output='logit' if they are logits, output='value' if it is a regressor"
-                )
+                hint = "output='logit' if they are logits, output='value' if it is a regressor"
+                if _are_probabilities(outputs[row : row + 1])[0]:
+                    hint = (
+                        "output='label-probability' if several labels may be true at once, "
+                        "output='value' if it is a regressor"
+                    )
+                answer = outputs[row, 1:] if _is_widened(outputs[row]) else outputs[row]
                 reasons.setdefault(
                     int(row),
-                    f"the model answered {np.round(outputs[row], 3).tolist()}, which are not probabilities "
+                    f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
                     f"of classes: wrap it with {hint}",
                 )
         return reasons
@@ -219,7 +221,8 @@ class Labels(Probabilities):
                 reasons.setdefault(
                     int(row),
                     f"the model answered {np.round(outputs[row], 3).tolist()}, which are not "
-                    "probabilities of labels: wrap it with output='label-logit' if they are logits",
+                    "probabilities of labels: wrap it with output='label-logit' if they are logits, "
+                    "output='value' if it is a regressor",
                 )
         return reasons
 
@@ -334,6 +337,11 @@ def log_odds(probabilities: Floats) -> Floats:
 def percent(probability: float) -> str:
     """As ``93.1%``."""
     return f"{100 * probability:.1f}%"
+
+
+def _is_widened(row: Floats) -> bool:
+    """Whether the model answered with the second of these numbers alone."""
+    return len(row) == 2 and bool(row.sum() == 1) and bool(row.min() < 0)
 
 
 def _mean(outputs: Floats, draws: int) -> Floats:

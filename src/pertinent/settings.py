@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from inspect import signature
+from inspect import Parameter, signature
 from math import inf, isfinite
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
@@ -52,12 +52,13 @@ class Range:
 
 
 Count: TypeAlias = Annotated[int, Range(at_least=1)]
-Seed: TypeAlias = Annotated[int, Range(at_least=0)]
+Seed: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
 Positive: TypeAlias = Annotated[float, Range(above=0)]
 NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
 Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
 ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
 
+_NAMED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}
 _WORDS = {**_NUMBERS, str: "a string", NoneType: "None"}
 
@@ -68,7 +69,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check the settings; subclasses that check more call this first."""
-        hints = settings_types(type(self))
+        cls: Any = type(self)
+        hints = settings_types(cls)
         for f in fields(self):
             if f.init and f.name in hints:
                 value = getattr(self, f.name)
@@ -86,14 +88,20 @@ def settings_types(cls: Any) -> dict[str, Any]:
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Check the arguments of every call against the types and ranges that the function declares."""
-    hints, declared = type_hints(function, include_extras=True), signature(function)
-    named = {name for name, p in declared.parameters.items() if p.kind is not p.VAR_KEYWORD}
+    declared = signature(function)
+
+    @cache
+    def hints() -> dict[str, Any]:
+        """Looked up at the first call, when all names are defined."""
+        kinds = {name: p.kind for name, p in declared.parameters.items()}
+        found = type_hints(function, include_extras=True)
+        return {name: hint for name, hint in found.items() if kinds.get(name) in _NAMED}
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         given = declared.bind(*args, **kwargs)
-        for name in named & given.arguments.keys():
-            given.arguments[name] = as_declared(name, given.arguments[name], hints[name])
+        for name in given.arguments.keys() & hints().keys():
+            given.arguments[name] = as_declared(name, given.arguments[name], hints()[name])
         return function(*given.args, **given.kwargs)
 
     return call
@@ -111,30 +119,25 @@ class _WrongType(Exception):
     """The value is not of the declared type."""
 
 
-def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one return for each form of a type
+def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one for each form of a type
     origin, inner = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return value
     if origin is Annotated:
         number = _converted(name, value, inner[0])
-        bounds = [extra for extra in inner[1:] if isinstance(extra, Range)]
-        require(all(number in bound for bound in bounds), name, " and ".join(map(str, bounds)), value)
+        for bounds in inner[1:]:
+            require(not isinstance(bounds, Range) or number in bounds, name, str(bounds), value)
         return number
     if origin in (Union, UnionType):
         return _one_of(name, value, inner)
     if origin is Literal:
-        if not isinstance(value, str) or value not in inner:
-            raise unknown(name, value, inner)
-        return value
+        return value if isinstance(value, str) and value in inner else _raise(unknown(name, value, inner))
     if origin in (tuple, Sequence):
-        if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
-            raise _WrongType
-        if origin is tuple and inner[-1] is not ...:
-            return value
-        return tuple(_converted(name, each, inner[0]) for each in value)
-    if origin is not None or not isinstance(hint, type):
-        return value if origin is not Callable or callable(value) else _raise()
-    return _number(value, hint) if hint in _NUMBERS else value if isinstance(value, hint) else _raise()
+        return _several(name, value, hint)
+    if origin is Callable:
+        return value if callable(value) else _raise()
+    if hint in _NUMBERS:
+        return _number(value, hint)
+    is_class = isinstance(hint, type) and origin is None and hint is not Any
+    return value if not is_class or isinstance(value, hint) else _raise()
 
 
 def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
@@ -145,6 +148,16 @@ def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
         except _WrongType:
             continue
     raise _WrongType
+
+
+def _several(name: str, value: Any, hint: Any) -> Any:
+    """A tuple of values of one type; a pair or the like is left as it is."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+        raise _WrongType
+    inner = get_args(hint)
+    if get_origin(hint) is tuple and inner[-1] is not ...:
+        return value
+    return tuple(_converted(name, each, inner[0]) for each in value)
 
 
 def _number(value: Any, kind: type) -> Any:
@@ -158,8 +171,8 @@ def _number(value: Any, kind: type) -> Any:
     return kind(value)
 
 
-def _raise() -> Any:
-    raise _WrongType
+def _raise(error: Exception | None = None) -> Any:
+    raise error or _WrongType
 
 
 def _described(hint: Any) -> str:

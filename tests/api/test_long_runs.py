@@ -159,12 +159,12 @@ def test_what_an_interrupted_run_finished_is_read_and_kept(tmp_path, caplog):
 
 
 def test_failures_keep_their_place(tmp_path):
-    rows = [[1.0, 2.0], [1.0, float("nan")], [3.0, 4.0]]
+    rows = [[1.0, 2.0], [1.0, 2.0j], [3.0, 4.0]]
     options = words(inputs=rows, out=tmp_path / "run.parquet")
     for found in (pertinent.explain(**options), pertinent.explain(**options)):
         assert [e.index for e in found] == [0, 2]
         assert [(f.index, f.reason) for f in found.failures] == [
-            (1, "The row has no value (NaN) in: column 1.")
+            (1, "The column 'column 1' must hold a number, a text or a date, but holds a complex.")
         ]
 
 

@@ -164,7 +164,10 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     given = pertinent.explain(model, "w1 w2 w3", removal=pair, method="leave-one-out")
     np.testing.assert_allclose(e.scores, given.scores, atol=1e-6)
     e.save(tmp_path / "e.parquet")
-    assert pertinent.evaluate(pertinent.read(tmp_path / "e.parquet"), model).rows
+    again = pertinent.read(tmp_path / "e.parquet")
+    with pytest.raises(SettingError, match="opens no other"):
+        pertinent.evaluate(again, model)
+    assert pertinent.evaluate(again, model, removal=removal).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once
 
 

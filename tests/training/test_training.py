@@ -251,7 +251,9 @@ def test_every_text_removal_trains(tmp_path, removal):
 @pytest.mark.parametrize(("precision", "mixed"), [("float32", "no"), ("bfloat16", "bf16")])
 def test_precision_is_mixed(tmp_path, precision, mixed):
     # Asked for, not run: oneDNN's bfloat16 needs instructions that not every machine lends.
-    made = TrainingSettings.of(counterfactual=True, removal="slice-out", **SETTINGS | {"precision": precision})
+    made = TrainingSettings.of(
+        counterfactual=True, removal="slice-out", **SETTINGS | {"precision": precision}
+    )
     arguments = made.arguments(tmp_path, measured=False, device="cpu")
     assert (arguments.bf16, arguments.fp16) == (mixed == "bf16", False)
     assert made.arguments(tmp_path, measured=True, device="cpu").load_best_model_at_end

@@ -23,6 +23,7 @@ from pertinent.removal.base import removals as registered
 from pertinent.results.ablation import Ablated
 from pertinent.results.explanation import Failure
 from pertinent.results.removal_check import RemovalCheck, label
+from pertinent.settings import Count, ProperShare, Seed, checked
 from pertinent.types import Floats, Masks
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
@@ -30,17 +31,18 @@ ONLY_IF_NAMED = ("marginalize", "random-token")
 """Removals that need ten passes of a transformer for each mask: too dear to be tried unasked."""
 
 
+@checked
 def check_removal(
     model: Any,
     inputs: Any,
     labels: Any = None,
     *,
     removals: str | Removal | Sequence[str | Removal] | None = None,
-    shares: float | Sequence[float] = DEFAULT_SHARES,
-    draws: int = 10,
+    shares: ProperShare | Sequence[ProperShare] = DEFAULT_SHARES,
+    draws: Count = 10,
     features: str | None = None,
-    seed: int = 0,
-    batch_size: int | None = None,
+    seed: Seed = 0,
+    batch_size: Count | None = None,
     progress: Callback | bool | None = None,
 ) -> RemovalCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
@@ -77,7 +79,6 @@ def check_removal(
     """
     model = wrap(model)
     removed = _shares(shares)
-    require(draws >= 1, "draws", "at least 1", draws)
     if model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
@@ -171,10 +172,8 @@ def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float,
 
 
 def _shares(shares: float | Sequence[float]) -> tuple[float, ...]:
-    removed = (shares,) if isinstance(shares, int | float) else tuple(dict.fromkeys(shares))
+    removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
-    for share in removed:
-        require(0 < share < 1, "shares", "above 0 and below 1", share)
     return removed
 
 

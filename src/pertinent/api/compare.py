@@ -7,28 +7,31 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.api.evaluate import DEFAULT_METRICS, evaluation_of
-from pertinent.api.explain import explain_all
-from pertinent.api.request import Request, make_metrics
+from pertinent.api.explaining import explain_all
+from pertinent.api.request import Request, for_each, make_metrics
 from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback
-from pertinent.errors import require, unknown
+from pertinent.errors import InputError, require, unknown
 from pertinent.explainers.base import Explainer
 from pertinent.metric.base import Metric
 from pertinent.models.wrap import wrap
 from pertinent.results.evaluation import Evaluation
+from pertinent.settings import Count, Seed, checked
 
 OPTIONS = ("target", "sparsity", "budget", "removal", "features")
 
 
+@checked
 def compare(
     model: Any,
     inputs: Any,
     methods: str | Explainer | Sequence[str | Explainer],
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
-    seed: int = 0,
+    seed: Seed = 0,
+    ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
-    batch_size: int | None = None,
+    batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **options: Any,
 ) -> Evaluation:
@@ -36,7 +39,7 @@ def compare(
 
     An explanation is measured as soon as it is there, so what a method has asked is not computed
     again. `options` are those of `explain`: ``sparsity``, ``budget``, ``removal``, ``features``,
-    ``target``; `out` is as there.
+    ``target``; `ids` and `out` are as there.
     """
     for option in options:
         if option not in OPTIONS:
@@ -44,11 +47,15 @@ def compare(
     model = wrap(model)
     measures = make_metrics(metrics)
     several = [methods] if isinstance(methods, str | Explainer) else methods
-    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
-    require(len(requests) > 0, "methods", "at least one", methods)
+    require(len(several) > 0, "methods", "at least one", methods)
     many = model.split(inputs)
+    if "features" in options:
+        options["features"] = for_each(options["features"], one=many is None)
+    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
     runner = Runner(model, "compare", batch_size, progress)
-    found = explain_all(runner, [inputs] if many is None else many, requests, out)
+    found = explain_all(runner, [inputs] if many is None else many, requests, out, ids)
+    if not len(found) and not found.failures:
+        raise InputError("There are no inputs to compare methods on.")
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
     return evaluation_of(list(found), measures, found.failures)

@@ -12,24 +12,27 @@ from pertinent.asks import Algorithm
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
+from pertinent.inputs.own_features import own_features
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.results.evaluation import Evaluation, Measured
 from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.settings import Count, Seed, checked
 
 DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
 
 
+@checked
 def evaluate(
-    explanations: Explanation | Iterable[Explanation],
+    explanations: Any,
     model: Any,
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     removal: str | Removal | None = None,
-    seed: int | None = None,
-    batch_size: int | None = None,
+    seed: Seed | None = None,
+    batch_size: Count | None = None,
     progress: Callback | bool | None = None,
 ) -> Evaluation:
     """Measure explanations with the model they explain.
@@ -56,8 +59,7 @@ def evaluate(
         carry their own measures, which they show.
     """
     model = wrap(model)
-    several = [explanations] if isinstance(explanations, Explanation) else list(explanations)
-    require(len(several) > 0, "explanations", "at least one", several)
+    several = _several(explanations)
     chosen = make_metrics(metrics)
     other = make_removal(removal)
 
@@ -72,7 +74,7 @@ def evaluate(
                 index,
                 explanation.input.raw,
                 _algorithm(explanation, chosen, model),
-                explanation.input.granularity,
+                own_features(explanation.input),
                 own,
                 explanation.seed if seed is None else seed,
             )
@@ -84,11 +86,23 @@ def evaluate(
             reasons = [(metric.name, done.error) for metric in chosen]
         else:
             found[done.key], reasons = done.result
-        failures += [Failure(done.key, f"{name}: {error}", error) for name, error in reasons]
+        e = several[done.key]
+        failures += [Failure(e.index, f"{name}: {error}", error, e.id) for name, error in reasons]
     evaluation = evaluation_of(found, chosen, sorted(failures, key=lambda failure: failure.index))
     if failures and not evaluation.rows:
         raise_first(failures, "measured")
     return evaluation
+
+
+def _several(explanations: Any) -> list[Explanation]:
+    """One explanation or many as a list."""
+    if isinstance(explanations, Explanation):
+        return [explanations]
+    several = list(explanations) if isinstance(explanations, Iterable) else []
+    require(len(several) > 0, "explanations", "at least one explanation", explanations)
+    for e in several:
+        require(isinstance(e, Explanation), "explanations", "explanations only", type(e).__name__)
+    return several
 
 
 def evaluation_of(
@@ -112,6 +126,12 @@ def removal_of(explanation: Explanation) -> Removal:
             raise SettingError(
                 f"The explanation was made with a {name} of the removal {explanation.removal!r}'s own, "
                 "which it does not keep: give the same `removal=` again."
+            )
+    for name in removals.get(explanation.removal).opens:
+        if explanation.removal_settings.get(name) is not None:
+            raise SettingError(
+                f"The explanation was made with the {name} {explanation.removal_settings[name]!r}; what was "
+                f"read from a file opens no other: name it with removal='{explanation.removal}:{name}=…'."
             )
     return removals.make(explanation.removal, explanation.removal_settings)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
-from pertinent.api.explain import run_tasks, tasks
+from pertinent.api.explaining import merged, run_tasks, tasks
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, Task
 from pertinent.engine.journal import Journal, differences
@@ -20,7 +20,11 @@ from pertinent.results.files import failures_in, journal_of, read, read_run, wri
 
 
 def explain_journalled(
-    runner: Runner, inputs: Iterable[Any], requests: Sequence[Request], out: Path
+    runner: Runner,
+    inputs: Iterable[Any],
+    requests: Sequence[Request],
+    out: Path,
+    ids: Sequence[str] | None = None,
 ) -> Explanations:
     """Explain every input by every request, but what an earlier run of the same has finished."""
     check_writable(out)
@@ -37,20 +41,22 @@ def explain_journalled(
         total = len(inputs) * len(requests) - len(journal.finished) if isinstance(inputs, Sized) else None
         names = _Names()
         todo = _unfinished(runner, inputs, requests, journal, names)
-        for found in run_tasks(runner, todo, requests, total):
+        for found in run_tasks(runner, todo, requests, total, ids):
             explanation = found.explanation
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
                 "failures": [failure.reason for failure in found.failures],
+                "id": None if ids is None else str(ids[found.input_index]),
             }
             key = found.input_index, found.request_index
             journal.add(key, names.of.pop(key), content)
         run["inputs"] = names.digest()
         failures = [failure for record in journal.records() for failure in failures_in(record)]
         rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
-        write_rows(out, rows, failures, run)
+        write_rows(out, rows, merged(failures, requests), run)
+        explanations = read(out)
         journal.path.unlink()
-    return read(out)
+    return explanations
 
 
 class _Names:

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pertinent.digests import digest
-from pertinent.errors import SettingError, require
+from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
+from pertinent.settings import Count, Seed, Share, checked
 
 DEFAULT_METHOD = "kernel-shap"
 _DIGEST = "digest"
@@ -30,8 +33,11 @@ class Request:
     removal
         How features are removed; ``None`` for what suits the model.
     target
-        The column to explain, by number or name; ``None`` for what the output explains by default.
-    sparsities, budget, features, seed
+        The column to explain, by number or name, or a tuple with one for each input; ``None`` for what
+        the output explains by default.
+    features
+        What a feature is; a tuple has one entry for each input.
+    sparsities, budget, seed
         As in `explain`.
     metrics
         What is measured of each explanation as soon as it is there.
@@ -39,25 +45,26 @@ class Request:
 
     method: Explainer
     removal: Removal | None = None
-    target: int | str | None = None
+    target: Any = None
     sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
     budget: int | None = None
-    features: str | None = None
+    features: Any = None
     seed: int = 0
     metrics: tuple[Metric, ...] = ()
 
     @classmethod
+    @checked
     def of(
         cls,
         method: str | Explainer = DEFAULT_METHOD,
         settings: Mapping[str, Any] | None = None,
         *,
         removal: str | Removal | None = None,
-        target: int | str | None = None,
-        sparsity: float | Sequence[float] = DEFAULT_SPARSITIES,
-        budget: int | None = None,
-        features: str | None = None,
-        seed: int = 0,
+        target: Any = None,
+        sparsity: Share | Sequence[Share] | None = None,
+        budget: Count | None = None,
+        features: Any = None,
+        seed: Seed = 0,
         metrics: str | Metric | Sequence[str | Metric] = (),
     ) -> Request:
         """A request in the words of a user, checked.
@@ -65,13 +72,11 @@ class Request:
         >>> Request.of("lime", {"samples": 50}, sparsity=0.1).to_dict()["settings"]
         {'samples': 50}
         """
-        if budget is not None:
-            require(budget >= 1, "budget", "at least 1", budget)
         return cls(
             make_explainer(method, settings),
             make_removal(removal),
-            target,
-            check_sparsities(sparsity),
+            tuple(target) if _is_for_each(target) else target,
+            _sparsities(sparsity),
             budget,
             features,
             seed,
@@ -84,10 +89,10 @@ class Request:
             "method": self.method.name,
             "settings": _plain_settings(self.method),
             "removal": None if self.removal is None else _described(self.removal),
-            "target": self.target,
+            "target": _plain(self.target),
             "sparsities": list(self.sparsities),
             "budget": self.budget,
-            "features": self.features,
+            "features": _plain(self.features),
             "seed": self.seed,
             "metrics": [_described(metric) for metric in self.metrics],
         }
@@ -95,7 +100,8 @@ class Request:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
         """The inverse of `to_dict`, where everything could be saved."""
-        rest = {key: plain[key] for key in ("target", "budget", "features", "seed")}
+        rest = {"budget": plain["budget"], "seed": plain["seed"]}
+        rest |= {key: _kept(key, plain[key]) for key in ("target", "features")}
         removal = plain["removal"]
         return cls(
             method=explainers.make(plain["method"], _settings(plain)),
@@ -130,12 +136,34 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric
     return tuple(registered_metrics.make(m) if isinstance(m, str) else m for m in several)
 
 
-def check_sparsities(sparsity: float | Sequence[float]) -> tuple[float, ...]:
-    """One sparsity or several, checked."""
-    sparsities = (sparsity,) if isinstance(sparsity, int | float) else tuple(sparsity)
+def for_each(features: Any, *, one: bool) -> Any:
+    """Features as a request holds them: the same of all inputs, or a tuple with an entry for each."""
+    if features is None or isinstance(features, str) or getattr(features, "ndim", 0) == 2:
+        return features
+    if not isinstance(features, Sequence | np.ndarray):
+        raise SettingError(f"`features` must be a name, segments or spans, but got {features!r}.")
+    return (features,) if one else tuple(features)
+
+
+def of_input(value: Any, index: int) -> Any:
+    """What a request wants of one input: the same of all, or an entry of a tuple with one for each."""
+    if not isinstance(value, tuple):
+        return value
+    if index >= len(value):
+        raise InputError(f"There is no target or features for input {index}: {len(value)} were given.")
+    return value[index]
+
+
+def _is_for_each(target: Any) -> bool:
+    return isinstance(target, list | tuple) or getattr(target, "ndim", 0) == 1
+
+
+def _sparsities(sparsity: float | Sequence[float] | None) -> tuple[float, ...]:
+    """One sparsity, several, or those of the paper."""
+    if sparsity is None:
+        return DEFAULT_SPARSITIES
+    sparsities = (sparsity,) if isinstance(sparsity, float) else tuple(sparsity)
     require(len(sparsities) > 0, "sparsity", "at least one share", sparsity)
-    for share in sparsities:
-        require(0 < share <= 1, "sparsity", "above 0 and at most 1", share)
     return sparsities
 
 
@@ -151,15 +179,19 @@ def _plain_settings(thing: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return {_DIGEST: digest(value).hex()}
 
 
 def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
-    settings = {}
-    for name, value in plain["settings"].items():
-        if isinstance(value, dict) and _DIGEST in value:
-            raise SettingError(f"The setting `{name}` was not saved with the request, only its digest.")
-        settings[name] = tuple(value) if isinstance(value, list) else value
-    return settings
+    return {name: _kept(name, value) for name, value in plain["settings"].items()}
+
+
+def _kept(name: str, value: Any) -> Any:
+    """A value that `_plain` made plain, unless only its digest was kept."""
+    if isinstance(value, dict) and _DIGEST in value:
+        raise SettingError(f"The setting `{name}` was not saved with the request, only its digest.")
+    return tuple(_kept(name, each) for each in value) if isinstance(value, list) else value

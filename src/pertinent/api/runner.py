@@ -28,7 +28,7 @@ class Task:
     key: Any
     raw: Any
     algorithm: Callable[[Input, Removal], Algorithm]
-    features: str | None = None
+    features: Any = None
     removal: Removal | None = None
     seed: int = 0
 
@@ -63,14 +63,18 @@ class Runner:
             else:
                 yield Job(task.key, input, removal, algorithm, task.seed)
 
-    def prepare(self, raw: Any, features: str | None) -> Input | Exception:
+    def prepare(self, raw: Any, features: Any) -> Input | Exception:
         """The input cut into features, or the error for which it cannot be."""
         if isinstance(raw, Input | Exception):
             return raw
         try:
             return self.model.prepare(raw, features)
-        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+        except PertinentError as error:
             return error
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            unreadable = InputError(f"The input cannot be read: {type(error).__name__}: {error}")
+            unreadable.__cause__ = error
+            return unreadable
 
 
 def raise_first(failures: Sequence[Failure], done: str) -> NoReturn:

@@ -4,7 +4,7 @@ from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.gradients import Gradients
 from pertinent.asks.mask_gradients import MaskGradients
 from pertinent.asks.path_gradients import PathGradients
-from pertinent.asks.values import Values
+from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
     "Algorithm",
@@ -15,5 +15,6 @@ __all__ = [
     "Part",
     "PathGradients",
     "Question",
+    "RepeatedValues",
     "Values",
 ]

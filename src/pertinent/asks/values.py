@@ -80,3 +80,10 @@ class Values(Question):
         """An array (masks, columns)."""
         outputs = np.array(answers) if answers else np.empty((0, len(model.classes)))
         return model.output.as_scale(outputs, self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedValues(Values):
+    """The same question, asked of the model again even if the answer is known."""
+
+    remembered = False

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
+from pertinent.cli.console import complain, logging_to_stderr, show_traceback
 from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.errors import PertinentError
 
@@ -20,6 +20,8 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every character
     if not arguments:
         make_parser()[0].print_help()
         return BAD_USAGE
@@ -27,22 +29,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = parse(arguments)
         module, function = COMMANDS[args.command].split(":")
-        with _logging(quiet=getattr(args, "quiet", False), debug=debug):
+        with logging_to_stderr(quiet=getattr(args, "quiet", False), debug=debug):
             return int(getattr(import_module(module), function)(args))
     except KeyboardInterrupt:
-        return _complain(_interrupted(arguments), INTERRUPTED)
+        complain(_interrupted(arguments))
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader closed the pipe, as `head` does; Python must not fail when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (PertinentError, OSError) as error:
+    except Exception as error:  # noqa: BLE001  a user gets a line, not a traceback
         if debug:
-            raise
-        return _complain(f"error: {error}")
-    except Exception as error:
-        if debug:
-            raise
-        return _complain(f"error: unexpected {type(error).__name__}: {error} (--debug shows where)")
+            show_traceback()
+        expected = isinstance(error, PertinentError | OSError)
+        unexpected = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
+        complain(f"error: {error if expected else unexpected}")
+        return BAD_USAGE
 
 
 def _interrupted(arguments: Sequence[str]) -> str:
@@ -52,26 +54,3 @@ def _interrupted(arguments: Sequence[str]) -> str:
     ):
         return "interrupted"
     return f"interrupted; finished explanations are kept. To continue: pertinent {shlex.join(arguments)}"
-
-
-def _complain(message: str, code: int = BAD_USAGE) -> int:
-    print(f"pertinent: {message}", file=sys.stderr)  # noqa: T201
-    return code
-
-
-@contextmanager
-def _logging(*, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show what the library logs, on stderr, while a command runs."""
-    logger = logging.getLogger("pertinent")
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("pertinent: %(message)s"))
-    handler.setLevel(logging.DEBUG if debug else logging.ERROR if quiet else logging.WARNING)
-    before = logger.level
-    logger.addHandler(handler)
-    if debug:
-        logger.setLevel(logging.DEBUG)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)

@@ -11,14 +11,15 @@ from pertinent.api import catalogue as catalogues
 from pertinent.api.evaluate import DEFAULT_METRICS
 from pertinent.api.evaluate import evaluate as measure
 from pertinent.api.request import Request
-from pertinent.cli.models import DEFAULTS, kind_read, load_model
+from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude
-from pertinent.cli.read import items, kind_given, known_columns
+from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.cli.work import Outcome, carry_out
 from pertinent.errors import InputError, SettingError
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
+from pertinent.report.numbering import name_of
 from pertinent.results.explanation import Explanations
 from pertinent.results.files import read
 
@@ -31,8 +32,8 @@ def explain(args: Namespace) -> int:
     output.show_all(outcome.explanations)
     if outcome.evaluation is not None and len(outcome.explanations) > 1:
         output.show(outcome.evaluation)
-    output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
-    return conclude(len(outcome.explanations), outcome.failures)
+    unwritten = output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
+    return conclude(len(outcome.explanations), [*outcome.failures, *unwritten])
 
 
 def compare(args: Namespace) -> int:
@@ -43,8 +44,9 @@ def compare(args: Namespace) -> int:
         output.show_all(outcome.explanations)
     if outcome.evaluation is not None:
         output.show(outcome.evaluation)
-    output.write(outcome.explanations, outcome.evaluation, f"Compared: {', '.join(args.methods)}")
-    return conclude(len(outcome.explanations), outcome.failures)
+    title = f"Compared: {', '.join(args.methods)}"
+    unwritten = output.write(outcome.explanations, outcome.evaluation, title)
+    return conclude(len(outcome.explanations), [*outcome.failures, *unwritten])
 
 
 def evaluate(args: Namespace) -> int:
@@ -66,9 +68,9 @@ def evaluate(args: Namespace) -> int:
     )
     if evaluation.rows:
         output.show(evaluation)
-    output.write(evaluation.explanations, evaluation, f"Evaluation of {Path(args.file).name}")
-    failures = [(f"explanation {f.index + 1}", f.reason) for f in evaluation.failures]
-    return conclude(len(evaluation.rows), failures)
+    unwritten = output.write(evaluation.explanations, evaluation, f"Evaluation of {Path(args.file).name}")
+    failures = [(name_of(f), f.reason) for f in evaluation.failures]
+    return conclude(len(evaluation.rows), [*failures, *unwritten])
 
 
 def catalogue(args: Namespace) -> int:
@@ -90,11 +92,10 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
         options["sparsity"] = args.sparsity
     requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]
-    found = items(args, kind_read(args.model))
-    model = load_model(args.model, args.device, args.dtype)
-    columns = getattr(model, "columns", None)
-    if columns is not None and args.file is not None:
-        found = known_columns(found, columns.names)
+    # A model of the user's own knows what it reads; of others that is known before they are loaded.
+    own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
+    found = items(args, kind_read(args.model, own))
+    model = own or load_model(args.model, args.device, args.dtype)
     return carry_out(
         model,
         found,
@@ -114,7 +115,7 @@ def _only_kind(explanations: Explanations) -> str:
 
 def _check_classes(name: str, model: Model, explanations: Explanations) -> None:
     for explanation in explanations:
-        if explanation.classes != model.classes:
+        if model.classes and explanation.classes != model.classes:
             raise SettingError(
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."

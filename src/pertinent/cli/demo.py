@@ -11,9 +11,9 @@ from rich.rule import Rule
 
 from pertinent.api.evaluate import DEFAULT_METRICS
 from pertinent.api.request import Request
+from pertinent.cli.items import Item
 from pertinent.cli.models import load_model
 from pertinent.cli.output import Output, conclude
-from pertinent.cli.records import Item
 from pertinent.cli.settings import make_metrics
 from pertinent.cli.work import carry_out
 from pertinent.results.explanation import Explanation, Explanations
@@ -57,7 +57,7 @@ def demo(args: Namespace) -> int:
         output.show_all(outcome.explanations)
         explanations += outcome.explanations
         failures += outcome.failures
-    output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
+    failures += output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
     return conclude(len(explanations), failures)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 EXIT_CODES = """\
 exit codes:
   0    success
-  1    some inputs failed (they are listed on stderr), the others were explained
+  1    some inputs failed or a file could not be written (listed on stderr); the rest is done
   2    bad usage, or nothing could be explained
   130  interrupted
 """
@@ -13,7 +13,8 @@ exit codes:
 MAIN = """\
 Finds and tests the features that a model's decision rests on: words of a text, parts of an image,
 columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits',
-'table' and 'diabetes', or on a folder with a transformers text classifier.
+'table' and 'diabetes', on a folder with a transformers text classifier, or on a model or function in
+a Python module of your own.
 
   pertinent demo                                  explain examples and write an HTML report
   pertinent explain "a slow start, then wonderful"
@@ -32,6 +33,7 @@ examples:
   pertinent explain --image seven.png --features patches:2
   pertinent explain --file wines.csv --model table --method shapley-sampling --set samples=25
   pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --out out.parquet
+  pertinent explain --file rows.csv --model my_package.my_module:predict --id-column id
 
 Each explanation is also measured: sufficiency (how much is lost with only the chosen features;
 lower is better) and comprehensiveness (how much is lost without them; higher is better).

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any
 
+from pertinent.cli.items import Columns
 from pertinent.cli.records import file_items
 from pertinent.errors import InputError, SettingError
 
@@ -25,7 +26,7 @@ def labelled(file: str, args: Namespace) -> Labelled:
     if (query is None) != (document is None):
         raise SettingError("--query-column and --document-column go together.")
     column, pair = (args.column, args.pair_column) if query is None else (query, document)
-    found = file_items(file, "text", column=column, pair=pair, label=args.label_column)
+    found = file_items(file, Columns("text", column, pair, args.label_column))
     for item in found:
         if item.error is not None:
             raise InputError(f"{item.where}: {item.error}") from item.error

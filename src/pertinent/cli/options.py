@@ -19,6 +19,9 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "--column", metavar="NAME", help="the file's column with the text ('text', or the only one)"
     )
     group.add_argument("--pair-column", metavar="NAME", help="the column with the second text of a pair")
+    group.add_argument(
+        "--id-column", metavar="NAME", help="the column with a name for each input, kept with its explanation"
+    )
     group.add_argument("--image", action="append", metavar="FILE", help="an image file; may be repeated")
     group.add_argument(
         "--row",
@@ -88,8 +91,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the model")
     group.add_argument(
         "--model",
-        metavar="NAME|FOLDER",
-        help="sentiment, topics, digits, table, diabetes, or a folder with a transformers text classifier "
+        metavar="NAME|FOLDER|MODULE:NAME",
+        help="sentiment, topics, digits, table, diabetes; a folder with a transformers text classifier; or "
+        "package.module:name, a model or function in a module of your own, which is imported "
         "(sentiment for texts, digits for images, table for rows)",
     )
     add_place(group)
@@ -97,12 +101,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_place(group: argparse._ArgumentGroup) -> None:
     """The device, precision and batch size of a model."""
-    group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
+    group.add_argument(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="where it runs: cpu, cuda, cuda:1, mps … (%(default)s)",
+    )
     group.add_argument(
         "--dtype",
-        choices=("float32", "bfloat16", "float16"),
         default="float32",
-        help="its precision (%(default)s)",
+        metavar="NAME",
+        help="its precision: float32, bfloat16, float16, float64 (%(default)s)",
     )
     group.add_argument(
         "--batch-size",
@@ -115,7 +124,9 @@ def add_place(group: argparse._ArgumentGroup) -> None:
 def add_check(parser: argparse.ArgumentParser) -> None:
     """All of ``pertinent check``."""
     parser.add_argument(
-        "model", metavar="MODEL", help="sentiment, topics, table, or a folder with a text classifier"
+        "model",
+        metavar="MODEL",
+        help="sentiment, topics, table, a folder with a text classifier, or package.module:name",
     )
     parser.add_argument(
         "data", metavar="DATA", help=".txt, .csv, .tsv or .jsonl, as in `pertinent explain --file`"
@@ -209,7 +220,12 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--resume", action="store_true", help="continue from the last checkpoint in FOLDER")
     how.add_argument("--seed", type=whole, default=0, metavar="N", help="same seed, same model (%(default)s)")
-    how.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where it runs (%(default)s)")
+    how.add_argument(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help="where it runs: cpu, cuda, cuda:1, mps … (%(default)s)",
+    )
     how.add_argument(
         "--precision",
         choices=("float32", "bfloat16", "float16"),

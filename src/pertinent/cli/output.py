@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from pertinent.files import check_writable, write_text
+from pertinent.cli.console import complain, print_json
+from pertinent.control_characters import visible
+from pertinent.errors import PertinentError
+from pertinent.files import atomic_write, check_writable, write_text
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
+from pertinent.results.files import check_suffix
+
+Failed = tuple[str, str]
+"""What failed, and why."""
 
 ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
 _LISTED = 20
@@ -32,6 +38,8 @@ class Output:
         self.plot: str | None = getattr(args, "plot", None)
         self.silent = getattr(args, "quiet", False) or self.json == "-"
         self._console = Console(quiet=self.silent, highlight=False)
+        if self.out is not None and not self._journalled:
+            check_suffix(Path(self.out))
         for path in (self.html, self.out, self.json, self.plot):
             if path is not None and path != "-":
                 check_writable(Path(path))
@@ -39,7 +47,7 @@ class Output:
     def show(self, thing: Any) -> None:
         """Print something that rich can render, or a plain line."""
         self._console.print(
-            Text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str)
+            Text(visible(thing)) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str)
         )
 
     def show_all(self, explanations: Explanations) -> None:
@@ -49,33 +57,63 @@ class Output:
         elif len(explanations):
             self.show(explanations[0] if len(explanations) == 1 else explanations[:])
 
-    def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> None:
-        """Write the files asked for, and print their paths."""
-        if self.json == "-":
-            sys.stdout.write(explanations.to_json() + "\n")
-        elif self.json is not None:
-            write_text(Path(self.json), explanations.to_json() + "\n")
-            self.show(f"JSON: {Path(self.json).resolve()}")
+    def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> list[Failed]:
+        """Write the files asked for and print their paths; return those that could not be written."""
+        failed = self.write_json(explanations.to_json, lambda path: _write_json(explanations, path))
         if not len(explanations):
-            return
-        if self.out is not None:
-            if not self._journalled:  # the run itself has written it
-                explanations.save(self.out)
+            return failed
+        if self.out is not None and self._journalled:  # the run itself has written it
             self.show(f"Saved: {Path(self.out).resolve()}")
-        if self.html is not None:
-            from pertinent.report.page import save_report
+        else:
+            failed += self.write_file("--out", "Saved", self.out, explanations.save)
+        return failed + self.write_file(
+            "--html", "Report", self.html, lambda path: _save_report(explanations, path, title, evaluation)
+        )
 
-            save_report(explanations, self.html, title=title, evaluation=evaluation)
-            self.show(f"Report: {Path(self.html).resolve()}")
+    def write_json(self, text: Callable[[], str], save: Callable[[Path], None]) -> list[Failed]:
+        """Write JSON, to stdout or to a file."""
+        if self.json != "-":
+            return self.write_file("--json", "JSON", self.json, save)
+        print_json(text())
+        return []
+
+    def write_file(
+        self, option: str, what: str, path: str | None, save: Callable[[Path], None]
+    ) -> list[Failed]:
+        """Write one file if it was asked for; if that fails, the others are still written."""
+        if path is None:
+            return []
+        try:
+            save(Path(path))
+        except (PertinentError, OSError) as error:
+            return [(f"{option} {path}", str(error))]
+        self.show(f"{what}: {Path(path).resolve()}")
+        return []
 
 
-def conclude(n_explained: int, failures: Sequence[tuple[str, str]]) -> int:
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a matplotlib figure in the format that the suffix names."""
+    with atomic_write(path) as unfinished:
+        figure.savefig(unfinished, dpi=150, format=path.suffix[1:].lower())
+
+
+def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
     """List what failed on stderr, and return the exit code."""
     for where, reason in failures[:_LISTED]:
-        sys.stderr.write(f"pertinent: failed: {where}: {reason}\n")
+        complain(f"failed: {where}: {reason}")
     if len(failures) > _LISTED:
-        sys.stderr.write(f"pertinent: failed: … and {len(failures) - _LISTED} more\n")
+        complain(f"failed: … and {len(failures) - _LISTED} more")
     if not n_explained:
-        sys.stderr.write("pertinent: error: nothing could be explained\n")
+        complain("error: nothing could be explained")
         return NOTHING
     return SOME_FAILED if failures else ALL_WELL
+
+
+def _write_json(explanations: Explanations, path: Path) -> None:
+    write_text(path, explanations.to_json() + "\n")
+
+
+def _save_report(explanations: Explanations, path: Path, title: str, evaluation: Evaluation | None) -> None:
+    from pertinent.report.page import save_report
+
+    save_report(explanations, path, title=title, evaluation=evaluation)

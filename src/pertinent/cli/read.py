@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 from argparse import Namespace
-from collections.abc import Collection, Iterable
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
-from pertinent.cli.records import Item, item_of, json_row, records
-from pertinent.errors import InputError, SettingError
+from pertinent.cli.items import Columns, Item
+from pertinent.cli.records import file_items, item_of, json_row
+from pertinent.errors import SettingError
 
 logger = logging.getLogger(__name__)
 
@@ -30,11 +28,13 @@ def kind_given(args: Namespace) -> str | None:
     return kinds[0] if kinds else None
 
 
-def items(args: Namespace, kind: str) -> list[Item]:
-    """The inputs given, in order, for a model that reads this kind."""
+def items(args: Namespace, kind: str | None) -> list[Item]:
+    """The inputs given, in order, for a model that reads this kind, or whatever is given."""
     named = kind_given(args)
-    if named not in (None, kind) or (args.file is not None and kind == "image"):
+    if kind is not None and (named not in (None, kind) or (args.file is not None and kind == "image")):
         raise SettingError(f"The model {args.model!r} reads {kind}s: give {_GIVE[kind]}.")
+    if args.id_column is not None and args.file is None:
+        raise SettingError("--id-column names a column of --file.")
     found: list[Item] = []
     for number, text in enumerate(args.inputs, start=1):
         if len(text) < 256 and Path(text).is_file():
@@ -43,21 +43,6 @@ def items(args: Namespace, kind: str) -> list[Item]:
     found += [Item(path, Path(path)) for path in args.image or ()]
     found += [item_of(f"row {n}", json_row, text) for n, text in enumerate(args.row or (), start=1)]
     if args.file is not None:
-        found += islice(records(args.file, kind, args.column, args.pair_column), args.limit)
-    if not found:
-        raise InputError(f"There is nothing to explain in {args.file!r}.")
+        columns = Columns(kind or named, args.column, args.pair_column, id=args.id_column)
+        found += file_items(args.file, columns, args.limit)
     return found[: args.limit]
-
-
-def known_columns(found: Iterable[Item], names: Collection[str]) -> list[Item]:
-    """The items without columns that the model does not know (a label, an id), which are logged."""
-    extra: dict[str, None] = {}
-    kept = []
-    for item in found:
-        if isinstance(item.raw, dict):
-            extra |= dict.fromkeys(str(name) for name in item.raw if name not in names)
-            item = replace(item, raw={k: v for k, v in item.raw.items() if k in names})
-        kept.append(item)
-    if extra:
-        logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(extra))
-    return kept

@@ -5,10 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from rich.console import Console
-
 from pertinent.cli.labelled import Labelled, labelled
 from pertinent.cli.models import kind_read, load_model
+from pertinent.cli.output import Output
 from pertinent.errors import InputError, SettingError
 from pertinent.models.transformer import TransformerModel
 from pertinent.training.examples import ExampleError
@@ -25,7 +24,8 @@ def train(args: Namespace) -> int:
     data = labelled(args.data, args)
     dev = None if args.dev is None else labelled(args.dev, args)
     model = load_model(args.model, args.device)
-    assert isinstance(model, TransformerModel)
+    if not isinstance(model, TransformerModel):
+        raise SettingError(f"The model {args.model!r} is no transformers text classifier: choose one.")
     classifier = with_new_head(model.model, data.labels, args.seed) if args.new_head else model.model
     options: dict[str, Any] = {} if args.sparsity is None else {"sparsities": args.sparsity}
     try:
@@ -53,9 +53,9 @@ def train(args: Namespace) -> int:
     except ExampleError as error:
         raise InputError(_located(error, data, dev)) from error
     accuracy = "" if trained.accuracy is None else f", dev accuracy {trained.accuracy:.1%}"
-    console = Console(quiet=args.quiet, highlight=False)
-    console.print(f"Trained on {len(data.texts)} examples in {trained.steps} steps{accuracy}.")
-    console.print(f"Saved: {trained.folder.resolve()}", soft_wrap=True)
+    output = Output(Namespace(quiet=args.quiet))
+    output.show(f"Trained on {len(data.texts)} examples in {trained.steps} steps{accuracy}.")
+    output.show(f"Saved: {trained.folder.resolve()}")
     return 0
 
 

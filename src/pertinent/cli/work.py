@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pertinent.api.evaluate import evaluation_of
-from pertinent.api.explain import explain_all
+from pertinent.api.explaining import explain_all
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner
-from pertinent.cli.records import Item
+from pertinent.cli.items import Item
 from pertinent.models.base import Model
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
@@ -37,7 +37,8 @@ def carry_out(
     """Explain and measure every item by every request; an item that could not be read is a failure."""
     runner = Runner(model, "explain", batch_size, progress)
     raws = [item.raw if item.error is None else item.error for item in items]
-    found = explain_all(runner, raws, requests, None if out is None else Path(out))
+    ids = [item.id or item.where for item in items] if any(item.id for item in items) else None
+    found = explain_all(runner, raws, requests, None if out is None else Path(out), ids)
     reasons = [(items[f.index].where, f.reason) for f in found.failures]
     metrics = requests[0].metrics
     evaluation = evaluation_of(list(found), metrics, found.failures) if metrics and len(found) else None

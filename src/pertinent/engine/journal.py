@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pertinent.errors import FileError
 from pertinent.files import check_writable
@@ -90,7 +90,7 @@ class Journal:
     def _read(self, header: Mapping[str, Any]) -> bool:
         """Take in what an earlier run kept; whether there was any."""
         with self.path.open("rb") as lines:
-            before = _parsed(lines.readline())
+            before = _next(lines, self.path)
             if before is None:
                 os.ftruncate(self._file, 0)
                 return False
@@ -101,7 +101,7 @@ class Journal:
                     "Use the same arguments to continue it, or choose another file."
                 )
             self._end = lines.tell()
-            while (record := _parsed(lines.readline())) is not None:
+            while (record := _next_record(lines, self.path)) is not None:
                 self.finished[tuple(record["key"])] = self._end, record["name"]
                 self._end = lines.tell()
         os.ftruncate(self._file, self._end)
@@ -128,7 +128,11 @@ class Journal:
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """The header of a journal, then its records, as they were written."""
     with path.open("rb") as lines:
-        while (record := _parsed(lines.readline())) is not None:
+        header = _next(lines, path)
+        if header is None:
+            return
+        yield header
+        while (record := _next_record(lines, path)) is not None:
             yield record
 
 
@@ -150,15 +154,32 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     return [line for name, a, b in pairs for line in differences(a, b, name)]
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    """A whole line, or nothing."""
-    if not line.endswith(b"\n"):
+def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
+    """The object in the next line; nothing at the end, where the last line may be torn."""
+    place = lines.tell()
+    line = lines.readline()
+    if not line.endswith(b"\n") and (place or line[:1] in (b"", b"{")):
         return None
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise FileError(f"{str(path)!r} is damaged or not a journal: at byte {place} there is no record.")
+    return found
+
+
+def _next_record(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
+    """The next record, with its key and name."""
+    place = lines.tell()
+    record = _next(lines, path)
+    if record is None:
         return None
-    return found if isinstance(found, dict) else None
+    key, name = record.get("key"), record.get("name")
+    is_key = isinstance(key, list) and key and all(type(part) is int and part >= 0 for part in key)
+    if not is_key or not isinstance(name, str | None):
+        raise FileError(f"{str(path)!r} is damaged: the record at byte {place} has no key.")
+    return record
 
 
 def _plain(header: Mapping[str, Any]) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +15,8 @@ import numpy as np
 from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
 from pertinent.inputs.base import Input
+from pertinent.inputs.frames import frame_values, is_frame
+from pertinent.inputs.rows import NUMBERS, as_row, missing, row_values
 from pertinent.types import Array, Ints
 
 
@@ -54,47 +58,76 @@ class Columns:
 
 
 class Background:
-    """Rows of data from which removed columns are filled.
+    """Rows of data from which removed columns are filled; a missing value is NaN.
 
     >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
     array([2., 4.])
     """
 
     def __init__(self, rows: Any) -> None:
-        values = np.asarray(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
-        if values.dtype.kind in "US":
-            values = np.array(rows, dtype=object)
-        if values.ndim != 2 or not len(values):
-            raise InputError(f"The background must be rows × columns, but has shape {values.shape}.")
-        self.values = values if values.dtype.kind in "biuf" else values.astype(object)
+        self.values = frame_values(rows) if is_frame(rows) else _stacked(rows)
+        if self.values.ndim != 2 or not self.values.size:
+            raise InputError(f"The background must be rows × columns, but has shape {self.values.shape}.")
+        self._centres: dict[str, Array] = {}
 
     @cached_property
     def fingerprint(self) -> bytes:
         """A digest of all values."""
         return digest(self.values)
 
-    def _numeric(self, column: int) -> bool:
-        return all(isinstance(v, numbers.Number) for v in self.values[:, column])
+    def check_width(self, n_columns: int, of: str) -> None:
+        """Raise an `InputError` unless it has as many columns as the table or the row."""
+        if self.values.shape[1] != n_columns:
+            raise InputError(
+                f"The background has {self.values.shape[1]} columns, but the {of} has {n_columns}."
+            )
 
     def centre(self, statistic: Literal["mean", "median"]) -> Array:
-        """The mean or median of each column; the most frequent value if it is categorical."""
-        if self.values.dtype != object and statistic == "mean":
-            return np.asarray(self.values.mean(axis=0))
-        middle = []
-        for column in range(self.values.shape[1]):
-            ordered = np.sort(self.values[:, column])
-            if not self._numeric(column):
-                kinds, counts = np.unique(ordered.astype(str), return_counts=True)
-                middle.append(kinds[counts.argmax()])
-            elif statistic == "mean":
-                middle.append(ordered.astype(float).mean())
-            else:
-                middle.append(ordered[(len(ordered) - 1) // 2])
-        return np.array(middle, dtype=self.values.dtype)
+        """The mean or median of each column, the most frequent value if it is categorical; NaN if empty."""
+        if statistic not in self._centres:
+            centres = [_centre(column[~missing(column)], statistic) for column in self.values.T]
+            averaged = statistic == "mean" and self.values.dtype.kind in "biu"
+            self._centres[statistic] = np.array(centres, np.float64 if averaged else self.values.dtype)
+        return self._centres[statistic]
 
     def range(self) -> tuple[Array, Array]:
-        """The smallest and largest value of each column."""
-        return self.values.min(axis=0), self.values.max(axis=0)
+        """The smallest and largest value of each column of numbers; NaN where it has none."""
+        values = self.values.astype(np.float64)
+        return np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+
+
+def _stacked(rows: Any) -> Array:
+    """Rows that are not a data frame, as one array."""
+    if hasattr(rows, "detach"):
+        rows = rows.detach().cpu().numpy()
+    if isinstance(rows, np.ndarray) and rows.dtype.kind in NUMBERS:
+        return row_values(rows, ())
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | Mapping):
+        raise InputError(f"The background must be rows × columns, but got {type(rows).__name__}.")
+    names = None
+    found: list[Array] = []
+    for row in rows:
+        try:
+            values, own = as_row(row, names)
+        except InputError as error:
+            raise InputError(
+                f"The background must be rows × columns, but its row {len(found)} is none: {error}"
+            ) from error
+        names = names or own
+        found.append(values)
+    return np.stack(found) if found else np.empty((0, 0))
+
+
+def _centre(values: Array, statistic: str) -> Any:
+    """The mean or median of the values of a column that are there, or the most frequent."""
+    if not len(values):
+        return np.nan
+    if not all(map(_is_number, values.tolist())):
+        counts = Counter(values.tolist())
+        return min(counts, key=lambda value: (-counts[value], str(value)))
+    if statistic == "mean":
+        return values.astype(np.float64).mean()
+    return np.sort(values)[(len(values) - 1) // 2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +152,14 @@ class TableInput(Input):
             feature[list(columns)] = i
         return feature
 
+    def without_numbers(self) -> list[str]:
+        """The names of the columns that hold something else than a number."""
+        return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not _is_number(v)]
+
+    def plain_values(self) -> list[Any]:
+        """The values as numbers and texts; a date, or whatever else there is, as text."""
+        return [v if isinstance(v, bool | int | float | str) else _show(v) for v in self.values.tolist()]
+
     def shown(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""
         return tuple(
@@ -130,41 +171,14 @@ class TableInput(Input):
         )
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real | Decimal)
+
+
 def _show(value: Any) -> str:
+    if isinstance(value, float | np.floating) and np.isnan(value):
+        return "missing"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
-
-
-def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
-    """The values and column names of whatever the user gave: a sequence, a mapping or a pandas row."""
-    if hasattr(raw, "to_dict") and hasattr(raw, "index"):
-        raw = raw.to_dict()
-    if isinstance(raw, Mapping):
-        names = tuple(raw) if names is None else tuple(names)
-        missing = [name for name in names if name not in raw]
-        extra = [str(name) for name in raw if name not in names]
-        if missing:
-            raise InputError(f"The row lacks the columns: {', '.join(map(str, missing))}.")
-        if extra:
-            raise InputError(f"The row has columns that the table does not have: {', '.join(extra)}.")
-        raw = [raw[name] for name in names]
-    if hasattr(raw, "detach"):
-        raw = raw.detach().cpu().numpy()
-    values = np.array(raw)  # a copy: a stream may hand out one buffer again and again
-    if values.dtype.kind not in "biuf":
-        values = np.array(list(raw), dtype=object)
-    if values.ndim != 1:
-        raise InputError(f"A table row must have one dimension, but has shape {values.shape}.")
-    names = tuple(names) if names is not None else tuple(f"column {i}" for i in range(len(values)))
-    if len(names) != len(values):
-        raise InputError(f"The row has {len(values)} values, but the table has {len(names)} columns.")
-    missing = [name for name, value in zip(names, values, strict=True) if _is_missing(value)]
-    if missing:
-        raise InputError(f"The row has no value (NaN) in: {', '.join(map(str, missing))}.")
-    return values, tuple(map(str, names))
 
 
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:

@@ -1,11 +1,13 @@
-"""Texts, text pairs, and a query with its document, cut into tokens, words or sentences."""
+"""Texts, text pairs, and a query with its document, cut into tokens, words, sentences or spans."""
 
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,6 +25,7 @@ _WORD = re.compile(
     r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
     r"|[^\w\s]+"
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
 
 
@@ -57,6 +60,12 @@ class Text:
         for i, segment in enumerate(text.segments):
             if not segment.strip() and text.removable(i):
                 raise InputError("The text is empty or blank: there is nothing to explain.")
+            broken = _SURROGATE.search(segment)
+            if broken:
+                raise InputError(
+                    f"The text holds half a character (a lone surrogate, {broken.group()!r}) at position "
+                    f"{broken.start()}, which cannot be encoded: replace it."
+                )
         return text
 
     @classmethod
@@ -129,6 +138,40 @@ def cut(text: Text, granularity: str) -> Ints:
     return np.array(spans, dtype=np.int64).reshape(-1, 3)
 
 
+def own_spans(text: Text, spans: Any) -> Ints:
+    """Spans that the user cut, as rows of (segment, start, end) in the order of the text, checked.
+
+    They are (start, end) of a single text, or (segment, start, end) where 0 is the first of a pair and
+    1 the second. Characters outside of them are fixed.
+
+    >>> own_spans(Text("not bad at all"), [(8, 14), (0, 7)]).tolist()
+    [[0, 0, 7], [0, 8, 14]]
+    """
+    try:
+        rows = np.asarray(spans)
+    except ValueError:
+        rows = np.empty(0)
+    if rows.ndim == 2 and rows.shape[1] == 2 and text.second is None:
+        rows = np.insert(rows, 0, 0, axis=1)
+    if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or rows.dtype.kind not in "iu":
+        wanted = "(start, end)" if text.second is None else "(segment, start, end)"
+        given = reprlib.repr(spans)
+        raise InputError(f"`features` must be a list of spans {wanted} in characters, but got {given}.")
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))].astype(np.int64)
+    for segment, start, end in rows.tolist():
+        if not 0 <= segment < len(text.segments) or not text.removable(segment):
+            raise InputError(
+                f"The span {(segment, start, end)} is not in a text that features may be cut of."
+            )
+        length = len(text.segments[segment])
+        if not 0 <= start < end <= length:
+            raise InputError(f"A span must lie in the text's {length} characters, but got {(start, end)}.")
+    for before, after in pairwise(rows.tolist()):
+        if before[0] == after[0] and before[2] > after[1]:
+            raise InputError(f"Spans must not overlap, but {tuple(before[1:])} and {tuple(after[1:])} do.")
+    return rows
+
+
 def text_input(
     text: Text,
     granularity: str,
@@ -139,5 +182,7 @@ def text_input(
     """Make an input from a text and its spans; features are named by the characters they cover."""
     segments = text.segments
     names = tuple([segments[i][a:b] for i, a, b in spans.tolist()])
-    content = (text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids)
+    content = [text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids]
+    if granularity == "spans":
+        content.append(spans)
     return TextInput(text, names, granularity, notes, digest(*content), text, spans, tokens)

@@ -20,6 +20,9 @@ from pertinent.outputs import Output
 from pertinent.removal.base import Removal, Rows
 from pertinent.types import Array, Floats, Ints, Masks
 
+SHOWN_NAMES = 5
+"""How many names of columns are shown on the one line that describes a model."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -64,6 +67,18 @@ class Model(ABC):
     launch_overhead: int = 64
     mixed_length_penalty: float = 0.0
     in_flight: int = 1
+
+    def __repr__(self) -> str:
+        """On one line: what is wrapped, its columns, what it reads and where it computes."""
+        own = vars(self)
+        wrapped = [own[name] for name in ("model", "estimator", "module", "function") if name in own]
+        names = [getattr(thing, "__name__", type(thing).__name__) for thing in wrapped[:1]]
+        facts = [_described(self.classes, self.output.kind)]
+        if own.get("kind"):
+            facts.append(f"reads {own['kind']}")
+        if "device" in own:
+            facts.append(f"{own['device']} {str(own['dtype']).removeprefix('torch.')}")
+        return f"<{' '.join([type(self).__name__, *names])}: {', '.join(facts)}>"
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:
@@ -162,3 +177,13 @@ def _without_gradients(parts: Sequence[Part]) -> ModelError:
         "This method needs gradients, which only transformers and torch modules have; "
         "choose one that asks for values, such as kernel-shap or parallel-local-search."
     )
+
+
+def _described(names: Sequence[str], kind: str) -> str:
+    """As ``3 classes (world, sports, …)``."""
+    noun = {"class": "classes", "label": "labels", "value": "values"}[kind]
+    if not names:
+        return f"{noun} not known yet"
+    shown = [" ".join(name.split()) for name in names[:SHOWN_NAMES]]
+    more = ["…"] if len(names) > SHOWN_NAMES else []
+    return f"{len(names)} {noun if len(names) > 1 else kind} ({', '.join([*shown, *more])})"

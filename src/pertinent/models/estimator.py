@@ -7,36 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from pertinent._optional import optional
 from pertinent.errors import ModelError
+from pertinent.inputs.frames import Frame
 from pertinent.models.function import FunctionModel
-from pertinent.removal.base import Rows
 from pertinent.types import Array
 
 
 class EstimatorModel(FunctionModel):
     """A fitted classifier, multi-label classifier, regressor or pipeline, over table rows or texts.
 
-    An estimator that was fitted on a data frame is called with data frames with the same columns.
+    An estimator that was fitted on a data frame is called with data frames with the same columns, and
+    with the dtypes of the background if that is a frame, too.
     """
 
     def __init__(
         self, estimator: Any, *, classes: Sequence[str] = (), output: str | None = None, **options: Any
     ) -> None:
-        names = getattr(estimator, "feature_names_in_", None)
-        self._frame = names is not None
+        names = feature_names(estimator)
         if names is not None:
-            options.setdefault("columns", [str(name) for name in names])
+            options.setdefault("columns", names)
+        if hasattr(estimator, "n_features_in_"):
+            options.setdefault("kind", "table")
         output = output or natural_output(estimator)
         if output != "value":
             classes = classes or _class_names(estimator)
         self.estimator = estimator
         function = estimator.predict if output == "value" else estimator.predict_proba
         super().__init__(function, classes=classes, output=output, **options)
+        if names is None and hasattr(estimator, "n_features_in_"):
+            self.frame = None  # it was fitted on arrays
+        elif names is not None and self.frame is None:
+            self.frame = Frame(tuple(names))
 
     def identity(self) -> object:
         """What the estimator learned."""
-        return self.estimator, self.output.to_dict(), self.columns
+        return self.estimator, self.output.to_dict(), self.columns, self.frame
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)
@@ -44,11 +49,15 @@ class EstimatorModel(FunctionModel):
             return _of_each_label(answer)
         return np.asarray(answer)
 
-    def _batch(self, rows: Sequence[Rows]) -> Any:
-        batch = super()._batch(rows)
-        if not self._frame or isinstance(batch, list) or self.columns is None:
-            return batch
-        return optional("pandas").DataFrame(batch, columns=list(self.columns.names)).infer_objects()
+
+def feature_names(estimator: Any) -> list[str] | None:
+    """The names of the columns that an estimator was fitted on, if they had any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:  # lightgbm before version 4.6, which also has names of its own for an array's columns
+        names = getattr(estimator, "feature_name_", None)
+        if names is None or names == [f"Column_{i}" for i in range(len(names))]:
+            return None
+    return [str(name) for name in names]
 
 
 def natural_output(estimator: Any) -> str:

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pertinent.errors import ModelError, require, unknown
+from pertinent.errors import InputError, ModelError, PertinentError, require, unknown
 from pertinent.inputs.base import Input
+from pertinent.inputs.frames import Frame, is_frame, select_columns
 from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import Background, Columns
+from pertinent.inputs.own_features import Features
+from pertinent.inputs.rows import extra_columns, is_row, missing
+from pertinent.inputs.table import Background, Columns, TableInput
 from pertinent.inputs.text import Text
 from pertinent.models.arrays import DEFAULT_REMOVAL, KINDS, prepare_any, split_inputs
 from pertinent.models.base import Answer, Model, immediately
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
-from pertinent.types import Array, Ints, Masks
+from pertinent.types import Array, Floats, Ints, Masks
+
+logger = logging.getLogger(__name__)
 
 ROW_BYTES = 16 * 1024
 """An image of more bytes than this counts for several rows, so that batches of large ones fit into memory."""
 
 
 class FunctionModel(Model):
-    """Calls `function` with a list of strings (or pairs), or an array whose first axis is rows."""
+    """Calls `function` with a list of strings (or pairs), or an array whose first axis is rows.
+
+    If the background is a data frame, it is called with frames with the same columns and dtypes.
+    """
 
     def __init__(
         self,
@@ -32,7 +41,7 @@ class FunctionModel(Model):
         kind: str | None = None,
         classes: Sequence[str] = (),
         names: Sequence[str] = (),
-        output: str = "probability",
+        output: str | None = None,
         unit: str | None = None,
         background: Any = None,
         columns: Sequence[str] | None = None,
@@ -41,20 +50,42 @@ class FunctionModel(Model):
         if kind is not None and kind not in KINDS:
             raise unknown("kind", kind, KINDS)
         self.function = function
-        self.kind = kind
-        self.output = output_named(output, unit)
+        self.output = output_named(output or "probability", unit)
         self.classes = column_names(classes, names, self.output)
-        if columns is None and hasattr(background, "columns"):
-            columns = [str(name) for name in background.columns]
+        self._is_meaning_known = output is not None or len(self.classes) > 0
+        self.frame: Frame | None = None
+        self._left_out: set[str] = set()
+        if is_frame(background):
+            if columns is not None:
+                background, extra = select_columns(background, columns)
+                self._leave_out(extra)
+            self.frame = Frame.like(background)
+            columns = [str(label) for label in background.columns]
         self.background = Background(background) if background is not None else None
         self.columns = Columns(tuple(columns), groups) if columns is not None else None
+        if self.background is not None and self.columns is not None:
+            self.background.check_width(len(self.columns.names), "table")
+        is_table = self.background is not None or self.columns is not None
+        self.kind = "table" if kind is None and is_table else kind
 
-    def prepare(self, raw: Any, features: str | None = None) -> Input:
+    def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""
-        return prepare_any(raw, self.kind, features, self.columns)
+        input = prepare_any(raw, self.kind, features, self.columns)
+        if isinstance(input, TableInput) and self.columns is not None:
+            self._leave_out(extra_columns(raw, self.columns.names))
+        return input
+
+    def _leave_out(self, extra: Iterable[str]) -> None:
+        """Log, once for each, the columns that the model does not know, such as a label or an id."""
+        new = [name for name in extra if name not in self._left_out]
+        if new:
+            self._left_out.update(new)
+            logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(new))
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw`, if it holds several."""
+        """The inputs in `raw`, if it holds several; a list without rows in it is one row itself."""
+        if self.kind == "table" and isinstance(raw, list | tuple) and raw and not any(map(is_row, raw)):
+            return None
         return split_inputs(raw, self.kind)
 
     def default_removal(self, input: Input) -> str:
@@ -65,7 +96,7 @@ class FunctionModel(Model):
 
     def identity(self) -> object:
         """The function: its code and the variables it closes over."""
-        return self.function, self.output.to_dict(), self.kind, self.columns
+        return self.function, self.output.to_dict(), self.kind, self.columns, self.frame
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
         """Rows; a large image counts for several."""
@@ -78,7 +109,48 @@ class FunctionModel(Model):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Call the function once for the whole batch."""
         batch = self._batch(rows)
-        return immediately(lambda: self._evaluate(batch))
+        try:
+            answer = immediately(lambda: self._evaluate(self._framed(batch)))
+        except Exception as error:
+            where = self._missing(batch)
+            if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):
+                raise
+            said = next(iter(str(error).splitlines()), "")
+            raise InputError(
+                f"{where}; the model does not accept it: {type(error).__name__}: {said}"
+            ) from error
+        outputs = answer.outputs()
+        if outputs.dtype.kind == "f" and outputs.ndim and np.isnan(outputs).any():
+            where = self._missing(batch)
+            if where is not None:
+                raise InputError(f"{where}; the model does not accept it, it answers NaN.")
+        return answer
+
+    def checked(self, outputs: Array, n: int) -> Floats:
+        """Say, once, what a single number is taken for if the user did not say what it is."""
+        if not self._is_meaning_known and outputs.shape in ((n,), (n, 1)):
+            logger.warning(
+                "The function answers with one number, which is taken for the probability of the second of "
+                "two classes: wrap it with output='probability', or with output='value' if it is a regressor."
+            )
+        self._is_meaning_known = True
+        return super().checked(outputs, n)
+
+    def _framed(self, batch: Any) -> Any:
+        """Table rows as a data frame, if that is what the model reads."""
+        is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
+        return batch if self.frame is None or not is_table else self.frame.of(batch)
+
+    def _missing(self, batch: Any) -> str | None:
+        """Where the table rows of a batch have no value, in words."""
+        if not isinstance(batch, np.ndarray) or batch.ndim != 2:
+            return None
+        places = np.flatnonzero(missing(batch).any(axis=0)).tolist()
+        if not places:
+            return None
+        filled = self.background is not None and missing(self.background.values[:, places]).any()
+        names = ", ".join(self.columns.names[i] if self.columns else f"column {i}" for i in places)
+        return f"The row{' (or the background)' if filled else ''} has no value (NaN) in: {names}"
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self._named(self.function(batch))

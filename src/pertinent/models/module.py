@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,14 @@ import torch
 
 from pertinent.asks import Part
 from pertinent.errors import ModelError
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput, image_input
+from pertinent.inputs.own_features import Features
 from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
 from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
+from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.outputs import Classes
 from pertinent.removal.base import Rows
 from pertinent.types import Array, Floats
@@ -25,24 +32,39 @@ logger = logging.getLogger(__name__)
 class ModuleModel(FunctionModel):
     """A module whose forward takes a batch of arrays and returns (rows, columns) scores.
 
+    It is evaluated in eval mode, and afterwards in the mode it was in.
+
     If `output` is not given, the first answer decides whether the scores of several classes are
     logits or probabilities: rows of non-negative numbers that sum to one are probabilities. With a
     single column, `output` is required.
     """
 
     def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
-        self.module = module.eval()
+        self.module = module
         self.device, self.dtype = devices.placed(module)
+        self._n_weights = n_weights(module)
         super().__init__(module, output=output or "logit", **options)
         self._output_given = output
         self._settled = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 
+    def prepare(self, raw: Any, features: Features | None = None) -> Input:
+        """Cut an image into patches, a row into columns; a string is the path of an image."""
+        if isinstance(raw, str):
+            return image_input(raw, "patches" if features is None else features)
+        input = super().prepare(raw, features)
+        return replace(input, channels_last=False) if isinstance(input, ImageInput) else input
+
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the module on the whole batch."""
         batch = np.asarray(self._batch(rows), dtype=np.float32)
-        return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
+        with self.evaluating(batch.shape):
+            return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
+
+    def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
+        """Evaluate a batch of this shape: rows, or images of some channels, at every pixel of them."""
+        return evaluating(self.module, self._n_weights * math.prod(shape) / shape[1])
 
     def identity(self) -> object:
         """The module's code and weights."""
@@ -58,9 +80,7 @@ class ModuleModel(FunctionModel):
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
         """The module's output for a batch."""
-        answer = self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch)
-        scores = answer.logits if hasattr(answer, "logits") else answer
-        assert isinstance(scores, torch.Tensor)
+        scores = scores_in(self.module(batch.to(self.dtype) if self.dtype.is_floating_point else batch))
         return scores[:, None] if scores.ndim == 1 else scores
 
     def checked(self, outputs: Array, n: int) -> Floats:
@@ -76,3 +96,30 @@ class ModuleModel(FunctionModel):
             logger.info("The module's outputs look like %ss; if they are not, set output=.", self.output.name)
             self._settled = True
         return super().checked(outputs, n)
+
+
+def scores_in(answer: Any) -> torch.Tensor:
+    """The scores in what a module returned.
+
+    A tensor; the ``logits`` of a mapping or object, or the only tensor of a mapping; the first tensor
+    of a tuple.
+    """
+    found = answer
+    if hasattr(answer, "logits"):
+        found = answer.logits
+    elif isinstance(answer, Mapping):
+        tensors = {key: value for key, value in answer.items() if isinstance(value, torch.Tensor)}
+        if "logits" not in tensors and len(tensors) != 1:
+            raise ModelError(
+                f"The module returns a mapping with the keys {', '.join(map(str, answer))}, and it is not "
+                "clear which holds the scores: return that one alone, or name it 'logits'."
+            )
+        found = tensors.get("logits", next(iter(tensors.values())))
+    elif isinstance(answer, tuple | list):
+        found = next((value for value in answer if isinstance(value, torch.Tensor)), answer)
+    if not isinstance(found, torch.Tensor):
+        raise ModelError(
+            "The module must return a tensor of scores (rows, columns), or a mapping or tuple that holds "
+            f"one, but returned {type(answer).__name__}."
+        )
+    return found

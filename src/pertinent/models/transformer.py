@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,13 +16,16 @@ import torch
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import Text, TextInput, Tokens, cut, text_input
+from pertinent.inputs.own_features import Features
+from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
 from pertinent.models.arrays import split_inputs
 from pertinent.models.base import Answer, Model
+from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.function import column_names
 from pertinent.models.torch import devices
 from pertinent.models.torch.bias_trial import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
+from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.torch.weighted_attention import hiding_bias
@@ -35,7 +39,8 @@ logger = logging.getLogger(__name__)
 class TransformerModel(Model):
     """Wraps ``AutoModelForSequenceClassification`` and a fast tokenizer.
 
-    Removed tokens are not computed where that was verified to be exact (see `compaction`).
+    Removed tokens are not computed where that was verified to be exact (see `compaction`). The model is
+    evaluated in eval mode, and afterwards in the mode it was in.
     """
 
     unit: ClassVar[str] = "tokens"
@@ -58,17 +63,18 @@ class TransformerModel(Model):
             raise ModelError(
                 "The tokenizer must be a fast one: it has to say which characters a token covers."
             )
-        self.model = self.module = model.eval()
+        self.model = self.module = model
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
+        self._n_weights = n_weights(model)
         if self.device.type == "cuda":
             self.first_batch = self.largest_batch = 65536
             self.launch_overhead = 8192
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
-        self.output = output_named(output or _natural_output(model.config), unit)
-        self.classes = column_names(classes, names, self.output) or self._own_names()
+        self.output = output_named(output or natural_output(model.config), unit)
+        self.classes = column_names(classes, names, self.output) or own_names(model.config, self.output)
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_trial = BiasTrial(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
@@ -90,19 +96,10 @@ class TransformerModel(Model):
         """The weights, the vocabulary and how much of a text is read."""
         return self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
 
-    def _own_names(self) -> tuple[str, ...]:
-        """The model's own names for its columns; a regressor's placeholders (LABEL_0) are ignored."""
-        labels = self.model.config.id2label
-        names = tuple(str(labels[i]) for i in range(len(labels)))
-        if self.output.kind == "value" and all(name.startswith("LABEL_") for name in names):
-            return self.output.default_names(len(names))
-        return names
-
-    def prepare(self, raw: Any, features: str | None = None) -> TextInput:
+    def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
         text = Text.of(raw)
-        granularity = features or "words"
-        spans = np.empty((0, 3), dtype=np.int64) if granularity == "tokens" else cut(text, granularity)
+        granularity, spans = _cut(text, "words" if features is None else features)
         encoded = self.tokenizer(
             *text.segments,
             truncation={"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
@@ -124,13 +121,17 @@ class TransformerModel(Model):
             n_all = len(spans) + sum(e.special_tokens_mask.count(0) for e in encoded.encodings[0].overflowing)
         else:
             n_all = len(spans)
-            spans, feature = _owners(spans, place)
+            spans, feature = _owners(spans, place, gaps=granularity != "spans")
+        if not len(spans):
+            raise InputError("No token of the text lies in any of the spans.")
         notes: tuple[str, ...] = ()
         if encoded.encodings[0].overflowing:
             notes = (
                 f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
             )
             logger.warning("A text was %s.", notes[0])
+        elif granularity == "spans" and len(spans) < n_all:
+            notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
         tokens = Tokens(
             ids,
             np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64),
@@ -164,8 +165,15 @@ class TransformerModel(Model):
         parts = [part for part in rows if isinstance(part, TokenRows)]
         compact = [self.compaction.holds(part.attend.shape[1]) for part in parts]
         batch = collate(parts, compact, self.pad_id)
-        with devices.disable_onednn(self.device, self.dtype):
+        with self.evaluating(batch.ids.shape):
             return devices.run(self.device, lambda: self.forward(batch).logits)
+
+    @contextmanager
+    def evaluating(self, shape: Sequence[int]) -> Iterator[None]:
+        """Evaluate a batch of this shape (rows, tokens …)."""
+        work = self._n_weights * shape[0] * shape[1]
+        with evaluating(self.model, work), devices.disable_onednn(self.device, self.dtype):
+            yield
 
     def gradient_cost(self, input: Input) -> int:
         """All tokens: a gradient needs the removed ones too."""
@@ -174,13 +182,11 @@ class TransformerModel(Model):
 
     def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
         """Gradients of many texts at once, through their attention masks."""
-        with devices.disable_onednn(self.device, self.dtype):
-            return token_mask_gradients(self, parts)
+        return token_mask_gradients(self, parts)
 
     def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
         """Gradients of many texts at once, at their word embeddings."""
-        with devices.disable_onednn(self.device, self.dtype):
-            return token_path_gradients(self, parts)
+        return token_path_gradients(self, parts)
 
     def weighs_attention(self, length: int) -> bool:
         """Whether the attention to each token can be weighted, in texts of this length."""
@@ -229,7 +235,11 @@ class TransformerModel(Model):
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
         """The model's answer in float32, so that rounding does not hide differences."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
-        with torch.inference_mode(), devices.in_full_precision():
+        with (
+            torch.inference_mode(),
+            evaluating(exact, self._n_weights * batch.ids.size),
+            devices.in_full_precision(),
+        ):
             return self.forward(batch, exact, **options)
 
     def _states(self, batch: TokenBatch) -> States:
@@ -279,24 +289,28 @@ class TransformerModel(Model):
         return np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
 
 
-def _natural_output(config: Any) -> str:
-    """What a classifier's logits mean, by the rules that transformers applies to its configuration."""
-    if config.problem_type == "multi_label_classification":
-        return "label-logit"
-    return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
+def _cut(text: Text, features: Features) -> tuple[str, Ints]:
+    """The granularity and the spans; those of tokens are known once the text is tokenised."""
+    if not isinstance(features, str):
+        return "spans", own_spans(text, features)
+    return features, np.empty((0, 3), dtype=np.int64) if features == "tokens" else cut(text, features)
 
 
-def _owners(spans: Ints, place: Ints) -> tuple[Ints, Ints]:
-    """The spans that have a token, and the span that each token belongs to.
+def _owners(spans: Ints, place: Ints, *, gaps: bool) -> tuple[Ints, Ints]:
+    """The spans that have a token, and the span that each token belongs to, −1 if to none.
 
-    A token belongs to the span it starts in, or to the next one if it starts in a gap.
+    A token belongs to the first span that it shares a character with. One in a gap belongs to the next
+    span if `gaps`, else to none.
     """
     owner = np.full(len(place), -1)
     for segment in (0, 1):
         tokens = np.flatnonzero(place[:, 0] == segment)
         mine = np.flatnonzero(spans[:, 0] == segment)
         if len(mine):
-            found = np.searchsorted(spans[mine, 2], place[tokens, 1], side="right")
-            owner[tokens] = mine[np.minimum(found, len(mine) - 1)]
+            found = mine[
+                np.minimum(np.searchsorted(spans[mine, 2], place[tokens, 1], side="right"), len(mine) - 1)
+            ]
+            inside = (spans[found, 1] < place[tokens, 2]) & (place[tokens, 1] < spans[found, 2])
+            owner[tokens] = found if gaps else np.where(inside, found, -1)
     seen = np.unique(owner[owner >= 0])
     return spans[seen], np.where(owner >= 0, np.searchsorted(seen, owner), -1)

@@ -9,14 +9,15 @@ from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model
 
 _ACCEPTED = (
-    "a transformers text-classification pipeline; a (model, tokenizer) pair; a torch.nn.Module over "
-    "images or table rows; a fitted scikit-learn classifier or regressor; or a function from inputs to "
-    "rows of numbers"
+    "a transformers text- or image-classification pipeline; a (model, tokenizer) or (model, image "
+    "processor) pair; a torch.nn.Module over images or table rows; a fitted scikit-learn classifier or "
+    "regressor; or a function from inputs to rows of numbers"
 )
 _MEANING = ("classes", "names", "output", "unit")
 _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, "max_length", "compaction"),
+    "image classifier": _MEANING,
     "module": (*_MEANING, *_DATA),
     "estimator": (*_MEANING, *_DATA),
     "function": (*_MEANING, *_DATA),
@@ -29,9 +30,10 @@ def wrap(thing: Any, **options: Any) -> Model:
     Parameters
     ----------
     thing
-        A transformers text-classification pipeline; a ``(model, tokenizer)`` pair; a
-        ``torch.nn.Module`` over images or table rows; a fitted scikit-learn classifier or regressor
-        (or one with the same interface: xgboost, lightgbm); or a function from inputs to rows of numbers.
+        A transformers text- or image-classification pipeline; a ``(model, tokenizer)`` or
+        ``(model, image_processor)`` pair; a ``torch.nn.Module`` over images or table rows; a fitted
+        scikit-learn classifier or regressor (or one with the same interface: xgboost, lightgbm); or a
+        function from inputs to rows of numbers. A module is left in the mode it is in.
     **options
         ``output`` — what the numbers mean: ``"probability"`` or ``"logit"`` of classes,
         ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"``
@@ -40,8 +42,8 @@ def wrap(thing: Any, **options: Any) -> Model:
         the values. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
         ``"table"`` if the input does not show it; ``background`` — table rows to fill
         removed columns from; ``columns`` — their names; ``groups`` — columns that are one feature,
-        such as one-hot columns. For transformers: ``max_length`` — tokens after which texts are
-        truncated; ``compaction`` — ``False`` to always compute removed tokens.
+        such as one-hot columns. For transformers that read texts: ``max_length`` — tokens after which
+        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens.
 
     Examples
     --------
@@ -54,12 +56,18 @@ def wrap(thing: Any, **options: Any) -> Model:
     kind = _kind(thing)
     for option in options:
         if option not in _OPTIONS[kind]:
-            raise unknown(f"option for a {kind}", option, _OPTIONS[kind])
+            article = "an" if kind[0] in "aeio" else "a"
+            raise unknown(f"option for {article} {kind}", option, _OPTIONS[kind])
     if kind == "transformer":
         from pertinent.models.transformer import TransformerModel
 
         model, tokenizer = thing if isinstance(thing, tuple) else (thing.model, thing.tokenizer)
         return TransformerModel(model, tokenizer, **options)
+    if kind == "image classifier":
+        from pertinent.models.image_classifier import ImageClassifierModel
+
+        model, processor = thing if isinstance(thing, tuple) else (thing.model, thing.image_processor)
+        return ImageClassifierModel(model, processor, **options)
     if kind == "module":
         from pertinent.models.module import ModuleModel
 
@@ -80,7 +88,9 @@ def _kind(thing: Any) -> str:
         return _transformer_kind(thing)
     if _is_module(thing):
         if hasattr(thing, "config") and hasattr(thing, "get_input_embeddings"):
-            raise ModelError("A transformers model needs its tokenizer: wrap((model, tokenizer)).")
+            raise ModelError(
+                "A transformers model needs its tokenizer or image processor: wrap((model, tokenizer))."
+            )
         return "module"
     if hasattr(thing, "predict_proba") or (hasattr(thing, "fit") and hasattr(thing, "predict")):
         _check_estimator(thing)
@@ -92,12 +102,19 @@ def _kind(thing: Any) -> str:
 
 def _transformer_kind(thing: Any) -> str:
     if not isinstance(thing, tuple):
+        if thing.task == "image-classification":
+            return "image classifier"
         if thing.task not in ("text-classification", "sentiment-analysis"):
             raise ModelError(
-                f"The pipeline's task is {thing.task!r}; only 'text-classification' can be explained."
+                f"The pipeline's task is {thing.task!r}; only 'text-classification' and "
+                "'image-classification' can be explained."
             )
     elif len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
-        raise ModelError(f"A pair must be (transformers model, its tokenizer). Accepted: {_ACCEPTED}.")
+        raise ModelError(
+            f"A pair must be (transformers model, its tokenizer or image processor). Accepted: {_ACCEPTED}."
+        )
+    elif hasattr(thing[1], "do_normalize"):
+        return "image classifier"
     return "transformer"
 
 

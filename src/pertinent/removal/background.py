@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pertinent.errors import InputError, SettingError
+from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of
@@ -45,11 +45,7 @@ class NeedsBackground:
                 "This removal fills columns from a background set: wrap the model with "
                 "`background=` some rows, such as a sample of the training data."
             )
-        if self.background.values.shape[1] != len(input.values):
-            raise InputError(
-                f"The background has {self.background.values.shape[1]} columns, "
-                f"but the row has {len(input.values)}."
-            )
+        self.background.check_width(len(input.values), "row")
         return self.background
 
 
@@ -65,7 +61,6 @@ class FromBackground(NeedsBackground, Removal):
     kinds = ("table",)
     summary = "filled from background rows and averaged (interventional)"
     rows: Count = 20
-
 
     @property
     def draws(self) -> int:

@@ -67,6 +67,8 @@ class Removal(Settings, ABC):
     kinds: ClassVar[tuple[str, ...]]
     summary: ClassVar[str]
     hides: ClassVar[Literal["nothing", "tokens", "tokens and positions"]] = "nothing"
+    opens: ClassVar[tuple[str, ...]] = ()
+    """Settings that name a file or folder; read from a saved explanation, they are not opened."""
 
     @property
     def draws(self) -> int:
@@ -142,7 +144,7 @@ def kept_tokens(input: TextInput, masks: Masks) -> Masks:
 def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     """The text as a string, each removed feature replaced.
 
-    Cutting a feature out also removes the gap after it, unless that would join its neighbours.
+    Cutting a feature out also removes the space after it, unless that would join its neighbours.
     """
     segments = input.text.segments
     heads, pieces, without, owner = list(segments), [], [], []
@@ -154,7 +156,8 @@ def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
             for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
                 pieces.append(segment[start:after])
                 joined = start > 0 and not segment[start - 1].isspace()
-                without.append(placeholder + segment[end:after] if placeholder or joined else "")
+                rest = segment[end:after]
+                without.append(placeholder + rest if placeholder or joined else rest.lstrip())
                 owner.append(i)
     rows = []
     for mask in masks.tolist():

@@ -26,7 +26,6 @@ class Blur(Removal):
     summary = "replaced by a Gaussian blur of the image"
     sigma: Positive | None = None
 
-
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with blurred pixels in place of removed features."""
         del seed

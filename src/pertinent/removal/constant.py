@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -22,6 +23,16 @@ class Constant(Removal):
     kinds = ("image", "table")
     summary = "set to one value, 0 by default"
     value: float = 0.0
+
+    def check(self, input: Input) -> None:
+        """Table columns must hold numbers."""
+        super().check(input)
+        if isinstance(input, TableInput) and (others := input.without_numbers()):
+            raise SettingError(
+                f"The removal 'constant' puts {self.value:g} into removed columns, but these do not hold "
+                f"numbers: {', '.join(others)}. Pass background= some rows, such as a sample of the training "
+                "data, to wrap()."
+            )
 
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """Rows with the constant in place of removed features."""

@@ -11,8 +11,9 @@ from pertinent.types import Array, Ints, Masks
 
 
 def fill_image(input: ImageInput, masks: Masks, filler: Array) -> Array:
-    """Images (rows, channels, height, width); `filler` broadcasts against them."""
-    return np.where(masks[:, input.labels][:, None], input.pixels, filler.astype(input.pixels.dtype))
+    """Images (rows, channels, height, width), which `filler` broadcasts against, in the order given."""
+    images = np.where(masks[:, input.labels][:, None], input.pixels, filler.astype(input.pixels.dtype))
+    return np.moveaxis(images, 1, -1) if input.channels_last else images
 
 
 def fill_row(input: TableInput, masks: Masks, filler: Array) -> Array:

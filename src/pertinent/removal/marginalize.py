@@ -43,6 +43,7 @@ class Marginalize(TokenRemoval):
     """
 
     summary = "filled in by a masked language model and averaged (Hase et al. 2021)"
+    opens = ("filler",)
     filler: Any = None
     samples: Count = 10
 
@@ -54,6 +55,9 @@ class Marginalize(TokenRemoval):
 
             require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
             object.__setattr__(self, "filler", Filler(*self.filler))
+        is_known = self.filler is None or isinstance(self.filler, str | Path)
+        must = "a pair (masked language model, its tokenizer) or a folder"
+        require(is_known or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
 
     @property
     def draws(self) -> int:
@@ -70,16 +74,11 @@ class Marginalize(TokenRemoval):
         tokenizer = getattr(model, "tokenizer", None)
         if self.filler is None or tokenizer is None:
             return self
-        from pertinent.models.torch.filler import Filler, load_filler
+        from pertinent.models.torch.filler import load_filler
 
         filler = self.filler
         if isinstance(filler, str | Path):
             filler = load_filler(str(filler), str(getattr(model, "device", "cpu")))
-        if not isinstance(filler, Filler):
-            raise SettingError(
-                "`filler` must be a pair (masked language model, its tokenizer) or a folder, "
-                f"but got {type(filler).__name__}."
-            )
         filler.check_vocabulary(tokenizer)
         return self if filler is self.filler else replace(self, filler=filler)
 

@@ -30,7 +30,6 @@ class RandomToken(TokenRemoval):
     samples: Count = 10
     vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
 
-
     @property
     def draws(self) -> int:
         """Rows per mask."""

@@ -59,17 +59,35 @@ class UniformNoise(NeedsBackground, Removal):
         assert isinstance(input, TableInput)
         return fill_row(input, masks, noise)
 
+    def check(self, input: Input) -> None:
+        """Table columns must hold numbers."""
+        super().check(input)
+        if isinstance(input, TableInput) and (others := input.without_numbers()):
+            raise SettingError(
+                f"Uniform noise needs columns of numbers, which these are not: {', '.join(others)}; "
+                "use 'background' instead."
+            )
+
+    def _column_ranges(self, input: TableInput) -> tuple[Array, Array]:
+        """The background's smallest and largest value of each column."""
+        background = self.rows_of(input)
+        if background.values.dtype == object:
+            raise SettingError("Uniform noise needs a background of numbers; use 'background' instead.")
+        low, high = background.range()
+        finite = np.isfinite(low) & np.isfinite(high)
+        if not finite.all():
+            names = ", ".join(input.names[i] for i in np.flatnonzero(~finite))
+            raise SettingError(f"The background has no finite range in: {names}; use 'background' instead.")
+        return low, high
+
     def _range(self, input: Input) -> tuple[Array, Array]:
         if isinstance(input, ImageInput):
             low, high = np.array(input.pixels.min()), np.array(input.pixels.max())
         else:
             assert isinstance(input, TableInput)
-            if input.values.dtype == object:
-                raise SettingError("Uniform noise needs numeric columns; use 'background' instead.")
-            if None not in (self.low, self.high):
-                low = high = np.zeros(len(input.values))
-            else:
-                low, high = self.rows_of(input).range()
+            low = high = np.zeros(len(input.values))
+            if None in (self.low, self.high):
+                low, high = self._column_ranges(input)
         return (
             low if self.low is None else np.full_like(low, self.low),
             high if self.high is None else np.full_like(high, self.high),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pertinent.report.numbering import name_of
 from pertinent.results.removal_check import MUCH_LOST, RemovalCheck
-from pertinent.statistics import Interval
+from pertinent.statistics import FEWEST, Interval
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
@@ -15,7 +16,14 @@ _LISTED = 5
 
 def advice(check: RemovalCheck) -> str:
     """Which removal to use, and whether to train the model counterfactually: two sentences."""
+    if check.inputs == 1:
+        return f"One input tells nothing about a removal: check at least {FEWEST} inputs."
     return f"{_which(check)} {_training(check)}"
+
+
+def verdict(check: RemovalCheck, removal: str) -> str:
+    """How far out of distribution a removal is, or that the inputs are too few to say."""
+    return check.verdict(removal) if check.inputs >= FEWEST else "too few inputs"
 
 
 def _which(check: RemovalCheck) -> str:
@@ -86,7 +94,7 @@ def left_out(check: RemovalCheck) -> Iterator[str]:
     for removal, reason in check.skipped.items():
         yield f"Not checked: {removal}: {reason}"
     for failure in check.failures[:_LISTED]:
-        yield f"Failed: input {failure.index + 1}: {failure.reason}"
+        yield f"Failed: {name_of(failure)}: {failure.reason}"
     if len(check.failures) > _LISTED:
         yield f"Failed: … and {len(check.failures) - _LISTED} more"
 

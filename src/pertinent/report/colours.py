@@ -19,19 +19,30 @@ class Surface:
     against: str
 
 
+_MANY = 100
+
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
 DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6cb3")
 
 
-def shares(scores: Floats) -> Floats:
-    """Scores divided by the largest magnitude, so that they lie in [−1, 1].
+def shares(scores: Floats, floor: float = 0.0) -> Floats:
+    """Scores divided by the largest magnitude, so that they lie in [−1, 1]; zeros if that is at most `floor`.
 
     >>> shares(np.array([2.0, -1.0, 0.0]))
     array([ 1. , -0.5,  0. ])
     """
     finite = np.nan_to_num(scores, nan=0.0, posinf=0.0, neginf=0.0)
     largest = np.abs(finite).max(initial=0.0)
-    return finite / largest if largest > 0 else np.zeros_like(finite)
+    return finite / largest if largest > floor else np.zeros_like(finite)
+
+
+def full_colour(share: Floats) -> float:
+    """The share from which a heat map has its full colour, so that a few outliers do not blank the rest.
+
+    1 for up to 100 features with a score; the 99th percentile of their magnitudes for more.
+    """
+    size = np.abs(share[share != 0])
+    return float(np.quantile(size, 0.99)) if len(size) > _MANY else 1.0
 
 
 def rgb(share: Floats, surface: Surface = LIGHT) -> Array:

@@ -11,12 +11,16 @@ import numpy as np
 
 from pertinent.explainers.base import explainers
 from pertinent.metric.base import metrics
+from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
-from pertinent.types import Ints, Masks
+from pertinent.types import Floats, Ints, Masks
 
 FEW_CLASSES = 10
 MOST_LIKELY = 5
 _LONGEST_SETTING = 60
+_UNMEASURABLE = 1e-9
+"""Scores below this share of the prediction are rounding errors of the model."""
+
 _ARROWS = {"lower": "↓", "higher": "↑"}
 
 
@@ -44,6 +48,22 @@ def predicted(explanation: Explanation) -> int:
 def amount(explanation: Explanation, column: int) -> str:
     """The model's output for a column, as ``93.1%`` or ``2.31 m``."""
     return explanation.output.describe(float(explanation.prediction[column]))
+
+
+def says_nothing(explanation: Explanation) -> str | None:
+    """Why the scores do not tell one feature from another, where they do not."""
+    scores, floor = np.nan_to_num(explanation.scores), _floor(explanation)
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest <= floor:
+        return f"No feature moves the prediction measurably: the largest score is {largest:.1g}."
+    if len(scores) > 1 and not explanation.chosen and np.ptp(scores) <= floor:
+        return "All features have the same score: the method does not tell them apart."
+    return None
+
+
+def relative_scores(explanation: Explanation) -> Floats:
+    """The scores divided by the largest magnitude; zeros where none is measurable."""
+    return shares(explanation.scores, _floor(explanation))
 
 
 def directions(explanation: Explanation) -> tuple[str, str]:
@@ -151,6 +171,10 @@ def smallest_set(explanation: Explanation) -> Masks:
     """The features of the smallest set chosen; none where the method does not search."""
     sets = chosen_sets(explanation)
     return sets[0].mask if sets else np.zeros(len(explanation.features), dtype=np.bool_)
+
+
+def _floor(explanation: Explanation) -> float:
+    return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
 
 
 def _is_membership(explanation: Explanation) -> bool:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup
 
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.results.explanation import Explanation
 from pertinent.types import Ints
 
-
-def escaped(text: str) -> str:
-    """Text that is safe between tags and inside quoted attributes."""
-    return escape(text, quote=True)
+_SPAN = Markup('<i class="{}" style="left:{:.1f}%;width:{:.1f}%"></i>')
+_MARK = Markup('<i class="{}" style="left:{:.1f}%"></i>')
+_TABLE = Markup('<table class="bars" style="--zero:{:.1f}%" lang=""><tbody>{}</tbody></table>')
+_ROW = Markup("<tr><th{}>{}</th>{}<td><div>{}{}</div></td><td>{}</td>{}</tr>")
+_TITLE = Markup(' title="{}"')
+_VALUE = Markup('<td class="name quiet">{}</td>')
+_ERROR = Markup('<td class="quiet">{}</td>')
+_CLIPPED_FROM = 20
+"""Names of this length may not fit, so that the whole name is a tooltip."""
 
 
 @dataclass(frozen=True)
@@ -36,48 +42,47 @@ class Axis:
         """Where a value lies, from 0 to 100."""
         return 100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
 
-    def bar(self, value: float, kind: str) -> str:
+    def bar(self, value: float, kind: str) -> Markup:
         """A bar from zero to the value."""
-        left, right = sorted((self.place(0.0), self.place(value)))
-        return f'<i class="{kind}" style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
+        return self._span(kind, *sorted((0.0, value)))
 
-    def line(self, low: float, high: float) -> str:
+    def line(self, low: float, high: float) -> Markup:
         """A whisker."""
         return self._span("error", low, high)
 
-    def zero(self) -> str:
+    def zero(self) -> Markup:
         """A mark at zero."""
-        return f'<i class="zero" style="left:{self.place(0.0):.2f}%"></i>'
+        return _MARK.format("zero", self.place(0.0))
 
-    def dot(self, value: float, low: float, high: float) -> str:
+    def dot(self, value: float, low: float, high: float) -> Markup:
         """A dot with its whisker."""
-        return f'{self.zero()}{self.line(low, high)}<i class="dot" style="left:{self.place(value):.2f}%"></i>'
+        return self.zero() + self.line(low, high) + _MARK.format("dot", self.place(value))
 
-    def _span(self, kind: str, low: float, high: float) -> str:
+    def _span(self, kind: str, low: float, high: float) -> Markup:
         left, right = self.place(low), self.place(high)
-        return f'<i class="{kind}" style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
+        return _SPAN.format(kind, left, right - left)
 
 
-def feature_bars(e: Explanation, features: Ints) -> str:
+def feature_bars(e: Explanation, features: Ints) -> Markup:
     """A line for each feature: name, value (of a column), bar with whisker, score and error."""
     shown = features.tolist()
     spread = {i: say.error_of(e, i) or 0.0 for i in shown}
     axis = Axis.of((float(e.scores[i]) - spread[i], float(e.scores[i]) + spread[i]) for i in shown)
     values = e.input.shown() if isinstance(e.input, TableInput) else None
-    rows = ""
+    share = say.relative_scores(e)
+    rows = []
     for i in shown:
-        score, name = float(e.scores[i]), escaped(say.on_one_line(e.features[i]))
-        value = f'<td class="name quiet tight">{escaped(values[i])}</td>' if values else ""
-        whisker = axis.line(score - spread[i], score + spread[i]) if spread[i] else ""
-        error = (
-            f'<td class="number quiet tight">{say.error_text(e, i)}</td>'
-            if e.standard_errors is not None
-            else ""
+        score = float(e.scores[i])
+        name = say.on_one_line(e.features[i])
+        rows.append(
+            _ROW.format(
+                _TITLE.format(name) if len(name) >= _CLIPPED_FROM else "",
+                name,
+                _VALUE.format(values[i]) if values else "",
+                axis.bar(score, "support" if score > 0 else "against") if share[i] else "",
+                axis.line(score - spread[i], score + spread[i]) if spread[i] else "",
+                say.score_text(e, i),
+                "" if e.standard_errors is None else _ERROR.format(say.error_text(e, i)),
+            )
         )
-        rows += (
-            f'<tr><th scope="row" class="name tight" title="{name}" lang="">{name}</th>{value}'
-            f'<td><span class="track">{axis.bar(score, "support" if score > 0 else "against")}'
-            f"{axis.zero()}{whisker}</span></td>"
-            f'<td class="number tight">{say.score_text(e, i)}</td>{error}</tr>'
-        )
-    return f"<table><tbody>{rows}</tbody></table>"
+    return _TABLE.format(axis.place(0.0), Markup().join(rows))

@@ -1,17 +1,32 @@
-"""One self-contained HTML page: no network, no scripts."""
+"""One self-contained HTML page: no network, and no script but that of its index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from markupsafe import Markup
+
 from pertinent.errors import InputError
 from pertinent.files import write_text
-from pertinent.report.html import card, evaluation_card, failure_list
-from pertinent.report.html_bars import escaped
+from pertinent.inputs.image import ImageInput
+from pertinent.report.card import card
+from pertinent.report.html import evaluation_card, failure_list
+from pertinent.report.html_input import image
+from pertinent.report.index import anchor, index
+from pertinent.report.numbering import Explained, by_input
+from pertinent.report.script import POLICY, SCRIPT
 from pertinent.report.style import PAGE
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations, Failure
+
+_PAGE = Markup(
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">{policy}'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<title>{title}</title>{style}</head><body><main{wide}><h1>{title}</h1>"
+    '<p class="lead">{count}</p>{parts}<div id="inputs">{sections}</div></main>{script}</body></html>'
+)
+_SECTION = Markup('<section id="{}"><h2>{} <small>{}</small></h2>{}<div class="beside">{}</div></section>')
 
 
 def save_report(
@@ -63,30 +78,39 @@ def save_report(
 def _page(
     title: str, explanations: list[Explanation], evaluation: Evaluation | None, failures: list[Failure]
 ) -> str:
-    inputs = _by_input(explanations)
-    parts = [f"<h1>{escaped(title)}</h1>", f'<p class="lead">{_count(inputs)}</p>']
+    inputs = by_input(explanations)
+    several = len(inputs) > 1
+    parts = Markup()
     if evaluation is not None and evaluation.rows:
-        parts.append(f"<h2>Summary</h2>{evaluation_card(evaluation)}")
-    parts.append(failure_list(failures))
-    for number, group in enumerate(inputs, 1):
-        parts.append(f"<section><h2>Input {number}</h2>{''.join(map(card, group))}</section>")
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escaped(title)}</title>{PAGE}</head><body><main>{''.join(parts)}</main></body></html>"
+        parts += Markup("<h2>Summary</h2>{}").format(evaluation_card(evaluation))
+    if several:
+        parts += Markup("<h2>Inputs</h2>{}").format(index(inputs))
+    page = _PAGE.format(
+        policy=POLICY,
+        title=title,
+        style=PAGE,
+        wide=Markup(' class="wide"') if any(len(found.explanations) > 1 for found in inputs) else "",
+        count=_count(inputs),
+        parts=parts + failure_list(failures),
+        sections=Markup().join(_section(found, place) for place, found in enumerate(inputs)),
+        script=SCRIPT if several else "",
     )
+    return str(page)
 
 
-def _by_input(explanations: list[Explanation]) -> list[list[Explanation]]:
-    """Explanations of the same input side by side, so that methods can be compared."""
-    groups: dict[bytes, list[Explanation]] = {}
-    for e in explanations:
-        groups.setdefault(e.input.fingerprint, []).append(e)
-    return list(groups.values())
+def _section(found: Explained, place: int) -> Markup:
+    """The explanations of one input side by side; an image that several explain is shown once."""
+    input, together = found.explanations[0].input, len(found.explanations) > 1
+    given = Markup()
+    if isinstance(input, ImageInput) and together:
+        given = Markup('<div class="pertinent given">{}</div>').format(image(input))
+    cards = Markup().join(card(e, with_image=not together) for e in found.explanations)
+    name = found.name[0].upper() + found.name[1:]
+    return _SECTION.format(anchor(place), name, found.repeats, given, cards)
 
 
-def _count(inputs: list[list[Explanation]]) -> str:
-    explanations = sum(map(len, inputs))
+def _count(inputs: list[Explained]) -> str:
+    explanations = sum(len(found.explanations) for found in inputs)
     return (
         f"{explanations:,} explanation{'' if explanations == 1 else 's'} "
         f"of {len(inputs):,} input{'' if len(inputs) == 1 else 's'}"

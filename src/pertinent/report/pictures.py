@@ -9,7 +9,8 @@ from base64 import b64encode
 import numpy as np
 
 from pertinent.inputs.image import ImageInput
-from pertinent.report.colours import rgb, shares
+from pertinent.report import facts as say
+from pertinent.report.colours import full_colour, rgb
 from pertinent.results.explanation import Explanation
 from pertinent.types import Array, Floats, Masks
 
@@ -22,13 +23,30 @@ def original(input: ImageInput) -> Array:
     return _to_bytes(_unit(input))
 
 
+def heat(explanation: Explanation) -> Floats:
+    """How strongly each pixel is coloured, in [−1, 1]; outliers are clipped."""
+    assert isinstance(explanation.input, ImageInput)
+    share = say.relative_scores(explanation)
+    return np.clip(share / full_colour(share), -1, 1)[explanation.input.labels]
+
+
 def heat_map(explanation: Explanation) -> Array:
-    """The scores as colours, darkened where the image is dark."""
-    input = explanation.input
-    assert isinstance(input, ImageInput)
-    light = _FAINTEST + (1 - _FAINTEST) * _unit(input).mean(axis=-1, keepdims=True)
-    heat: Array = rgb(shares(explanation.scores)[input.labels]) / 255
-    return _to_bytes(heat * light)
+    """The heat as colours, darkened where the image is dark."""
+    assert isinstance(explanation.input, ImageInput)
+    light = _FAINTEST + (1 - _FAINTEST) * _unit(explanation.input).mean(axis=-1, keepdims=True)
+    colours: Array = rgb(heat(explanation)) / 255
+    return _to_bytes(colours * light)
+
+
+def clipping(explanation: Explanation) -> str:
+    """Which scores exceed the heat map's scale; empty if none does."""
+    share = say.relative_scores(explanation)
+    full = full_colour(share)
+    beyond = int((np.abs(share) > full).sum())
+    if not beyond:
+        return ""
+    largest = full * float(np.abs(np.nan_to_num(explanation.scores)).max())
+    return f"clipped at ±{largest:.3g}: {beyond:,} of {len(share):,} scores exceed it"
 
 
 def kept(input: ImageInput, mask: Masks) -> Array:
@@ -42,9 +60,11 @@ def resized(picture: Array, most: int, *, least: int = 0) -> Array:
     if longer > most:
         step = -(-longer // most)
         height, width = (-(-side // step) for side in picture.shape[:2])
-        padding = ((0, height * step - picture.shape[0]), (0, width * step - picture.shape[1]), (0, 0))
-        blocks = np.pad(picture, padding, mode="edge").reshape(height, step, width, step, 3)
-        return np.asarray(blocks.mean(axis=(1, 3)).round().astype(np.uint8))
+        missing = (height * step - picture.shape[0], width * step - picture.shape[1])
+        padding = [(0, missing[0]), (0, missing[1]), *[(0, 0)] * (picture.ndim - 2)]
+        blocks = np.pad(picture, padding, mode="edge").reshape(height, step, width, step, *picture.shape[2:])
+        means = blocks.mean(axis=(1, 3))
+        return np.asarray(means.round().astype(np.uint8) if picture.dtype == np.uint8 else means)
     times = max(1, least // longer)
     return picture.repeat(times, axis=0).repeat(times, axis=1)
 

@@ -11,11 +11,15 @@ from pertinent.results.explanation import Explanation
 
 @dataclass(frozen=True)
 class Piece:
-    """Some characters of a segment and the features that cover them, if any."""
+    """Some characters of a segment and the features that cover them, if any.
+
+    `unread` marks words that the model did not see, such as those after truncation.
+    """
 
     segment: int
     text: str
     features: tuple[int, ...] = ()
+    unread: bool = False
 
     def strongest(self, explanation: Explanation) -> int | None:
         """The feature with the largest magnitude, by which the piece is shaded."""
@@ -28,15 +32,20 @@ def pieces(input: TextInput) -> Iterator[Piece]:
     Tokens that share characters (the bytes of an emoji) form one piece, and a token without
     characters joins its neighbour.
     """
+    truncated = any(note.startswith("truncated") for note in input.notes)
     for segment, text in enumerate(input.text.segments):
         position = 0
-        for start, end, features in _runs(input, segment):
+        runs = _runs(input, segment)
+        for start, end, features in [*runs, (len(text), len(text), ())]:
             if start > position:
-                yield Piece(segment, text[position:start])
-            yield Piece(segment, text[start:end], features)
+                outer = position == 0 or not features
+                unread = truncated and outer and input.text.removable(segment)
+                yield Piece(
+                    segment, text[position:start], unread=unread and not text[position:start].isspace()
+                )
+            if features:
+                yield Piece(segment, text[start:end], features)
             position = end
-        if position < len(text):
-            yield Piece(segment, text[position:])
 
 
 def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:

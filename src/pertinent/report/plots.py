@@ -13,7 +13,8 @@ from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
-from pertinent.report.colours import LIGHT
+from pertinent.report.advice import verdict
+from pertinent.report.colours import LIGHT, full_colour
 from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
 from pertinent.results.evaluation import Evaluation
@@ -85,7 +86,7 @@ def plot_check(check: RemovalCheck) -> Figure:
             ms=5.5,
             lw=2.2 if removal == check.best else 1.3,
             elinewidth=1.0,
-            label=f"{_clipped(removal)}, {check.verdict(removal)}",
+            label=f"{_clipped(removal)}, {verdict(check, removal)}",
         )
     axes.set_xticks([100 * share for share in (0.0, *check.shares)])
     axes.spines[["top", "right"]].set_visible(False)
@@ -117,6 +118,9 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     names = [_clipped(e.features[i]) + (f" = {_clipped(values[i])}" if values else "") for i in shown]
     axes.set_yticks(range(len(shown)), names, parse_math=False)
     _tidy(axes, len(shown))
+    if not say.relative_scores(e).any():
+        reach = float(np.abs(e.prediction).max()) or 1.0
+        axes.set_xlim(-reach, reach)
     meaning = "share of sets that hold it" if e.chosen else f"score for {_clipped(e.target_name)}"
     bars = " ± standard error" if errors.any() else ""
     axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=_QUIET, parse_math=False)
@@ -129,15 +133,18 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     for axes, picture in zip(figure.subplots(1, 2), (original(input), heat_map(e)), strict=True):
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
-    largest = float(np.abs(e.scores).max()) or 1.0
+    full = full_colour(say.relative_scores(e))
+    largest = full * float(np.abs(np.nan_to_num(e.scores)).max()) or 1.0
     ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
     scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
     norm = optional("matplotlib.colors").Normalize(-largest, largest)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
-    bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03)
+    beyond = "both" if full < 1 else "neither"
+    bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
-    bar.set_label(f"score for {_clipped(e.target_name)}", fontsize=9, color=_QUIET, parse_math=False)
+    label = f"score for {_clipped(e.target_name)}{', clipped' if full < 1 else ''}"
+    bar.set_label(label, fontsize=9, color=_QUIET, parse_math=False)
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
     return figure
 
@@ -165,7 +172,9 @@ def _tidy(axes: Any, n: int) -> None:
 
 
 def _title(e: Explanation) -> str:
-    return f"{_clipped(e.target_name)} ({_clipped(say.amount(e, e.target))}) · {e.method}"
+    title = f"{_clipped(e.target_name)} ({_clipped(say.amount(e, e.target))}) · {e.method}"
+    nothing = say.says_nothing(e)
+    return f"{title}\n{nothing}" if nothing else title
 
 
 def _clipped(name: str) -> str:

@@ -11,55 +11,52 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
-from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from pertinent.api.catalogue import Entry
-from pertinent.inputs.image import ImageInput
+from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
-from pertinent.inputs.text import TextInput
 from pertinent.report import facts as say
-from pertinent.report.colours import DARK, LIGHT, shade, shares
-from pertinent.report.pictures import heat_map, original, resized
-from pertinent.report.pieces import pieces
+from pertinent.report.colours import LIGHT
+from pertinent.report.numbering import by_input, name_of
 from pertinent.report.summary import summary
+from pertinent.report.terminal_input import ColouredInput
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations, Failure
-from pertinent.types import Array
 
-_PLAIN_BELOW = 0.02
 _BAR = 24
 _TOP = 8
 _MOST_NAMED = 12
 _LONGEST_NAME = 40
-# Escape sequences in a text must not reach the terminal.
-_VISIBLE = {c: 0x2400 + c for c in range(32) if c not in (9, 10)} | dict.fromkeys(range(127, 160), 0xFFFD)
 
 
 def rendered(explanation: Explanation) -> RenderableType:
     """One explanation: what was predicted, the input shaded by score, and how that was found."""
-    parts: list[RenderableType] = [_heading(explanation), Text()]
-    input = explanation.input
-    if isinstance(input, TextInput):
-        parts += [*_segments(explanation, input), Text(), _legend(explanation), Text()]
-    elif isinstance(input, ImageInput):
-        parts += [_picture(explanation, input), Text()]
-    parts.append(_bars(explanation))
+    return _rendered(explanation, "" if explanation.id is None else name_of(explanation))
+
+
+def _rendered(explanation: Explanation, name: str = "") -> RenderableType:
+    parts: list[RenderableType] = [_heading(explanation, name)]
+    nothing = say.says_nothing(explanation)
+    if nothing is not None:
+        parts.append(Text(nothing, style="bold"))
+    parts += [Text(), ColouredInput(explanation), _bars(explanation)]
     for extra in (_sets(explanation), _measures(explanation)):
         if extra is not None:
             parts += [Text(), extra]
     parts += [Text(), _facts(explanation)]
     said = (*explanation.warnings, *explanation.notes)
-    parts += [Text(f"⚠ {safe(line)}", style="bold yellow") for line in said]
+    parts += [Text(f"⚠ {visible(line)}", style="bold yellow") for line in said]
     return Padding(Group(*parts), (0, 1))
 
 
 def rendered_all(explanations: Explanations) -> RenderableType:
     """Every explanation, then the inputs that failed and why."""
     parts: list[RenderableType] = []
-    for number, explanation in enumerate(explanations):
-        parts += [Rule(Text(f"{number + 1} of {len(explanations)}"), style="dim"), rendered(explanation)]
+    for found in by_input(explanations):
+        parts.append(Rule(Text(visible(found.title)), style="dim"))
+        parts += map(_rendered, found.explanations)
     return Group(*parts, *_failures(explanations.failures))
 
 
@@ -69,16 +66,16 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     table.add_column("method")
     for metric, better in evaluation.better.items():
-        table.add_column(Text(f"{safe(metric)} {say.arrow(better)}"), justify="right")
+        table.add_column(Text(f"{visible(metric)} {say.arrow(better)}"), justify="right")
     for method in evaluation.methods:
         cells = []
         for metric in evaluation.better:
             cell = found.cells.get((method, metric))
             text = Text(cell.text if cell else "–", style="bold" if cell and cell.best else "")
             cells.append(text.append(f" {cell.interval_text}" if cell else "", style="not bold dim"))
-        table.add_row(Text(safe(method)), *cells)
+        table.add_row(Text(visible(method)), *cells)
     failed = f"; {len(evaluation.failures)} failed" if evaluation.failures else ""
-    lines = [f"{found.caption}{failed}", *map(safe, found.notes)]
+    lines = [f"{found.caption}{failed}", *map(visible, found.notes)]
     table.caption = Text("\n".join(lines), style="dim")
     table.caption_justify = "left"
     return table
@@ -103,62 +100,14 @@ def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
     return table
 
 
-def _heading(e: Explanation) -> Text:
+def _heading(e: Explanation, name: str) -> Text:
     predicted = say.predicted(e)
-    line = Text(safe(e.classes[predicted]), style="bold").append(f" {safe(say.amount(e, predicted))}")
+    line = Text().append(visible(e.classes[predicted]), style="bold")
+    line.append(f" {visible(say.amount(e, predicted))}")
     if e.target != predicted:
-        line.append("   explained: ", style="dim").append(safe(e.target_name), style="bold")
-        line.append(f" {safe(say.amount(e, e.target))}")
-    return line
-
-
-def _segments(e: Explanation, input: TextInput) -> Iterator[RenderableType]:
-    """Each segment on a dark background, its features shaded; fixed segments are dim."""
-    share, smallest = shares(e.scores), say.smallest_set(e)
-    texts = [Text(style=f"{DARK.ink}") for _ in input.text.segments]
-    for piece in pieces(input):
-        feature = piece.strongest(e)
-        style = Style(dim=not input.text.removable(piece.segment))
-        if feature is not None and abs(share[feature]) >= _PLAIN_BELOW:
-            marked = bool(smallest[list(piece.features)].any())
-            style = Style(bgcolor=shade(share[feature], DARK), bold=marked, underline=marked)
-        texts[piece.segment].append(safe(piece.text), style=style)
-    for text in texts:
-        yield Padding(text, (0, 2), style=f"on {DARK.ground}")
-        if text is not texts[-1]:
-            yield Text()
-
-
-def _legend(e: Explanation) -> Text:
-    line = Text(style="dim")
-    if e.chosen:
-        line.append("  ", style=f"on {DARK.support}").append(" chosen, the more often the stronger")
-        if isinstance(e.input, TextInput):
-            line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
-        return line
-    support, against = say.directions(e)
-    line.append("  ", style=f"on {DARK.support}").append(f" {support} {safe(e.target_name)}   ")
-    return line.append("  ", style=f"on {DARK.against}").append(f" {against} {safe(e.target_name)}")
-
-
-def _picture(e: Explanation, input: ImageInput) -> Table:
-    """The image beside its heat map, two pixels to a character."""
-    grid = Table.grid(padding=(0, 3, 0, 0))
-    grid.add_row(*(_half_blocks(resized(p, 32, least=16)) for p in (original(input), heat_map(e))))
-    grid.add_row(Text("image", style="dim"), _legend(e))
-    return grid
-
-
-def _half_blocks(picture: Array) -> Text:
-    if len(picture) % 2:
-        picture = np.concatenate([picture, picture[-1:]])
-    text = Text(no_wrap=True)
-    for upper, lower in zip(picture[::2], picture[1::2], strict=True):
-        for top, bottom in zip(upper, lower, strict=True):
-            text.append("▀", style=f"#{bytes(top).hex()} on #{bytes(bottom).hex()}")
-        text.append("\n")
-    text.rstrip()
-    return text
+        line.append("   explained: ", style="dim").append(visible(e.target_name), style="bold")
+        line.append(f" {visible(say.amount(e, e.target))}")
+    return line.append(f"   {visible(name)}" if name else "", style="dim")
 
 
 def _bars(e: Explanation) -> RenderableType:
@@ -166,7 +115,7 @@ def _bars(e: Explanation) -> RenderableType:
     is_table = isinstance(e.input, TableInput)
     shown = say.strongest(e, None if is_table else _TOP)
     values = e.input.shown() if isinstance(e.input, TableInput) else ()
-    share = shares(e.scores)
+    share = say.relative_scores(e)
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i in shown.tolist():
         name = Text(_clipped(say.on_one_line(e.features[i])), no_wrap=True)
@@ -192,7 +141,7 @@ def _sets(e: Explanation) -> RenderableType | None:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for row, found in enumerate(say.chosen_sets(e)):
         members = [_clipped(say.on_one_line(e.features[i])) for i in np.flatnonzero(found.mask)]
-        names = Text().append(", ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
+        names = Text().append(" · ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
         if len(members) > _MOST_NAMED:
             names.append(f" and {len(members) - _MOST_NAMED} more", style="dim")
         grid.add_row(Text(f"best at {found.sparsities}", style="dim"), Text(f"{len(members)}"), names)
@@ -202,7 +151,7 @@ def _sets(e: Explanation) -> RenderableType | None:
 def _measures(e: Explanation) -> Text | None:
     found = say.measures(e)
     line = Text("   ").join(
-        Text(f"{safe(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
+        Text(f"{visible(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
         for m in found
     )
     sparsities = dict.fromkeys(s for m in found for s in m.values if s is not None)
@@ -213,8 +162,8 @@ def _measures(e: Explanation) -> Text | None:
 
 def _facts(e: Explanation) -> Text:
     found = say.facts(e)
-    method = Text(safe(found.pop("method")), style="bold")
-    rest = "".join(f" · {safe(label)} {safe(value)}" for label, value in found.items())
+    method = Text(visible(found.pop("method")), style="bold")
+    rest = "".join(f" · {visible(label)} {visible(value)}" for label, value in found.items())
     return method.append(rest, style="not bold dim")
 
 
@@ -222,14 +171,10 @@ def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
     if failures:
         yield Rule(Text(f"{len(failures)} failed"), style="red")
     for failure in failures:
-        yield Text(f" input {failure.index + 1}: ", style="red").append(safe(failure.reason), style="default")
+        name = Text(f" {visible(name_of(failure))}: ", style="red")
+        yield name.append(visible(failure.reason), style="default")
 
 
 def _clipped(name: str) -> str:
-    name = safe(name)
+    name = visible(name)
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-
-
-def safe(text: str) -> str:
-    """The text with control characters made visible."""
-    return text.translate(_VISIBLE)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from pertinent._optional import optional
 from pertinent.errors import SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
-from pertinent.inputs.serial import input_from_dict, input_to_dict
-from pertinent.outputs import Classes, Output, column_index, output_named
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.serial import input_to_dict
+from pertinent.outputs import Classes, Output, column_index
+from pertinent.results.checked import explanation_fields
 from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Explanation:
         The input and its features.
     index
         The position of the input among those that were given, from 0.
+    id
+        The user's own name for the input, if one was given.
     output
         What the model's numbers mean: class or label probabilities, or plain values.
     classes, prediction, target
@@ -78,6 +81,7 @@ class Explanation:
     scores: Floats
     output: Output = field(default_factory=Classes)
     index: int = 0
+    id: str | None = None
     standard_errors: Floats | None = None
     class_scores: Floats | None = None
     class_standard_errors: Floats | None = None
@@ -156,6 +160,7 @@ class Explanation:
             "removal_settings": dict(self.removal_settings),
             "features": list(self.features),
             "index": self.index,
+            "id": self.id,
             "output": self.output.to_dict(),
             "classes": list(self.classes),
             "target": self.target,
@@ -174,24 +179,8 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
-        """The inverse of `to_dict`."""
-        rest = {k: v for k, v in plain.items() if k not in ("input", "features")}
-        rest.setdefault("index", 0)  # missing in files of version 0.1
-        rest.setdefault("output", {"name": "probability"})
-        rest.setdefault("standard_errors", rest.pop("errors", None))
-        for name in ("class_standard_errors", "base_values"):
-            rest.setdefault(name, None)
-        input = input_from_dict(plain["input"], plain["features"])
-        chosen = {}
-        for sparsity, members in rest["chosen"]:
-            chosen[sparsity] = np.isin(np.arange(input.n_features), members)
-        for name in _ARRAYS:
-            rest[name] = None if rest[name] is None else np.array(rest[name], dtype=np.float64)
-        rest["output"] = output_named(**rest["output"])
-        rest["classes"], rest["sparsities"] = tuple(rest["classes"]), tuple(rest["sparsities"])
-        rest["warnings"] = tuple(rest.get("warnings", ()))  # missing in older files
-        rest["measures"] = {k: dict(m) for k, m in rest["measures"].items()}
-        return cls(**{**rest, "input": input, "chosen": chosen})
+        """The inverse of `to_dict`; an `InputError` says what an explanation cannot be made of."""
+        return cls(**explanation_fields(plain))
 
     def to_json(self) -> str:
         """A JSON string; NaN becomes null."""
@@ -202,13 +191,24 @@ class Explanation:
         return Explanations([self]).to_dataframe()
 
     def to_shap(self) -> Any:
-        """A `shap.Explanation`, for shap's plots."""
-        return optional("shap").Explanation(
-            values=self.scores,
-            base_values=None if self.base_values is None else float(self.base_values[self.target]),
-            data=np.array(self.features, dtype=object),
-            feature_names=list(self.features),
-        )
+        """A `shap.Explanation`, for shap's plots: waterfall, bar, text, image …
+
+        Where the method has no base value, it is the prediction minus the sum of the scores, so that
+        a waterfall ends at the prediction. Of an image each pixel and channel has its share of the
+        score of its feature.
+        """
+        from pertinent.results.exports import shap_explanation
+
+        return shap_explanation(self)
+
+    def heatmap(self) -> Floats:
+        """The score of each pixel of an image (height, width)."""
+        if not isinstance(self.input, ImageInput):
+            raise SettingError(
+                f"Only an image has a heat map, but the input is a {self.input.kind}: use `scores`, "
+                "`to_dataframe()` or `plot()`."
+            )
+        return self.scores[self.input.labels]
 
     def save(self, path: str | Path) -> None:
         """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
@@ -241,11 +241,15 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Failure:
-    """An input that could not be explained or measured, and why; `index` is its position from 0."""
+    """An input that could not be explained or measured, and why.
+
+    `index` is its position among the inputs given, from 0; `id` is the user's own name for it.
+    """
 
     index: int
     reason: str
     error: Exception | None = field(default=None, repr=False, compare=False)
+    id: str | None = None
 
 
 class Explanations(Sequence[Explanation]):
@@ -276,21 +280,18 @@ class Explanations(Sequence[Explanation]):
 
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per explanation and feature."""
-        pandas = optional("pandas")
-        rows = []
-        for number, e in enumerate(self):
-            for i, name in enumerate(e.features):
-                row = {
-                    "explanation": number,
-                    "method": e.method,
-                    "target": e.target_name,
-                    "feature": name,
-                    "score": float(e.scores[i]),
-                    "standard_error": (np.nan if e.standard_errors is None else float(e.standard_errors[i])),
-                }
-                row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
-                rows.append(row)
-        return pandas.DataFrame(rows)
+        from pertinent.results.exports import dataframe
+
+        return dataframe(self)
+
+    def to_shap(self) -> Any:
+        """A `shap.Explanation` of all of them, for shap's plots: beeswarm, bar, text, image …
+
+        Table rows give a matrix (explanations, features), texts an array of arrays.
+        """
+        from pertinent.results.exports import shap_explanations
+
+        return shap_explanations(self)
 
     def to_json(self) -> str:
         """A JSON string."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
 from pertinent.explainers.gradients.integrated_gradients import LONGEST
+from pertinent.removal.base import Removal
 from pertinent.settings import Count
 
 
@@ -36,7 +36,7 @@ class ExpectedGradients(GradientExplainer):
     paper = "Erion et al. 2021, Eqn. 3"
     summary = "integrated gradients, expected over random baselines"
     samples: Count | None = None
-    baseline: Any = "drawn"
+    baseline: str | Removal | np.ndarray | None = "drawn"
 
     def evaluations(self, n_features: int) -> int | None:
         """Two for each sample."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
+from pertinent.removal.base import Removal
 from pertinent.settings import Count
 from pertinent.types import Floats
 
@@ -40,7 +40,7 @@ class IntegratedGradients(GradientExplainer):
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"
     summary = "the gradient along the line from a baseline to the input"
     points: Count | None = None
-    baseline: Any = None
+    baseline: str | Removal | np.ndarray | None = None
 
     def evaluations(self, n_features: int) -> int | None:
         """Two for each point."""

@@ -22,7 +22,8 @@ from pertinent.errors import FileError
 from pertinent.files import write_bytes, write_json
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import as_pixels
-from pertinent.models.embedded.cache_folder import cache_folder
+from pertinent.inputs.own_features import Features
+from pertinent.models.embedded.cache_folder import own_cache_folder, read_kept
 from pertinent.models.module import ModuleModel
 from pertinent.types import Array, Ints
 
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 RECIPE = 1
 """Increase this with any change below that affects the weights, so that old ones are not used."""
 
+_WEIGHTS, _CARD = "digits.safetensors", "digits.json"
 SIDE = 8
 _SEED = 0
 _EPOCHS = 12
@@ -46,7 +48,7 @@ class DigitsModel(ModuleModel):
         super().__init__(module, kind="image", classes=[str(i) for i in range(10)], output="logit")
         self.card = dict(card)
 
-    def prepare(self, raw: Any, features: str | None = None) -> Input:
+    def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Divide an image into features, after averaging it down to one channel of 8 × 8 pixels if needed."""
         pixels = as_pixels(raw)
         if pixels.shape == (1, SIDE, SIDE):
@@ -62,20 +64,14 @@ class DigitsModel(ModuleModel):
 
 def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> DigitsModel:
     """The classifier, from the cache folder; if it is not there, it is trained in seconds and saved."""
-    folder = cache_folder()
-    weights, card_file = folder / "digits.safetensors", folder / "digits.json"
+    folder = own_cache_folder()
     network = _network()
-    try:
-        card = _restore(network, weights, card_file)
-    except FileNotFoundError:
-        card = None
-    except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be trained again
-        logger.warning("The digits model in %s is damaged (%s): it is trained again.", folder, error)
-        card = None
+    card = None if folder is None else _restored(network, folder)
     if card is None:
         network = _network()
         card = _train(network)
-        _keep(network, card, weights, card_file)
+        if folder is not None:
+            _keep(network, card, folder)
     return DigitsModel(network.to(device=device, dtype=dtype), card)
 
 
@@ -144,12 +140,22 @@ def _train(network: nn.Module) -> dict[str, Any]:
     }
 
 
-def _restore(network: nn.Module, weights: Path, card_file: Path) -> dict[str, Any] | None:
-    """Load kept weights in place and return their card; ``None`` if they were made by another recipe."""
-    card: dict[str, Any] = json.loads(card_file.read_text(encoding="utf-8"))
+def _restored(network: nn.Module, folder: Path) -> dict[str, Any] | None:
+    """Load kept weights in place and return their card; ``None`` if there are none that can be used."""
+    try:
+        return _restore(network, folder)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be trained again
+        logger.warning("The digits model in %s is damaged (%s): it is trained again.", folder, error)
+        return None
+
+
+def _restore(network: nn.Module, folder: Path) -> dict[str, Any] | None:
+    card: dict[str, Any] = json.loads(read_kept(folder / _CARD))
     if card["recipe"] != RECIPE:
         return None
-    data = weights.read_bytes()
+    data = read_kept(folder / _WEIGHTS)
     if hashlib.sha256(data).hexdigest() != card["sha256"]:
         raise FileError("the weights are not those that the card describes")
     network.load_state_dict(read_tensors(data))
@@ -157,13 +163,12 @@ def _restore(network: nn.Module, weights: Path, card_file: Path) -> dict[str, An
     return card
 
 
-def _keep(network: nn.Module, card: dict[str, Any], weights: Path, card_file: Path) -> None:
+def _keep(network: nn.Module, card: dict[str, Any], folder: Path) -> None:
     """Write weights and card atomically; if that fails, log a warning and continue."""
     data = tensor_bytes(network.state_dict())
     card["sha256"] = hashlib.sha256(data).hexdigest()
     try:
-        weights.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(weights, data)
-        write_json(card_file, card)
+        write_bytes(folder / _WEIGHTS, data)
+        write_json(folder / _CARD, card)
     except OSError as error:
         logger.warning("The digits model could not be kept, so it will be trained again next time: %s", error)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
+
+if TYPE_CHECKING:
+    import torch
 
 NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Nothing is downloaded and no code in the folder is run. Left unset, transformers would ask on stdin."""
 
-DTYPES = ("float32", "bfloat16", "float16")
 
-
-def load(name: str, *, device: str = "cpu", dtype: str = "float32") -> Model:
+def load(name: str, *, device: str | torch.device = "cpu", dtype: str | torch.dtype = "float32") -> Model:
     """An embedded model, wrapped.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
     classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
     classifier of wines) and ``"diabetes"`` (a regressor) are fitted whenever they are loaded.
+    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
@@ -31,7 +34,7 @@ def load(name: str, *, device: str = "cpu", dtype: str = "float32") -> Model:
         from pertinent.models.embedded.diabetes import diabetes_model
         from pertinent.models.embedded.wines import table_model
 
-        if (device, dtype) != ("cpu", "float32"):
+        if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
             raise SettingError(
                 f"The embedded model {name!r} runs on the cpu in its own precision: leave out device and "
                 "dtype."
@@ -39,34 +42,59 @@ def load(name: str, *, device: str = "cpu", dtype: str = "float32") -> Model:
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
+        from pertinent.models.torch.places import device_of, dtype_of
 
-        return digits_model(*_place(device, dtype))
+        return digits_model(str(device_of(device)), dtype_of(dtype))
     return load_transformer(
         Path(str(resources.files("pertinent"))) / "assets" / name, device=device, dtype=dtype
     )
 
 
 def load_transformer(
-    folder: str | Path, *, device: str = "cpu", dtype: str = "float32", **options: Any
+    folder: str | Path,
+    *,
+    device: str | torch.device = "cpu",
+    dtype: str | torch.dtype = "float32",
+    **options: Any,
 ) -> Model:
-    """A sequence classifier and its tokenizer from a folder in transformers' format, safetensors only."""
+    """A classifier of texts or images from a folder in transformers' format, safetensors only.
+
+    With it comes its tokenizer or image processor.
+    """
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
+    from pertinent.models.torch.places import device_of, dtype_of
     from pertinent.models.wrap import wrap
 
-    place, precision = _place(device, dtype)
+    place, precision = device_of(device), dtype_of(dtype)
     try:
         with no_bar():
-            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_A_FOLDER)
-            model = AutoModelForSequenceClassification.from_pretrained(
-                folder, dtype=precision, use_safetensors=True, **FROM_A_FOLDER
-            )
+            model, reader = _read(folder, precision)
     except Exception as error:
         raise ModelError(f"The transformers model in {str(folder)!r} cannot be loaded: {error}") from error
-    return wrap((model.to(place), tokenizer), **options)
+    return wrap((model.to(place), reader), **options)
+
+
+def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+    """The model, and its tokenizer or image processor."""
+    import transformers
+
+    kind: Any = transformers.AutoModelForSequenceClassification
+    reader: Any = transformers.AutoTokenizer
+    if reads_images(folder):
+        kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
+    found = reader.from_pretrained(folder, **FROM_A_FOLDER)
+    return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
+
+
+def reads_images(folder: str | Path) -> bool:
+    """Whether there is an image classifier in a folder, by the architecture in its configuration."""
+    try:
+        config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        return any(str(name).endswith("ForImageClassification") for name in config["architectures"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 @contextmanager
@@ -81,16 +109,3 @@ def no_bar() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def _place(device: str, dtype: str) -> tuple[str, Any]:
-    """The device, after a check that it exists, and the torch dtype."""
-    import torch
-
-    if dtype not in DTYPES:
-        raise unknown("dtype", dtype, DTYPES)
-    if device not in ("cpu", "cuda"):
-        raise unknown("device", device, ("cpu", "cuda"))
-    if device == "cuda" and not torch.cuda.is_available():
-        raise SettingError("`device` is 'cuda', but torch finds no CUDA device here: use 'cpu'.")
-    return device, getattr(torch, dtype)

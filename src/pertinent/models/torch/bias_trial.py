@@ -11,6 +11,7 @@ import torch
 
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE
+from pertinent.models.torch.evaluating import evaluating
 from pertinent.models.torch.weighted_attention import attention_bias, hiding_bias, in_use
 
 if TYPE_CHECKING:
@@ -41,9 +42,10 @@ class BiasTrial:
         mask = devices.send(attend, model.device)
         bias = attention_bias(mask, None, torch.float32) if weighted else hiding_bias(mask, torch.float32)
         try:
-            masked = model.exactly(batch, attention_mask=mask).logits
-            with in_use(model.model) if weighted else nullcontext():
-                biased = model.exactly(batch, attention_mask=bias).logits
+            with evaluating(model.model):
+                masked = model.exactly(batch, attention_mask=mask).logits
+                with in_use(model.model) if weighted else nullcontext():
+                    biased = model.exactly(batch, attention_mask=bias).logits
         except Exception as error:  # whatever the error, this architecture needs a mask
             if model.is_out_of_memory(error):
                 raise

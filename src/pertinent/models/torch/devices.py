@@ -1,4 +1,4 @@
-"""Running torch on CPU and CUDA: transfers, timing, and no synchronisation before it is needed."""
+"""Running torch on its devices: transfers, timing, and no synchronisation before it is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention import SDPBackend
 
 from pertinent.models.base import Answer, immediately
 from pertinent.models.torch.heap import Heap
@@ -28,7 +28,12 @@ def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:
 
 
 def send(array: Array, device: torch.device) -> torch.Tensor:
-    """Copy an array to the device, through pinned memory so that CUDA need not synchronise."""
+    """Copy an array to the device, through pinned memory so that CUDA need not synchronise.
+
+    MPS has no float64: there it becomes float32.
+    """
+    if device.type == "mps" and array.dtype == np.float64:
+        array = array.astype(np.float32)
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     if device.type != "cuda":
         return tensor.to(device)
@@ -37,7 +42,7 @@ def send(array: Array, device: torch.device) -> torch.Tensor:
 
 def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients: bool = False) -> Answer:
     """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
-    with torch.no_grad() if gradients else torch.inference_mode(), sdpa_kernel(ATTENTION):
+    with torch.no_grad() if gradients else torch.inference_mode():
         if device.type != "cuda":
             HEAP.give_back()
             return immediately(lambda: np.asarray(forward().float().cpu()))
@@ -70,6 +75,9 @@ def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextM
 def in_full_precision() -> Iterator[None]:
     """Full float32 precision in matrix products, whatever the user's setting."""
     allowed = torch.get_float32_matmul_precision()
+    if allowed == "highest":
+        yield
+        return
     torch.set_float32_matmul_precision("highest")
     try:
         yield

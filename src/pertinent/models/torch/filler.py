@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.attention import sdpa_kernel
 
 from pertinent.digests import digest
 from pertinent.errors import FileError, ModelError, SettingError
 from pertinent.inputs.text import Tokens
 from pertinent.models.embedded.load import FROM_A_FOLDER, no_bar
 from pertinent.models.torch import devices
+from pertinent.models.torch.evaluating import evaluating
 from pertinent.types import Floats, Ints, Masks
 
-_MOST_LOGITS = {"cpu": 2**25, "cuda": 2**27}
-"""The most logits in one batch (tokens × vocabulary), which take most of the memory."""
+_MOST_LOGITS = {"cuda": 2**27}
+"""The most logits in one batch (tokens × vocabulary), which take most of the memory; elsewhere 2²⁵."""
 
 
 class Filler:
@@ -30,7 +30,7 @@ class Filler:
             raise SettingError("`filler` must be a pair (masked language model, its tokenizer).")
         if tokenizer.mask_token_id is None:
             raise SettingError("The filler's tokenizer must have a mask token.")
-        self.model = model.eval()
+        self.model = model
         self.tokenizer = tokenizer
         self.folder = folder
         self.device, self.dtype = devices.placed(model)
@@ -72,7 +72,7 @@ class Filler:
         number of samples. `removed` is (rows, length); `uniform` has a number from 0 to 1 for each
         sample of each removed position, row by row. Special tokens are never drawn.
         """
-        step = max(1, _MOST_LOGITS[self.device.type] // (self._n_logits * len(tokens.ids)))
+        step = max(1, _MOST_LOGITS.get(self.device.type, 2**25) // (self._n_logits * len(tokens.ids)))
         ends = np.cumsum(removed.sum(axis=1))
         drawn = np.empty(uniform.shape, dtype=np.int64)
         for first in range(0, len(removed), step):
@@ -85,16 +85,16 @@ class Filler:
         """The same for the rows of one batch, by inverse transform sampling."""
         with (
             torch.inference_mode(),
-            sdpa_kernel(devices.ATTENTION),
+            evaluating(self.model),
             devices.disable_onednn(self.device, self.dtype),
         ):
             logits = self._logits(tokens, removed)[devices.send(removed, self.device)].float()
             chances = logits.masked_fill_(self._barred, -torch.inf).softmax(dim=-1)
-            up_to = chances.cumsum(dim=-1, dtype=torch.float64)
+            drawn_at = devices.send(uniform, self.device)
+            up_to = chances.cumsum(dim=-1, dtype=drawn_at.dtype)
             if not torch.isfinite(up_to[:, -1]).all():
                 raise ModelError("The filler answered with NaN or infinity.")
-            wanted = devices.send(uniform, self.device) * up_to[:, -1:]
-            drawn = torch.searchsorted(up_to, wanted, right=True)
+            drawn = torch.searchsorted(up_to, drawn_at * up_to[:, -1:], right=True)
         return np.asarray(drawn.cpu())
 
     def _logits(self, tokens: Tokens, removed: Masks) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,9 @@ class TorchModel(Protocol):
     module: Any
     device: torch.device
 
+    def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
+        """Evaluate a batch of this shape."""
+
     @property
     def output(self) -> Output:
         """What its outputs mean."""
@@ -55,7 +58,8 @@ def differentiate(
         width = answer.shape[1]
         return torch.cat([answer.detach().float(), total(gradient).float()], dim=1)
 
-    answer = devices.run(model.device, both, gradients=True)
+    with model.evaluating(point.shape):
+        answer = devices.run(model.device, both, gradients=True)
 
     def split() -> Any:
         outputs = answer.outputs()

@@ -1,0 +1,239 @@
+"""Explaining every input by every request in one run; the life of one explanation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pertinent.api.measure import measured
+from pertinent.api.request import Request, of_input
+from pertinent.api.runner import Runner, Task
+from pertinent.asks import Algorithm, RepeatedValues, Values
+from pertinent.digests import generator
+from pertinent.engine.meter import Meter
+from pertinent.errors import require
+from pertinent.explainers import base
+from pertinent.explainers.base import Finding, n_kept, plan_budget
+from pertinent.inputs.base import Input
+from pertinent.masks import full_mask
+from pertinent.models.base import Model
+from pertinent.outputs import column_index
+from pertinent.registry import settings_of
+from pertinent.removal.base import Removal
+from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.types import Floats
+
+logger = logging.getLogger(__name__)
+
+SAME = 0.01
+"""Answers that differ by less are the same: in half precision they depend on the rest of the batch."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of one input by one request; an explanation may have failures in its measures."""
+
+    input_index: int
+    request_index: int
+    explanation: Explanation | None
+    failures: tuple[Failure, ...] = ()
+
+
+def explain_all(
+    runner: Runner,
+    inputs: Iterable[Any],
+    requests: Sequence[Request],
+    out: str | Path | None = None,
+    ids: Sequence[str] | None = None,
+) -> Explanations:
+    """Explain every input by every request in one run.
+
+    Explanations of the same input stand together, in the order of the requests. With `out` finished
+    ones are written as they come. `ids` are the user's own names for the inputs.
+    """
+    _check_lengths(inputs, requests, ids)
+    if out is not None:
+        from pertinent.api.journalled import explain_journalled
+
+        return explain_journalled(runner, inputs, requests, Path(out), ids)
+    found: list[Found] = []
+    try:
+        for each in explain_each(runner, inputs, requests, ids):
+            found.append(each)  # noqa: PERF402  what is finished is kept if the run is broken off
+    except BaseException as error:
+        error.finished = _put_together(found, requests)  # type: ignore[attr-defined]
+        raise
+    return _put_together(found, requests)
+
+
+def _put_together(found: Sequence[Found], requests: Sequence[Request]) -> Explanations:
+    """What was found, in the order of the inputs."""
+    ordered = sorted(found, key=lambda f: (f.input_index, f.request_index))
+    return Explanations(
+        [f.explanation for f in ordered if f.explanation is not None],
+        merged([failure for f in ordered for failure in f.failures], requests),
+    )
+
+
+def explain_each(
+    runner: Runner, inputs: Iterable[Any], requests: Sequence[Request], ids: Sequence[str] | None = None
+) -> Iterator[Found]:
+    """The same, each as it is done."""
+    total = len(inputs) * len(requests) if isinstance(inputs, Sized) else None
+    return run_tasks(runner, tasks(runner, inputs, requests), requests, total, ids)
+
+
+def _check_lengths(inputs: Iterable[Any], requests: Sequence[Request], ids: Sequence[str] | None) -> None:
+    """What is given for each input must be as many as there are inputs."""
+    if not isinstance(inputs, Sized):
+        return
+    each = {"target": requests[0].target, "features": requests[0].features, "ids": ids}
+    for name, values in each.items():
+        if isinstance(values, list | tuple):
+            require(len(values) == len(inputs), name, f"as many as the {len(inputs)} inputs", len(values))
+
+
+def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
+    """The failures; an input on which every method failed for the same reason counts once."""
+    names = [f"{request.method.name}: " for request in requests]
+    found = []
+    for _, of_one in groupby(failures, key=lambda failure: failure.index):
+        own = list(of_one)
+        if len(own) == len(names) > 1:
+            reasons = {f.reason.removeprefix(name) for f, name in zip(own, names, strict=True)}
+            own = [replace(own[0], reason=reasons.pop())] if len(reasons) == 1 else own
+        found += own
+    return found
+
+
+def tasks(runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]) -> Iterator[Task]:
+    """A task for every input and request; its key is the place of both."""
+    for input_index, raw in enumerate(inputs):
+        prepared: dict[int, Input | Exception] = {}
+        for request_index, request in enumerate(requests):
+            place = id(request.features)
+            if place not in prepared:
+                prepared[place] = runner.prepare(raw, of_input(request.features, input_index))
+            yield Task(
+                (input_index, request_index),
+                prepared[place],
+                _algorithm(request, runner.model, input_index, repeat=(input_index, request_index) == (0, 0)),
+                removal=request.removal,
+                seed=request.seed,
+            )
+
+
+def run_tasks(
+    runner: Runner,
+    todo: Iterable[Task],
+    requests: Sequence[Request],
+    total: int | None,
+    ids: Sequence[str] | None = None,
+) -> Iterator[Found]:
+    """Run tasks that `tasks` made."""
+    several = len(requests) > 1
+    for done in runner.run(todo, total):
+        input_index, request_index = done.key
+        name = f"{requests[request_index].method.name}: " if several else ""
+        own_id = None if ids is None else str(ids[input_index])
+        if done.error is not None:
+            failure = Failure(input_index, f"{name}{done.error}", done.error, own_id)
+            yield Found(input_index, request_index, None, (failure,))
+        else:
+            explanation, unmeasured = done.result
+            failures = tuple(
+                Failure(input_index, f"{name}{metric}: {error}", error, own_id)
+                for metric, error in unmeasured
+            )
+            finished = replace(explanation, seconds=done.seconds, id=own_id)
+            yield Found(input_index, request_index, finished, failures)
+
+
+def _algorithm(request: Request, model: Model, index: int, *, repeat: bool) -> Any:
+    """The whole life of one explanation: predict, explain under the meter, put together, measure.
+
+    With `repeat` the model is asked about the whole input twice, to notice a model that is random.
+    """
+
+    def steps(input: Input, removal: Removal) -> Algorithm:
+        explainer, d = request.method, input.n_features
+        budget = plan_budget(explainer, request.budget, d)
+        prediction = (yield Values(full_mask(d)))[0]
+        output = model.output
+        wanted = of_input(request.target, index)
+        if wanted is None:
+            target = output.default_target(prediction)
+        else:
+            target = column_index(wanted, model.classes, "target")
+        rng = generator(request.seed, explainer.name, input.fingerprint)
+        meter = Meter(budget)
+        task = base.Task(d, target, prediction, budget, request.sparsities, rng, output)
+        finding = yield from meter.watch(explainer.explain(task))
+        explanation = Explanation(
+            method=explainer.name,
+            settings=settings_of(explainer),
+            removal=removal.name,
+            removal_settings=removal.settings(model),
+            input=input,
+            index=index,
+            classes=model.classes,
+            target=target,
+            prediction=prediction,
+            output=output,
+            budget=budget,
+            evaluations=meter.evaluations,
+            seed=request.seed,
+            sparsities=request.sparsities,
+            **_scores(finding, target, d),
+        )
+        if repeat:
+            again = (yield RepeatedValues(full_mask(d)))[0]
+            explanation = replace(explanation, warnings=_randomness(prediction, again))
+        return (yield from measured(explanation, request.metrics))
+
+    return steps
+
+
+def _randomness(prediction: Floats, again: Floats) -> tuple[str, ...]:
+    """A warning if the model answered the same question differently, beyond rounding."""
+    if np.allclose(prediction, again, rtol=SAME, atol=SAME):
+        return ()
+    column = int(np.abs(prediction - again).argmax())
+    said = (
+        f"The model answered the same question with {prediction[column]:.4g} and then with "
+        f"{again[column]:.4g}: it is random, and so are the scores."
+    )
+    logger.warning("%s", said)
+    return (said,)
+
+
+def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
+    """The finding's scores for the target, and for all columns where there are any."""
+    scores, standard_errors = finding.scores, finding.standard_errors
+    found: dict[str, Any] = {}
+    if scores is None:
+        scores = _membership(finding, d)
+    elif scores.ndim == 2:
+        found["class_scores"], scores = scores, scores[target]
+    if standard_errors is not None and standard_errors.ndim == 2:
+        found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
+    return {
+        **found,
+        "scores": scores,
+        "standard_errors": standard_errors,
+        "base_values": finding.base_values,
+        "chosen": finding.chosen,
+        "details": finding.details,
+    }
+
+
+def _membership(finding: Finding, d: int) -> Floats:
+    """The share of sparsities at which each feature was chosen; equal sizes count once."""
+    sets = {n_kept(s, d): mask for s, mask in finding.chosen.items()}
+    return np.asarray(np.mean(list(sets.values()), axis=0))

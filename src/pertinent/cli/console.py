@@ -1,0 +1,57 @@
+"""The way to the terminal: whatever a command prints has its control characters made visible here."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pertinent.control_characters import visible
+
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def complain(message: str) -> None:
+    """A line on stderr."""
+    sys.stderr.write(f"pertinent: {visible(message)}\n")
+
+
+def show_traceback() -> None:
+    """The traceback of the error that is being handled, on stderr."""
+    sys.stderr.write(visible(traceback.format_exc()))
+
+
+def print_json(text: str) -> None:
+    """JSON on stdout, with everything that is not to be printed as an escape of JSON's own."""
+    escaped = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.write(escaped + "\n")
+
+
+@contextmanager
+def logging_to_stderr(*, quiet: bool, debug: bool) -> Iterator[None]:
+    """Show what the library logs and what others warn of, on stderr, while a command runs."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter("pertinent: %(message)s"))
+    handler.setLevel(logging.DEBUG if debug else logging.ERROR if quiet else logging.WARNING)
+    loggers = [logging.getLogger(name) for name in ("pertinent", "py.warnings")]
+    before = loggers[0].level
+    for logger in loggers:
+        logger.addHandler(handler)
+    if debug:
+        loggers[0].setLevel(logging.DEBUG)
+    logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        for logger in loggers:
+            logger.removeHandler(handler)
+        loggers[0].setLevel(before)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))

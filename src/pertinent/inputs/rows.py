@@ -1,0 +1,140 @@
+"""The values of a table row, whatever form it is given in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pertinent.errors import InputError
+from pertinent.types import Array, Masks
+
+NUMBERS = "biuf"
+"""The kinds of dtype that hold numbers."""
+
+
+def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...]]:
+    """The values and column names of whatever the user gave: a sequence, a mapping or a pandas row.
+
+    Values are matched with `names` where they are named, else taken in order. Columns that are not
+    among `names` are left out.
+    """
+    named = _named(raw)
+    if named is not None:
+        names = tuple(named) if names is None else tuple(names)
+        if _is_numbered(raw, names):
+            raw = list(named.values())
+        else:
+            places = match_columns(named, names, "row")
+            raw = [named[places[name]] for name in names]
+    values = _sequence(raw)
+    names = tuple(names) if names is not None else tuple(f"column {i}" for i in range(len(values)))
+    if len(names) != len(values):
+        raise InputError(f"The row has {len(values)} values, but the table has {len(names)} columns.")
+    if not len(values):
+        raise InputError("The row is empty: it must have at least one value.")
+    return row_values(values, names), names
+
+
+def is_row(thing: Any) -> bool:
+    """Whether it holds several values, and is not a value itself."""
+    return hasattr(thing, "__len__") and not isinstance(thing, str | bytes)
+
+
+def row_values(values: Array | Sequence[Any], names: Sequence[str]) -> Array:
+    """A new array of the values: of numbers if all are, else of objects; a missing value is NaN."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in NUMBERS:
+        numbers = values.copy()
+    else:
+        plain = [_plain(value, name) for value, name in zip(values, names, strict=True)]
+        numbers = np.array(plain)
+        if numbers.dtype.kind not in NUMBERS:
+            objects = np.empty(len(plain), dtype=object)
+            objects[:] = plain
+            return objects
+    if numbers.dtype.kind == "f":
+        numbers[np.isnan(numbers)] = np.nan  # all have the same bits, so that digests agree
+    return numbers
+
+
+def missing(values: Array) -> Masks:
+    """Where there is no value, in an array of rows or columns."""
+    return np.asarray(values != values, dtype=np.bool_)  # noqa: PLR0124  NaN
+
+
+def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
+    """For each of `names` the one that was given; lightgbm has underscores in place of their spaces."""
+    given = list(given)
+    found = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
+    lacking = [name for name in names if name not in found]
+    if lacking:
+        raise InputError(f"The {what} lacks the columns: {', '.join(lacking)}.")
+    return {name: found[name] for name in names}
+
+
+def extra_columns(raw: Any, names: Sequence[str]) -> list[str]:
+    """The columns of a row that are not among `names`."""
+    named = _named(raw)
+    if named is None or _is_numbered(raw, names):
+        return []
+    known = set(match_columns(named, names, "row").values())
+    return [name for name in named if name not in known]
+
+
+def _named(raw: Any) -> dict[str, Any] | None:
+    """The values of a mapping or a pandas row by name, ``None`` if it is neither."""
+    if hasattr(raw, "iterrows"):
+        raise InputError("A table row must be one row, but got a data frame: give the frame by itself.")
+    if isinstance(raw, Mapping):
+        names, values = [str(name) for name in raw], list(raw.values())
+    elif hasattr(raw, "index") and hasattr(raw, "iloc"):
+        names, values = [str(name) for name in raw.index], raw.tolist()
+    else:
+        return None
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
+    return dict(zip(names, values, strict=True))
+
+
+def _is_numbered(raw: Any, names: Sequence[str]) -> bool:
+    """Whether a pandas row has numbers in place of column names, and as many as there are columns."""
+    if isinstance(raw, Mapping) or len(raw) != len(names):
+        return False
+    return not any(isinstance(name, str) or str(name) in names for name in raw.index)
+
+
+def _sequence(raw: Any) -> Array | list[Any]:
+    """The values of a row that has no names."""
+    if isinstance(raw, np.ma.MaskedArray):
+        raw = raw.tolist()
+    if isinstance(raw, Sequence) and not isinstance(raw, str | bytes | bytearray | memoryview):
+        return list(raw)
+    if hasattr(raw, "detach"):
+        raw = raw.detach().cpu().numpy()
+    if not hasattr(raw, "__array__") or isinstance(raw, np.generic):
+        raise InputError(
+            "A table row must be a list or an array of values, a mapping from columns to values or a "
+            f"pandas row, but got {type(raw).__name__}."
+        )
+    values = np.asarray(raw)
+    if values.ndim != 1:
+        raise InputError(f"A table row must have one dimension, but has shape {values.shape}.")
+    return values
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A value as Python has it, NaN if it is missing."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.astype(f"{value.dtype.kind}8[us]").item()  # of nanoseconds `item` makes a number
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return np.nan
+    if isinstance(value, complex | bytes) or is_row(value):
+        raise InputError(
+            f"The column {name!r} must hold a number, a text or a date, but holds a {type(value).__name__}."
+        )
+    return value

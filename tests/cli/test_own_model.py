@@ -1,0 +1,142 @@
+"""``--model package.module:name``: a model or function in a module of the user's own."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pertinent
+from pertinent.cli import main
+
+FAST = ["--method", "leave-one-out", "--no-measure"]
+MODULE = """
+import pertinent
+
+class Holder:
+    inside = staticmethod(lambda texts: [[0.3, 0.7] for _ in texts])
+
+def texts(texts):
+    return [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts]
+
+def any_kind(inputs):
+    return [[0.2, 0.8] for _ in inputs]
+
+wrapped = pertinent.wrap(texts, kind="text", classes=["bad", "good"])
+rows = pertinent.wrap(any_kind, kind="table", columns=["age", "size"])
+nothing = 3
+_hidden = texts
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder with a package of models; what it imports is forgotten afterwards."""
+    (tmp_path / "own_models").mkdir()
+    (tmp_path / "own_models" / "__init__.py").write_text("")
+    (tmp_path / "own_models" / "small.py").write_text(MODULE)
+    (tmp_path / "broken_model.py").write_text("import not_installed_at_all")
+    (tmp_path / "failing_model.py").write_text("1 / 0")
+    (tmp_path / "leaving_model.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+
+    def go(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    yield go
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] in ("own_models", "broken_model", "failing_model", "leaving_model"):
+            del sys.modules[name]
+
+
+def explained(run, *arguments):
+    code, out, err = run("explain", *arguments, *FAST, "--json", "-")
+    assert code == 0, err
+    return json.loads(out)["explanations"]
+
+
+def test_a_function_a_wrapped_model_and_what_a_class_holds(run):
+    [found] = explained(run, "not bad", "--model", "own_models.small:texts")
+    assert found["features"] == ["not", "bad"]
+    assert found["scores"][1] > 0.5
+    assert explained(run, "not bad", "--model", "own_models.small:wrapped")[0]["classes"] == ["bad", "good"]
+    assert explained(run, "good", "--model", "own_models.small:Holder.inside")
+
+
+def test_what_a_function_reads_is_what_it_is_given(run, tmp_path):
+    model = ["--model", "own_models.small:any_kind"]
+    Image.fromarray(np.eye(8, dtype=np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "a.txt").write_text("one line\n")
+    (tmp_path / "texts.csv").write_text("id,text\n1,some words\n")
+    (tmp_path / "rows.csv").write_text("age;size\n1;2\n3;4\n")
+    (tmp_path / "rows.jsonl").write_text('{"age": 1, "size": 2}\n')
+    given = {
+        ("a text",): "text",
+        ("--row", '{"age": 1, "size": 2}'): "table",
+        ("--image", "a.png"): "image",
+        ("--file", "a.txt"): "text",
+        ("--file", "texts.csv"): "text",
+        ("--file", "rows.csv"): "table",
+        ("--file", "rows.jsonl"): "table",
+    }
+    assert {options: explained(run, *options, *model)[0]["input"]["kind"] for options in given} == given
+
+
+def test_a_model_that_says_what_it_reads_is_given_nothing_else(run, tmp_path):
+    code, _, err = run("explain", "a text", "--model", "own_models.small:rows")
+    assert code == 2
+    assert "reads tables: give --row JSON, or --file" in err
+    (tmp_path / "rows.csv").write_text("name,age,size\nada,1,2\n")
+    [found] = explained(run, "--file", "rows.csv", "--model", "own_models.small:rows", "--id-column", "name")
+    assert found["features"] == ["age", "size"]
+    assert found["id"] == "ada"
+
+
+def test_the_other_commands_take_it(run, tmp_path):
+    model = "own_models.small:wrapped"
+    code, out, _ = run("compare", "not bad", "--model", model, "--methods", "lime,random")
+    assert code == 0
+    assert "lime" in out
+    assert run("explain", "not bad", "--model", model, *FAST, "--out", "a.parquet")[0] == 0
+    assert run("evaluate", "a.parquet", "--model", model)[0] == 0
+    (tmp_path / "a.csv").write_text("text\nnot bad\ngood thing\n")
+    code, out, err = run("check", model, "a.csv", "--draws", "2", "--json", "check.json")
+    assert code == 0, err
+    assert pertinent.RemovalCheck.read("check.json").inputs == 2
+    (tmp_path / "train.csv").write_text("text,label\nnot bad,0\n")
+    code, _, err = run("train", model, "train.csv", "--out", "new")
+    assert code == 2
+    assert "is no transformers text classifier" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere_at_all:f", "There is no module 'nowhere_at_all', neither in this folder nor"),
+        ("own_models.smal:f", "There is no module 'own_models.smal'"),
+        ("own_models.small:text", "Did you mean 'texts'?"),
+        ("own_models.small:nothing", "Cannot wrap int"),
+        ("own_models.small:Holder", "Holder is a class"),
+        ("broken_model:f", "'broken_model' cannot be imported: No module named 'not_installed_at_all'"),
+        ("failing_model:f", "'failing_model' cannot be imported: ZeroDivisionError: division by zero"),
+        ("leaving_model:f", "'leaving_model' cannot be imported: SystemExit: 3"),
+        ("own_models.small", "package.module:name for a model of your own"),
+        ("own_models.small:texts:x", "package.module:name for a model of your own"),
+    ],
+)
+def test_mistakes(run, name, message):
+    code, out, err = run("explain", "a text", "--model", name)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_the_device_is_the_models_own_business(run):
+    code, _, err = run("explain", "a text", "--model", "own_models.small:texts", "--device", "cuda:1")
+    assert code == 2
+    assert "leave out --device" in err

@@ -1,0 +1,428 @@
+"""Calls of every public verb, with models of every kind, good and odd inputs, good and odd settings.
+
+    python -m tests.fuzz --calls 10000
+
+Whatever is given, a call returns a result that can be shown, or raises an error of ours. No number is NaN
+and no input is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+import math
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+import pertinent
+from pertinent.errors import PertinentError
+from pertinent.explainers.base import explainers
+from pertinent.metric.base import metrics
+from pertinent.removal.base import removals
+from tests import tiny
+
+# -- models --------------------------------------------------------------------------------------
+
+
+def of_texts(texts):
+    """Counts letters of strings and pairs."""
+    p = [(sum(map(ord, str(text))) % 97) / 100 for text in texts]
+    return np.array([[x, 1 - x] for x in p])
+
+
+def of_arrays(rows):
+    x = np.asarray(rows, dtype=np.float64).reshape(len(rows), -1)
+    p = 1 / (1 + np.exp(-np.clip(x @ np.linspace(-1, 1, x.shape[1]), -30, 30)))
+    return np.stack([p, 1 - p], axis=1)
+
+
+def values_of(rows):
+    return np.asarray(rows, dtype=np.float64).reshape(len(rows), -1).sum(axis=1)
+
+
+def failing(rows):
+    raise KeyError("no such thing")
+
+
+def quarrelsome(texts):
+    """Fails on some inputs."""
+    if any("bad" in str(text) for text in texts):
+        raise ValueError("not this one \x1b[2J")
+    return of_texts(texts)
+
+
+def odd_answers(answer):
+    """A model that answers everything with the same odd thing."""
+    return lambda rows: answer
+
+
+@cache
+def wrapped(name):
+    """A model of each kind; the good ones are made once."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 4))
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
+    kinds = (rows[:, 0] > 0).astype(int)
+    if name == "sklearn":
+        from sklearn.linear_model import LogisticRegression
+
+        return pertinent.wrap(LogisticRegression().fit(frame, kinds), background=frame)
+    if name == "regressor":
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        return pertinent.wrap(
+            HistGradientBoostingRegressor(max_iter=3).fit(rows, rows[:, 1]), background=rows
+        )
+    if name == "pipeline":
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.naive_bayes import MultinomialNB
+        from sklearn.pipeline import make_pipeline
+
+        made = make_pipeline(CountVectorizer(), MultinomialNB())
+        return pertinent.wrap(made.fit(["so good", "not bad", "very good", "bad bad"], [1, 0, 1, 0]))
+    if name == "transformer":
+        return pertinent.wrap((tiny.model("bert"), tiny.tokenizer()))
+    torch.manual_seed(0)
+    if name == "image-module":
+        layers = (torch.nn.Conv2d(1, 2, 3, padding=1), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+        return pertinent.wrap(torch.nn.Sequential(*layers), kind="image")
+    if name == "table-module":
+        return pertinent.wrap(torch.nn.Linear(4, 3), kind="table")
+    functions = {
+        "text": (of_texts, {}),
+        "text-of-kind": (of_texts, {"kind": "text"}),
+        "image": (of_arrays, {"kind": "image"}),
+        "table": (of_arrays, {"kind": "table"}),
+        "table-background": (of_arrays, {"kind": "table", "background": frame}),
+        "value": (values_of, {"kind": "table", "output": "value", "unit": "m"}),
+        "failing": (failing, {}),
+        "quarrelsome": (quarrelsome, {}),
+    }
+    function, options = functions[name]
+    return pertinent.wrap(function, **options)
+
+
+READS = dict.fromkeys(("transformer", "pipeline", "quarrelsome", "text-of-kind", "text"), "text")
+READS |= dict.fromkeys(("image", "image-module"), "image")
+READS |= dict.fromkeys(
+    ("sklearn", "regressor", "table-module", "table", "table-background", "value"), "table"
+)
+GOOD = list(READS)
+ANSWERS = [
+    None,
+    "yes",
+    [],
+    [[]],
+    0.5,
+    [[math.nan, 1.0]],
+    [[math.inf, 0.0]],
+    [["a", "b"]],
+    [[0.5, 0.5], [0.5]],
+    np.zeros((1, 2, 3)),
+    {"a": 1},
+    [{"a": 1.0}, {"b": 1.0}],
+    [[2.0, 3.0]],
+    object(),
+    [[1 + 1j, 0]],
+]
+
+# -- inputs --------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(
+    ["so", "good", "bad", "w1", "w2", "naïve", "日本", "\ud800", "\x1b[31m", "<b>", "…", "-"]
+)
+TEXTS = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
+NUMBERS = st.one_of(st.floats(-5, 5), st.integers(-3, 3))
+ROWS = st.lists(NUMBERS, min_size=4, max_size=4)
+IMAGES = st.sampled_from([(1, 6, 6), (1, 6, 6), (6, 6), (6, 6, 1), (3, 4, 4), (1, 1, 1), (1, 9, 2)]).map(
+    lambda shape: np.arange(math.prod(shape), dtype=np.float32).reshape(shape) / math.prod(shape)
+)
+ODD = [
+    None,
+    "",
+    "   ",
+    {},
+    [],
+    (),
+    [[]],
+    [None],
+    pd.NA,
+    float("nan"),
+    math.inf,
+    True,
+    5,
+    1 + 2j,
+    b"bytes",
+    object(),
+    datetime(2020, 1, 1, tzinfo=timezone.utc),
+    [datetime(2020, 1, 1, tzinfo=timezone.utc), 1.0, 2.0, 3.0],
+    np.zeros((0, 4)),
+    np.zeros((1, 0, 5)),
+    np.zeros((2, 2, 2, 2)),
+    np.full((4, 4), np.nan),
+    np.array(3.0),
+    np.array(["a", "b"]),
+    np.zeros(4, dtype=complex),
+    np.array([1, "a", None, 2.0], dtype=object),
+    "\ud800",
+    {"text": 5},
+    {"query": "a", "document": ""},
+    {"a": 1.0},
+    {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5},
+    {"a": math.nan, "b": 2, "c": 3, "d": None},
+    ["so good", 5, None, ["a"], {}],
+    [pd.DataFrame({"a": [1]})],
+    pd.DataFrame({"a": [1.0], "b": [2.0], "c": [3.0], "d": [4.0]}),
+    pd.DataFrame(),
+    pd.Series([1.0, 2.0, 3.0, 4.0], index=list("abcd")),
+    pd.Series(["so good", "not bad"]),
+    pd.Series([], dtype=object),
+    Path("nothing/here.png"),
+    "nothing/here.png",
+    [[1, 2], [3]],
+    torch.zeros(4),
+    torch.zeros(1, 6, 6),
+    {1: 2, 2: 3},
+    ["a" * 5000],
+    range(4),
+    (text for text in ["so good", "not bad"]),
+    pertinent.Text("so good", "not bad"),
+    ("so good", "not bad"),
+    [math.inf, 1.0, 2.0, 3.0],
+    [1e300, -1e300, 1e308, 0.0],
+]
+FORMS = {"text": ["text", "texts"], "table": ["row", "rows"], "image": ["image", "images"]}
+
+
+@st.composite
+def inputs(draw, kind):
+    """Mostly what the model reads."""
+    every = ["text", "texts", "row", "rows", "image", "images", "odd", "odd", "mixed", "mixed"]
+    form = draw(st.sampled_from([*every, *8 * FORMS[READS.get(kind, "table")]]))
+    if form == "text":
+        return draw(TEXTS)
+    if form == "texts":
+        return draw(st.lists(TEXTS, min_size=0, max_size=4))
+    if form == "row":
+        return draw(
+            st.one_of(ROWS, ROWS.map(np.array), ROWS.map(lambda row: dict(zip("abcd", row, strict=True))))
+        )
+    if form == "rows":
+        rows = draw(st.lists(ROWS, min_size=1, max_size=4))
+        return draw(st.sampled_from([rows, np.array(rows), pd.DataFrame(rows, columns=list("abcd"))]))
+    if form == "image":
+        return draw(IMAGES)
+    if form == "images":
+        return draw(st.lists(IMAGES, min_size=1, max_size=3))
+    odd = draw(st.sampled_from(ODD))
+    if form == "mixed":
+        return [draw(TEXTS), odd, draw(ROWS), draw(IMAGES)]
+    return odd
+
+
+# -- settings ------------------------------------------------------------------------------------
+
+STRANGE_NUMBERS = [1.5, math.nan, math.inf, -math.inf, -1, 0, True, 10**30, np.float64(0.3), np.int64(3)]
+STRANGE_THINGS = [1 + 2j, "0.5", None, [], [0.5], (1, "a"), {}, "", b"x", np.array([0.5]), object()]
+STRANGE = st.sampled_from(STRANGE_NUMBERS + STRANGE_THINGS)
+SMALL = st.integers(1, 40)
+FEATURES = ["words", "tokens", "sentences", "patches:2", "pixels", "columns", "patches:0", "x", "patches:x"]
+FEATURES += [[(0, 2), (3, 5)], [(3, 1)], np.zeros((6, 6), dtype=int), np.eye(6, dtype=int), np.ones((2, 2))]
+METHODS = sorted(explainers.all())
+REMOVALS = sorted(removals.all())
+METRICS = sorted(metrics.all())
+
+
+@st.composite
+def options(draw):
+    """Some of the arguments that `explain` has, mostly sensible."""
+    sensible = {
+        "target": st.sampled_from([0, 1, "1", "class 1", np.int64(0), [0, 1], -1, 99]),
+        "sparsity": st.sampled_from([0.2, 1, [0.1, 0.5], 1.0, 0.0, 2]),
+        "budget": st.sampled_from([1, 8, 40, 60, 200]),
+        "removal": st.sampled_from([*REMOVALS, "background:rows=3", "background:rows=x", "nothing"]),
+        "features": st.sampled_from(FEATURES),
+        "seed": st.integers(0, 3),
+        "batch_size": SMALL,
+    }
+    chosen = draw(st.lists(st.sampled_from(sorted(sensible)), max_size=3, unique=True))
+    return {name: draw(STRANGE if draw(st.integers(0, 7)) == 7 else sensible[name]) for name in chosen}
+
+
+@st.composite
+def method_settings(draw, name):
+    """A setting of the method, perhaps, of any type."""
+    from dataclasses import fields
+
+    known = [f.name for f in fields(explainers.get(name)) if f.init]
+    if not known or draw(st.integers(0, 4)) < 4:
+        return {}
+    return {
+        draw(st.sampled_from([*known, "unheard_of"])): draw(st.one_of(STRANGE, SMALL, st.floats(0.01, 0.99)))
+    }
+
+
+@st.composite
+def calls(draw):
+    """A verb with its arguments."""
+    verb = draw(
+        st.sampled_from(["explain"] * 6 + ["explain_iter", "compare", "evaluate", "check_removal", "wrap"])
+    )
+    kind = draw(st.sampled_from([*GOOD, *GOOD, "odd", "failing"]))
+    model = odd_answers(draw(st.sampled_from(ANSWERS))) if kind == "odd" else wrapped(kind)
+    arguments = {"model": model, "inputs": draw(inputs(kind)), "kind": kind, **draw(options())}
+    method = draw(st.sampled_from(METHODS))
+    arguments["method"] = draw(st.sampled_from([method] * 20 + ["no-such-method", None, 5, ""]))
+    if arguments["method"] == method and verb in ("explain", "explain_iter"):
+        arguments["settings"] = draw(method_settings(method))
+    arguments["metrics"] = draw(st.lists(st.sampled_from(METRICS), max_size=2))
+    arguments["odd"] = draw(STRANGE)
+    return verb, arguments
+
+
+# -- running and checking ------------------------------------------------------------------------
+
+
+def run(verb, arguments):
+    """Make the call; check what comes of it."""
+    given = dict(arguments)
+    model, raw = given.pop("model"), given.pop("inputs")
+    kind, metric_names, odd = given.pop("kind"), given.pop("metrics"), given.pop("odd")
+    own = given.pop("settings", {})
+    given.setdefault("budget", 60)
+    quiet = {"progress": False}
+    if verb == "wrap":
+        made = (
+            pertinent.wrap(odd, background=raw)
+            if kind == "odd"
+            else pertinent.wrap(of_arrays, background=raw)
+        )
+        return repr(made)
+    if verb == "explain":
+        return check(pertinent.explain(model, raw, **given, **own, **quiet), raw)
+    if verb == "explain_iter":
+        for each in pertinent.explain_iter(model, raw, **given, **own, **quiet):
+            check(each, raw)
+        return None
+    method = given.pop("method")
+    if verb == "compare":
+        return check_table(
+            pertinent.compare(model, raw, [method, "leave-one-out"], metric_names, **given, **quiet)
+        )
+    if verb == "evaluate":
+        found = pertinent.explain(model, raw, "leave-one-out", **quiet)
+        return check_table(
+            pertinent.evaluate(found, model, metric_names, removal=given.get("removal"), **quiet)
+        )
+    known = {name: given[name] for name in ("features", "seed", "batch_size") if name in given}
+    found = pertinent.check_removal(
+        model, raw, None, removals=given.get("removal"), draws=2, **known, **quiet
+    )
+    shown(found)
+    return None
+
+
+def check(found, raw):
+    """Nothing lost, no NaN, and it can be shown in every form."""
+    if isinstance(found, pertinent.Failure):
+        assert found.reason
+        return
+    several = [found] if isinstance(found, pertinent.Explanation) else found
+    if isinstance(found, pertinent.Explanations) and isinstance(raw, list):
+        indices = [e.index for e in found] + [f.index for f in found.failures]
+        assert sorted(indices) == list(range(len(raw))), f"{len(raw)} inputs, but {indices} came back"
+    for e in several:
+        for name in ("scores", "prediction", "base_values", "class_scores"):
+            values = getattr(e, name)
+            assert values is None or np.isfinite(values).all(), f"{name} is {values}"
+        assert len(e.scores) == len(e.features)
+        e.to_html()
+        repr(e)
+        assert pertinent.Explanation.from_dict(e.to_dict()).features == e.features
+    shown(found)
+    found.to_json()
+    found.to_dataframe()
+
+
+def check_table(found):
+    assert all(math.isfinite(row.value) for row in found.rows)
+    shown(found)
+    found._repr_html_()
+
+
+def shown(thing):
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    console.print(thing)
+    assert "\x1b[2J" not in console.file.getvalue()
+
+
+def fuzz(n_calls, number, found):
+    """Make so many calls; `found` collects the places of errors that are not ours, with an example."""
+
+    @seed(number)
+    @settings(
+        max_examples=n_calls,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(calls())
+    def attempt(call):
+        found["calls"] += 1
+        try:
+            run(*call)
+            found["returned"] += 1
+        except PertinentError as error:
+            found["refused"] += 1
+            found["silent"] += not str(error)
+        except Exception as error:  # noqa: BLE001
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            place = (
+                f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
+            )
+            found["places"].setdefault(place, (call, traceback.format_exc()))
+
+    attempt()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="a traceback for each place")
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    found = Counter(calls=0, returned=0, refused=0)
+    found["places"] = {}
+    start = time.perf_counter()
+    fuzz(args.calls, args.seed, found)
+    for place, (call, trace) in found["places"].items():
+        print(f"\n{place}\n    {str(call)[:400]}")  # noqa: T201
+        if args.show:
+            print(trace[-2500:])  # noqa: T201
+    print(  # noqa: T201
+        f"{found['calls']} calls in {time.perf_counter() - start:.0f} s: {found['returned']} returned, "
+        f"{found['refused']} refused, {len(found['places'])} places with errors that are not ours"
+    )
+    return bool(found["places"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Whatever a string holds, it is text on the page: escaping is what `Markup.format` does by default."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pertinent import report
+from pertinent.inputs.table import TableInput
+from pertinent.inputs.text import Text, TextInput
+from pertinent.outputs import PlainValues
+from pertinent.report.html import fragments
+from pertinent.report.page import save_report
+from pertinent.results.ablation import Ablated
+from pertinent.results.evaluation import Evaluation, Measured
+from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.removal_check import RemovalCheck
+
+from .browser import dumped, needs_browser
+
+ATTACK = (
+    "\"><img src=x onerror=document.title='hacked'><script>document.title='hacked'</script>"
+    "' onmouseover=document.title='hacked' y=' </style></title></select>"
+)
+HARMLESS = "".join("x" if c != " " else c for c in ATTACK)
+
+
+class Shape(HTMLParser):
+    """The tags of a page with the names of their attributes, in order."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.shape = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.shape.append((tag, *(name for name, _ in attrs)))
+
+    def handle_endtag(self, tag):
+        self.shape.append(f"/{tag}")
+
+
+def spelt(e, word, number):
+    """The explanation with every string replaced by `word`."""
+    input = replace(
+        e.input,
+        features=(word,) * len(e.features),
+        granularity=word,
+        notes=(f"truncated {word}",),
+        fingerprint=f"{number} {word}".encode(),
+    )
+    if isinstance(input, TextInput):
+        spans = np.array([(0, 7 * i, 7 * i + 5) for i in range(len(e.features))])
+        input = replace(input, text=Text(word * len(e.features), word, fixed="second"), spans=spans)
+    if isinstance(input, TableInput):
+        values = np.array([word] * len(input.values), dtype=object)
+        input = replace(input, names=(word,) * len(input.names), values=values)
+    return replace(
+        e,
+        input=input,
+        index=number,
+        id=word,
+        method=word,
+        settings={word: word},
+        removal=word,
+        removal_settings={word: word},
+        classes=(word, f"{word}2"),
+        output=PlainValues(word) if number % 2 else e.output,
+        details={word: word, f"{word}2": 0.5},
+        warnings=(word,),
+        measures={word: {0.2: 0.5, None: 0.1}},
+    )
+
+
+def pages(several, word):
+    """Every kind of page, with `word` wherever there is a string."""
+    explanations = Explanations(
+        [spelt(e, word, i) for i, e in enumerate(several)], [Failure(9, word, id=word)]
+    )
+    rows = [Measured(i, f"{word}{i % 2}", word, 0.2, 0.5) for i in range(len(explanations))]
+    evaluation = Evaluation(rows, explanations, {word: "lower"}, [Failure(3, word)])
+    yield save_report(explanations, title=word, evaluation=evaluation)
+    yield fragments(explanations)
+    ablated = [
+        Ablated(i, removal, share, 0, True, 1.0, 0.9, 0.1)
+        for i in range(2)
+        for removal in (word, f"{word}2")
+        for share in (0.0, 0.5)
+    ]
+    skipped, failures = {word: word}, (Failure(1, word, id=word),)
+    check = RemovalCheck(tuple(ablated), "accuracy", word, (word,), word, 2, 0, skipped, failures)
+    yield check._repr_html_()
+
+
+@pytest.fixture
+def several(text, search, image, row):
+    return [text, search, image, row, row, text]
+
+
+def test_strings_add_no_element_and_no_attribute(several):
+    for attacked, harmless in zip(pages(several, ATTACK), pages(several, HARMLESS), strict=True):
+        assert attacked.count("&lt;script&gt;") >= 9
+        assert Shape(attacked).shape == Shape(harmless).shape
+
+
+@needs_browser
+def test_a_browser_runs_nothing_of_it(several, tmp_path):
+    page = next(pages(several, ATTACK)).replace("Content-Security-Policy", "none")
+    assert "<title>hacked" not in dumped(page, tmp_path)
+
+
+@needs_browser
+def test_a_browser_would_run_no_script_but_ours(text, tmp_path):
+    page = save_report([text, replace(text, index=1)], title="A title")
+    page = page.replace("</main>", "</main><script>document.title = 'hacked'</script>")
+    seen = dumped(page, tmp_path)
+    assert "<title>A title" in seen
+    assert "2 of 2 inputs" in seen
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(report.__file__).parent.glob("*.py")), ids=lambda path: path.name
+)
+def test_only_literals_are_taken_for_markup(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Markup":
+            assert all(isinstance(argument, ast.Constant) for argument in node.args), ast.unparse(node)
+
+
+def test_fragments_are_plain_strings(text, evaluation):
+    for page in (
+        text.to_html(),
+        evaluation._repr_html_(),
+        save_report(text),
+        Explanations([text])._repr_html_(),
+    ):
+        assert type(page) is str

@@ -1,0 +1,130 @@
+"""The report page: an index that can be searched, filtered and sorted; methods side by side."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.report.html import fragment, fragments
+from pertinent.report.numbering import by_input, name_of
+from pertinent.report.page import save_report
+from pertinent.results.explanation import Explanations, Failure
+
+from .browser import dumped, needs_browser
+from .test_html import Reader
+
+TEXTS = ["wonderful, not slow", "a slow one", "not slow, wonderful", "a slow one", "Ada"]
+
+
+@pytest.fixture(scope="module")
+def explanations(text_model):
+    found = pertinent.explain(text_model, TEXTS, "leave-one-out")
+    return [replace(e, id=f"order-{e.index}" if e.index else None) for e in found]
+
+
+def acted(page, tmp_path, action):
+    """The numbers of the inputs shown in the index and below it, after an action of the reader."""
+    script = f"<script type='module'>{action}</script></body>"
+    page = page.replace("Content-Security-Policy", "none").replace("</body>", script)
+    page = re.sub("<style>.*?</style>", "", dumped(page, tmp_path), flags=re.DOTALL)
+    rows = re.findall(r'<tr data-predicted="[^"]*"( hidden="")?>.*?<a[^>]*>(\d+)</a>', page)
+    sections = re.findall(r'<section id="input-(\d+)"( hidden="")?', page)
+    assert [n for hidden, n in rows if not hidden] == [n for n, hidden in sections if not hidden]
+    return [int(number) for hidden, number in rows if not hidden]
+
+
+def test_inputs_are_numbered_from_zero_and_named(explanations):
+    assert [found.title for found in by_input(reversed(explanations))] == [
+        "input 0",
+        "input 1 · order-1",
+        "input 2 · order-2",
+        "input 3 · order-3 · the same as input 1",
+        "input 4 · order-4",
+    ]
+    assert name_of(Failure(7, "blank", id="x")) == "input 7 · x"
+    page = Reader(save_report(explanations)).text
+    assert "Input 3 · order-3 the same as input 1" in page
+    text = Reader(fragments(Explanations(explanations))).text
+    assert "input 3 · order-3 · the same as input 1 · What supports it" in text
+    assert "input 4 · order-4" in Reader(fragment(explanations[4])).text
+    assert "input 0" not in Reader(fragment(explanations[0])).text
+
+
+def test_separate_runs_share_numbers_but_not_sections(text, row):
+    assert len(by_input([text, row, replace(text, method="other")])) == 2
+
+
+def test_methods_of_one_input_share_a_section_whatever_their_features(text_model):
+    found = [
+        pertinent.explain(text_model, "A slow one. Wonderful.", "leave-one-out", features=features)
+        for features in ("words", "sentences")
+    ]
+    (together,) = by_input(found)
+    assert len(together.explanations) == 2
+
+
+def test_the_index_has_a_line_for_each_input(evaluation):
+    reader = Reader(save_report(evaluation))
+    assert reader.text.count("not slow, but wonderful") >= 1
+    for method in ("leave-one-out", "kernel-shap"):
+        assert f"sufficiency ↓ {method}" in reader.text
+    links = [value for name, value in reader.attributes if name == "href"]
+    assert links == ["#input-0", "#input-1"]
+
+
+def test_one_input_has_no_index(text):
+    page = save_report(text)
+    assert "<script" not in page
+    assert 'id="index"' not in page
+
+
+def test_everything_is_shown_without_scripts(explanations):
+    reader = Reader(save_report(explanations))
+    hidden = [name for name, _ in reader.attributes if name == "hidden"]
+    assert len(hidden) == 1, "only the controls, which do nothing without scripts"
+
+
+def test_an_image_that_several_methods_explain_is_there_once(image):
+    reader = Reader(save_report([image, replace(image, method="other")]))
+    assert reader.tags.count("img") == 3  # the image and two heat maps
+
+
+def test_a_thousand_explanations_stay_small(text):
+    scores = np.linspace(-1, 1, len(text.features))
+    many = [replace(text, index=i, scores=scores) for i in range(50)]
+    assert len(save_report(many)) / len(many) < 300 * len(text.features) + 4000
+
+
+@needs_browser
+def test_the_index_can_be_searched(explanations, tmp_path):
+    page = save_report(explanations)
+    typed = (
+        "const box = document.querySelector('.controls input');"
+        "box.value = 'SLOW wonderful'; box.dispatchEvent(new Event('input'));"
+    )
+    assert acted(page, tmp_path, typed) == [0, 2]
+
+
+@needs_browser
+def test_the_index_can_be_filtered_by_prediction(explanations, tmp_path):
+    chosen = (
+        "const list = document.querySelector('.controls select');"
+        "list.value = '<b>bad</b>'; list.dispatchEvent(new Event('change'));"
+    )
+    bad = [e.index for e in explanations if e.prediction.argmax() == 0]
+    assert bad == [1, 3]
+    assert acted(save_report(explanations), tmp_path, chosen) == bad
+
+
+@needs_browser
+def test_the_index_can_be_sorted(explanations, tmp_path):
+    clicks = (
+        "const head = [...document.querySelectorAll('.index th')].find((h) => /probab/.test(h.textContent));"
+        "head.firstChild.click(); head.firstChild.click();"
+    )
+    likely = sorted(explanations, key=lambda e: -e.prediction.max())
+    assert acted(save_report(explanations), tmp_path, clicks) == [e.index for e in likely]

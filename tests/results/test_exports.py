@@ -1,0 +1,184 @@
+"""Explanations as data frames, for shap's plots, and as heat maps."""
+
+# ruff: noqa: PD011  (these `values` are not pandas')
+
+import json
+import warnings
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import pertinent
+from pertinent.errors import SettingError
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # shap's own, when it is imported
+    import shap
+
+mpl.use("Agg")
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50, 60, 70, 80],
+        "job": ["clerk", "cook", None, "cook", "clerk", "nurse"],
+        "size": [1.5, np.nan, 2.5, 1.0, 0.5, 3.0],
+    }
+)
+NUMBERS = FRAME[["age", "size"]].fillna(0.0)
+
+
+def by_age(rows):
+    p = (rows["age"].to_numpy(dtype=float) - 20) / 80
+    return np.stack([1 - p, p], axis=1)
+
+
+def by_words(texts):
+    return [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts]
+
+
+def by_pixel(images):
+    p = images[:, :, 0, 0].mean(axis=1) / 2
+    return np.stack([1 - p, p], axis=1)
+
+
+def rows(frame=FRAME, method="exact-shapley", **options):
+    return pertinent.explain(pertinent.wrap(by_age, background=frame, **options), frame, method)
+
+
+def texts(method="kernel-shap"):
+    return pertinent.explain(by_words, ["so bad, really", "so good", "not bad"], method)
+
+
+def images(shape=(3, 8, 8), n=2):
+    model = pertinent.wrap(by_pixel, kind="image")
+    return pertinent.explain(
+        model, [np.linspace(1, 0, np.prod(shape)).reshape(shape) / (i + 1) for i in range(n)], "leave-one-out"
+    )
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+def test_a_frame_of_rows():
+    found = rows()
+    frame = found.to_dataframe()
+    assert list(frame) == [
+        "input", "method", "target", "prediction", "feature", "value", "score", "standard_error",
+    ]  # fmt: skip
+    assert frame["input"].tolist() == [i for i in range(6) for _ in range(3)]
+    assert frame["value"][:3].tolist() == [30, "clerk", 1.5]
+    assert pd.isna(frame["value"][4:6].tolist()).tolist() == [False, True]
+    assert frame["prediction"][0] == found[0].prediction[found[0].target]
+    pd.testing.assert_frame_equal(
+        found[1].to_dataframe()["input"].to_frame(), pd.DataFrame({"input": [1] * 3})
+    )
+
+
+def test_a_frame_of_texts_and_images():
+    frame = texts().to_dataframe()
+    assert frame["value"].tolist() == frame["feature"].tolist()
+    assert set(images().to_dataframe()["value"]) == {None}
+
+
+def test_a_group_of_columns_is_one_value():
+    encoded = pd.DataFrame({"age": [30.0, 40.0], "red": [0, 1], "blue": [1, 0]})
+    found = rows(encoded, groups={"colour": ["red", "blue"]})
+    assert found[0].to_dataframe()["value"].tolist() == [30.0, "blue=1"]
+    assert found.to_shap().data[1].tolist() == [40.0, "red=1"]
+
+
+def test_inputs_keep_their_place_and_their_id():
+    found = pertinent.explain(by_words, ["bad", "", "bad"], "leave-one-out")
+    frame = found.to_dataframe()
+    assert frame["input"].tolist() == [0, 2] and "id" not in frame
+    named = pertinent.Explanations([replace(found[0], id="order-17"), found[1]]).to_dataframe()
+    assert list(named)[:3] == ["input", "id", "method"]
+    assert named["id"][0] == "order-17" and pd.isna(named["id"][1])
+
+
+def test_sets_are_columns():
+    frame = texts("exhaustive-search").to_dataframe()
+    assert frame["chosen at 0.5"].dtype == bool
+
+
+@pytest.mark.parametrize("method", ["exact-shapley", "leave-one-out", "lime"])
+@pytest.mark.parametrize("frame", [FRAME, NUMBERS], ids=["mixed", "numbers"])
+def test_shap_plots_rows(frame, method):
+    found = rows(frame, method)
+    many = found.to_shap()
+    assert many.values.shape == frame.shape and many.feature_names == list(frame)
+    ends = many.base_values + many.values.sum(axis=1)
+    np.testing.assert_allclose(ends, [e.prediction[e.target] for e in found])
+    shap.plots.beeswarm(many, show=False)
+    shap.plots.bar(many, show=False)
+    shap.plots.heatmap(many, show=False)
+    shap.plots.waterfall(many[0], show=False)
+    shap.plots.waterfall(found[0].to_shap(), show=False)
+    shap.plots.bar(found[0].to_shap(), show=False)
+    np.testing.assert_array_equal(many[1].values, found[1].to_shap().values)
+    assert many[1].base_values == found[1].to_shap().base_values
+
+
+def test_shap_plots_texts():
+    found = texts()
+    one = found[0].to_shap()
+    assert one.data.tolist() == ["so ", "bad", ", ", "really"]
+    assert one.feature_names == ["so", "bad", ",", "really"]
+    assert "really" in shap.plots.text(one, display=False)
+    shap.plots.waterfall(one, show=False)
+    many = found.to_shap()
+    assert [len(values) for values in many.values] == [4, 2, 2]
+    assert "really" in shap.plots.text(many, display=False)
+    alike = pertinent.Explanations(found[1:]).to_shap()
+    assert "good" in shap.plots.text(alike, display=False)
+    pair = pertinent.explain(lambda pairs: [[0.5, 0.5]] * len(pairs), ("a b", "c d"), "leave-one-out")
+    assert pair.to_shap().data.tolist() == ["a ", "b", "c ", "d"]
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 8), (1, 6, 9)])
+def test_shap_plots_images(shape):
+    found = images(shape)
+    one = found[0].to_shap()
+    assert one.values.shape == one.data.shape == (*shape[1:], shape[0])
+    assert one.values.sum() == pytest.approx(found[0].scores.sum())
+    shap.plots.image(one, show=False)
+    shap.plots.image(found.to_shap(), show=False)
+    together = pertinent.Explanations([*found, *images((shape[0], 4, 4))])
+    assert together.to_shap().values[2].shape == (4, 4, shape[0])
+
+
+def test_nothing_to_plot():
+    with pytest.raises(SettingError, match="at least one"):
+        pertinent.Explanations([]).to_shap()
+    assert len(pertinent.Explanations([]).to_dataframe()) == 0
+
+
+def test_heat_maps():
+    e = images()[0]
+    heat = e.heatmap()
+    assert heat.shape == (8, 8) and heat[0, 0] == e.scores[0] == heat.min() < 0
+    for other, kind in ((texts()[0], "text"), (rows()[0], "table")):
+        with pytest.raises(SettingError, match=f"the input is a {kind}: use `scores`"):
+            other.heatmap()
+
+
+def test_missing_values_are_saved(tmp_path):
+    found = rows()
+    assert json.loads(found[2].to_json())["input"]["values"] == [50, None, 2.5]
+    found.save(tmp_path / "e.parquet")
+    model = pertinent.wrap(by_age, background=FRAME)
+    again = pertinent.read(tmp_path / "e.parquet")
+    measured = pertinent.evaluate(again, model)
+    assert not measured.failures
+    assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(found, model).mean(
+        "exact-shapley", "sufficiency"
+    )
+    assert [e.input.shown() for e in again] == [e.input.shown() for e in found]

@@ -1,0 +1,29 @@
+"""A short fuzz of the public verbs; ``python -m tests.fuzz`` runs a long one."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections import Counter
+
+import pytest
+
+from tests.fuzz import fuzz
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    logging.disable(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    logging.disable(logging.NOTSET)
+
+
+def test_every_call_returns_something_or_raises_an_error_of_ours():
+    found = Counter(calls=0, returned=0, refused=0)
+    found["places"] = {}
+    fuzz(250, 13, found)
+    assert not found["places"], next(iter(found["places"].values()))[1]
+    assert found["calls"] >= 250
+    assert found["returned"] > 50
