@@ -17,6 +17,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -242,20 +243,23 @@ STRANGE = st.sampled_from(STRANGE_NUMBERS + STRANGE_THINGS)
 SMALL = st.integers(1, 40)
 FEATURES = ["words", "tokens", "sentences", "patches:2", "pixels", "columns", "patches:0", "x", "patches:x"]
 FEATURES += [[(0, 2), (3, 5)], [(3, 1)], np.zeros((6, 6), dtype=int), np.eye(6, dtype=int), np.ones((2, 2))]
+SUITING = {"text": ["words", "sentences"], "image": ["patches:2", "pixels"], "table": ["columns"]}
 METHODS = sorted(explainers.all())
 REMOVALS = sorted(removals.all())
 METRICS = sorted(metrics.all())
 
 
 @st.composite
-def options(draw):
+def options(draw, reads):
     """Some of the arguments that `explain` has, mostly sensible."""
     sensible = {
-        "target": st.sampled_from([0, 1, "1", "class 1", np.int64(0), [0, 1], -1, 99]),
-        "sparsity": st.sampled_from([0.2, 1, [0.1, 0.5], 1.0, 0.0, 2]),
-        "budget": st.sampled_from([1, 8, 40, 60, 200]),
-        "removal": st.sampled_from([*REMOVALS, "background:rows=3", "background:rows=x", "nothing"]),
-        "features": st.sampled_from(FEATURES),
+        "target": st.sampled_from([0, 1, "1", 0, 1, np.int64(0), [0, 1], -1, 99]),
+        "sparsity": st.sampled_from([0.2, 1, [0.1, 0.5], 1.0, 0.3, (0.5,), 0.0, 2]),
+        "budget": st.sampled_from([1, 40, 60, 200, 200]),
+        "removal": st.sampled_from(
+            [*8 * removals.for_kind(reads), *REMOVALS, "background:rows=x", "nothing"]
+        ),
+        "features": st.sampled_from([*8 * SUITING[reads], *FEATURES]),
         "seed": st.integers(0, 3),
         "batch_size": SMALL,
     }
@@ -266,74 +270,135 @@ def options(draw):
 @st.composite
 def method_settings(draw, name):
     """A setting of the method, perhaps, of any type."""
-    from dataclasses import fields
-
     known = [f.name for f in fields(explainers.get(name)) if f.init]
     if not known or draw(st.integers(0, 4)) < 4:
         return {}
-    return {
-        draw(st.sampled_from([*known, "unheard_of"])): draw(st.one_of(STRANGE, SMALL, st.floats(0.01, 0.99)))
-    }
+    name = draw(st.sampled_from([*known, "unheard_of"]))
+    return {name: draw(st.one_of(STRANGE, SMALL, st.floats(0.01, 0.99)))}
 
 
 @st.composite
 def calls(draw):
-    """A verb with its arguments."""
-    verb = draw(
-        st.sampled_from(["explain"] * 6 + ["explain_iter", "compare", "evaluate", "check_removal", "wrap"])
-    )
+    """A verb with what it needs."""
+    verb = draw(st.sampled_from([*6 * ["explain"], *VERBS]))
     kind = draw(st.sampled_from([*GOOD, *GOOD, "odd", "failing"]))
     model = odd_answers(draw(st.sampled_from(ANSWERS))) if kind == "odd" else wrapped(kind)
-    arguments = {"model": model, "inputs": draw(inputs(kind)), "kind": kind, **draw(options())}
     method = draw(st.sampled_from(METHODS))
-    arguments["method"] = draw(st.sampled_from([method] * 20 + ["no-such-method", None, 5, ""]))
-    if arguments["method"] == method and verb in ("explain", "explain_iter"):
-        arguments["settings"] = draw(method_settings(method))
-    arguments["metrics"] = draw(st.lists(st.sampled_from(METRICS), max_size=2))
-    arguments["odd"] = draw(STRANGE)
-    return verb, arguments
+    settings = draw(method_settings(method))
+    if not draw(st.integers(0, 20)):
+        method, settings = draw(st.sampled_from(["no-such-method", None, 5, "", "lime"])), {}
+    return Call(
+        verb, model, draw(inputs(kind)), method, settings, draw(options(READS.get(kind, "table"))),
+        draw(st.lists(st.sampled_from(METRICS), max_size=2)), draw(STRANGE), draw(STRANGE),
+        draw(st.sampled_from(WRAP_OPTIONS)),
+    )  # fmt: skip
+
+
+WRAP_OPTIONS = ["output", "classes", "names", "unit", "kind", "background", "columns", "groups", "max_length"]
+QUIET = {"progress": False}
+
+
+@dataclass
+class Call:
+    verb: str
+    model: object
+    inputs: object
+    method: object
+    settings: dict
+    options: dict
+    metrics: list
+    odd: object
+    other: object
+    option: str
 
 
 # -- running and checking ------------------------------------------------------------------------
 
 
-def run(verb, arguments):
-    """Make the call; check what comes of it."""
-    given = dict(arguments)
-    model, raw = given.pop("model"), given.pop("inputs")
-    kind, metric_names, odd = given.pop("kind"), given.pop("metrics"), given.pop("odd")
-    own = given.pop("settings", {})
-    given.setdefault("budget", 60)
-    quiet = {"progress": False}
-    if verb == "wrap":
-        made = (
-            pertinent.wrap(odd, background=raw)
-            if kind == "odd"
-            else pertinent.wrap(of_arrays, background=raw)
+def explain(call):
+    options = {"budget": 60} | call.options | call.settings | QUIET
+    check(pertinent.explain(call.model, call.inputs, call.method, **options), call.inputs)
+
+
+def explain_iter(call):
+    options = {"budget": 60} | call.options | call.settings | QUIET
+    for found in pertinent.explain_iter(call.model, call.inputs, call.method, **options):
+        check(found, call.inputs)
+
+
+def compare(call):
+    options = {"budget": 60} | call.options | QUIET
+    methods = call.odd if call.other is None else [call.method, "leave-one-out"]
+    check_table(pertinent.compare(call.model, call.inputs, methods, call.metrics, **options))
+
+
+def evaluate(call):
+    found = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
+    options = {name: call.options[name] for name in ("removal", "seed", "batch_size") if name in call.options}
+    metrics = call.odd if call.other is None else call.metrics
+    check_table(pertinent.evaluate(found, call.model, metrics, **options, **QUIET))
+
+
+def check_removal(call):
+    options = {
+        name: call.options[name] for name in ("features", "seed", "batch_size") if name in call.options
+    }
+    if call.option == "kind":
+        options |= {"labels": call.odd}
+    if call.option == "unit":
+        options |= {"shares": call.other}
+    removal = call.options.get("removal")
+    shown(pertinent.check_removal(call.model, call.inputs, removals=removal, draws=2, **options, **QUIET))
+
+
+def wrap(call):
+    thing = call.odd if call.option == "unit" else of_arrays
+    value = call.inputs if call.option in ("background", "columns", "groups", "classes") else call.other
+    model = pertinent.wrap(thing, **{call.option: value})
+    repr(model)
+    check(pertinent.explain(model, call.inputs, "leave-one-out", **QUIET), call.inputs)
+
+
+def load(call):
+    repr(
+        pertinent.load(
+            call.odd, **({"dtype": call.other} if call.option == "unit" else {"device": call.other})
         )
-        return repr(made)
-    if verb == "explain":
-        return check(pertinent.explain(model, raw, **given, **own, **quiet), raw)
-    if verb == "explain_iter":
-        for each in pertinent.explain_iter(model, raw, **given, **own, **quiet):
-            check(each, raw)
-        return None
-    method = given.pop("method")
-    if verb == "compare":
-        return check_table(
-            pertinent.compare(model, raw, [method, "leave-one-out"], metric_names, **given, **quiet)
-        )
-    if verb == "evaluate":
-        found = pertinent.explain(model, raw, "leave-one-out", **quiet)
-        return check_table(
-            pertinent.evaluate(found, model, metric_names, removal=given.get("removal"), **quiet)
-        )
-    known = {name: given[name] for name in ("features", "seed", "batch_size") if name in given}
-    found = pertinent.check_removal(
-        model, raw, None, removals=given.get("removal"), draws=2, **known, **quiet
     )
-    shown(found)
-    return None
+
+
+def read(call):
+    pertinent.read(call.inputs if call.option == "kind" else call.odd)
+
+
+def request(call):
+    options = {name: value for name, value in call.options.items() if name != "batch_size"}
+    made = pertinent.Request.of(call.method, call.settings, **options)
+    assert made.fingerprint
+    assert pertinent.Request.from_dict(made.to_dict()) == made
+
+
+def ask_result(call):
+    """Every method of a result that takes something."""
+    found = pertinent.explain(call.model, call.inputs, "shapley-sampling", **QUIET)
+    if isinstance(found, pertinent.Explanations) and not len(found):
+        return
+    e = found if isinstance(found, pertinent.Explanation) else found[0]
+    names = {"classes": e.top, "names": e.mask, "unit": e.for_class, "kind": e.plot, "output": found.save}
+    if call.option in names:
+        names[call.option](call.odd)
+    elif call.option == "groups":
+        e.heatmap()
+    elif call.option == "columns":
+        pertinent.save_report(found, call.odd, title=call.other)
+    else:
+        pertinent.save_report(found, title=str(call.other))
+
+
+VERBS = {
+    f.__name__: f
+    for f in (explain, explain_iter, compare, evaluate, check_removal, wrap, load, read, request, ask_result)
+}
 
 
 def check(found, raw):
@@ -385,7 +450,7 @@ def fuzz(n_calls, number, found):
     def attempt(call):
         found["calls"] += 1
         try:
-            run(*call)
+            VERBS[call.verb](call)
             found["returned"] += 1
         except PertinentError as error:
             found["refused"] += 1

@@ -12,12 +12,13 @@ pertinent.errors.SettingError: `samples` must be a whole number, but got '10'.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from inspect import Parameter, signature
+from inspect import signature
 from math import inf, isfinite
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as type_hints
 
@@ -58,7 +59,6 @@ NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
 Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
 ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
 
-_NAMED = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}
 _WORDS = {**_NUMBERS, str: "a string", NoneType: "None"}
 
@@ -89,13 +89,15 @@ def settings_types(cls: Any) -> dict[str, Any]:
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Check the arguments of every call against the types and ranges that the function declares."""
     declared = signature(function)
+    named = [name for name, p in declared.parameters.items() if p.kind is not p.VAR_KEYWORD]
 
     @cache
     def hints() -> dict[str, Any]:
         """Looked up at the first call, when all names are defined."""
-        kinds = {name: p.kind for name, p in declared.parameters.items()}
-        found = type_hints(function, include_extras=True)
-        return {name: hint for name, hint in found.items() if kinds.get(name) in _NAMED}
+        own = {name: hint for name, hint in function.__annotations__.items() if name in named}
+        return type_hints(
+            SimpleNamespace(__annotations__=own), vars(sys.modules[function.__module__]), None, True
+        )
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -152,7 +154,9 @@ def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
 
 def _several(name: str, value: Any, hint: Any) -> Any:
     """A tuple of values of one type; a pair or the like is left as it is."""
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+    if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
+        raise _WrongType
+    if isinstance(value, np.ndarray) and value.ndim != 1:
         raise _WrongType
     inner = get_args(hint)
     if get_origin(hint) is tuple and inner[-1] is not ...:

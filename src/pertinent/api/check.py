@@ -180,9 +180,9 @@ def _shares(shares: float | Sequence[float]) -> tuple[float, ...]:
 def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
     if labels is None:
         return [None] * n
-    several = (
-        [labels] if one and (isinstance(labels, str) or not hasattr(labels, "__len__")) else list(labels)
-    )
+    is_one = isinstance(labels, str) or not isinstance(labels, Iterable)
+    require(one or not is_one, "labels", f"as many as the {n} inputs", labels)
+    several = [labels] if is_one else list(labels)
     require(len(several) == n, "labels", f"as many as the {n} inputs", len(several))
     return several
 

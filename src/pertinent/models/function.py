@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.errors import InputError, ModelError, PertinentError, require, unknown
+from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.frames import Frame, is_frame, select_columns
 from pertinent.inputs.image import ImageInput
@@ -16,10 +16,11 @@ from pertinent.inputs.own_features import Features
 from pertinent.inputs.rows import extra_columns, is_row, missing
 from pertinent.inputs.table import Background, Columns, TableInput
 from pertinent.inputs.text import Text
-from pertinent.models.arrays import DEFAULT_REMOVAL, KINDS, prepare_any, split_inputs
+from pertinent.models.arrays import DEFAULT_REMOVAL, prepare_any, split_inputs
 from pertinent.models.base import Answer, Model, immediately
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
+from pertinent.settings import checked
 from pertinent.types import Array, Floats, Ints, Masks
 
 logger = logging.getLogger(__name__)
@@ -34,21 +35,20 @@ class FunctionModel(Model):
     If the background is a data frame, it is called with frames with the same columns and dtypes.
     """
 
+    @checked
     def __init__(
         self,
         function: Callable[[Any], Any],
         *,
-        kind: str | None = None,
-        classes: Sequence[str] = (),
-        names: Sequence[str] = (),
+        kind: Literal["text", "image", "table"] | None = None,
+        classes: Sequence[Any] = (),
+        names: Sequence[Any] = (),
         output: str | None = None,
         unit: str | None = None,
         background: Any = None,
-        columns: Sequence[str] | None = None,
-        groups: dict[str, Sequence[str]] | None = None,
+        columns: Sequence[Any] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        if kind is not None and kind not in KINDS:
-            raise unknown("kind", kind, KINDS)
         self.function = function
         self.output = output_named(output or "probability", unit)
         self.classes = column_names(classes, names, self.output)
@@ -62,7 +62,7 @@ class FunctionModel(Model):
             self.frame = Frame.like(background)
             columns = [str(label) for label in background.columns]
         self.background = Background(background) if background is not None else None
-        self.columns = Columns(tuple(columns), groups) if columns is not None else None
+        self.columns = Columns(tuple(map(str, columns)), groups) if columns is not None else None
         if self.background is not None and self.columns is not None:
             self.background.check_width(len(self.columns.names), "table")
         is_table = self.background is not None or self.columns is not None

@@ -31,6 +31,7 @@ from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.torch.weighted_attention import hiding_bias
 from pertinent.outputs import output_named
 from pertinent.removal.base import Removal, Rows, TokenRows
+from pertinent.settings import Count, checked
 from pertinent.types import Ints, Masks
 
 logger = logging.getLogger(__name__)
@@ -47,16 +48,17 @@ class TransformerModel(Model):
     first_batch = largest_batch = 1024
     hides_by_bias = False
 
+    @checked
     def __init__(
         self,
         model: Any,
         tokenizer: Any,
         *,
-        classes: Sequence[str] = (),
-        names: Sequence[str] = (),
+        classes: Sequence[Any] = (),
+        names: Sequence[Any] = (),
         output: str | None = None,
         unit: str | None = None,
-        max_length: int | None = None,
+        max_length: Count | None = None,
         compaction: bool = True,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):

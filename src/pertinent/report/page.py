@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
@@ -19,6 +20,7 @@ from pertinent.report.script import POLICY, SCRIPT
 from pertinent.report.style import PAGE
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.settings import checked
 
 _PAGE = Markup(
     '<!doctype html><html lang="en"><head><meta charset="utf-8">{policy}'
@@ -29,8 +31,9 @@ _PAGE = Markup(
 _SECTION = Markup('<section id="{}"><h2>{} <small>{}</small></h2>{}<div class="beside">{}</div></section>')
 
 
+@checked
 def save_report(
-    explanations: Explanation | Iterable[Explanation] | Evaluation,
+    explanations: Any,
     path: str | Path | None = None,
     *,
     title: str = "pertinent report",
@@ -63,7 +66,7 @@ def save_report(
         evaluation, items = items, items.explanations
     if isinstance(items, Explanations):
         failures += items.failures
-    every = [items] if isinstance(items, Explanation) else list(items)
+    every = [items] if isinstance(items, Explanation) or not isinstance(items, Iterable) else list(items)
     if not all(isinstance(e, Explanation) for e in every):
         raise InputError("A report is made of explanations, or of an evaluation.")
     if evaluation is not None:

@@ -36,7 +36,6 @@ def plot(explanation: Explanation, top: int | None = 20) -> Figure:
 
     `top` is how many of the strongest features have a bar; ``None`` shows all.
     """
-    require(top is None or top >= 1, "top", "at least 1, or None for all features", top)
     if isinstance(explanation.input, ImageInput):
         return _plot_image(explanation, explanation.input)
     return _plot_bars(explanation, top)

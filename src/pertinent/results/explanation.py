@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from pertinent.errors import SettingError, require
+from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.serial import input_to_dict
 from pertinent.outputs import Classes, Output, column_index
 from pertinent.results.checked import explanation_fields
+from pertinent.settings import Count, Share, checked
 from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
@@ -121,14 +122,14 @@ class Explanation:
         size = np.abs(self.scores) if self.output.kind == "value" else self.scores
         return np.argsort(-size, kind="stable")
 
-    def top(self, k: int = 5) -> list[tuple[str, float]]:
+    @checked
+    def top(self, k: Count = 5) -> list[tuple[str, float]]:
         """The k most important features with their scores."""
-        require(k >= 1, "k", "at least 1", k)
         return [(self.features[i], float(self.scores[i])) for i in self.ranking[:k]]
 
-    def mask(self, sparsity: float) -> Masks:
+    @checked
+    def mask(self, sparsity: Share) -> Masks:
         """The important features at a sparsity: the set a search chose, else the top ceil(s·d)."""
-        require(0 < sparsity <= 1, "sparsity", "above 0 and at most 1", sparsity)
         if sparsity in self.chosen:
             return self.chosen[sparsity]
         mask = np.zeros(len(self.features), dtype=np.bool_)
@@ -210,11 +211,13 @@ class Explanation:
             )
         return self.scores[self.input.labels]
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
         Explanations([self]).save(path)
 
-    def plot(self, top: int | None = 20) -> Figure:
+    @checked
+    def plot(self, top: Count | None = 20) -> Figure:
         """A matplotlib figure: bars for texts and rows, a heat map for images."""
         from pertinent.report.plots import plot
 
@@ -299,6 +302,7 @@ class Explanations(Sequence[Explanation]):
         failures = [{"index": f.index, "reason": f.reason} for f in self.failures]
         return json.dumps({"explanations": plain, "failures": failures}, ensure_ascii=False)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
         from pertinent.results.files import save

@@ -15,6 +15,7 @@ from pertinent.errors import FileError, InputError
 from pertinent.files import atomic_write, read_parquet, read_parquet_metadata, write_text
 from pertinent.plain_data import PlainData, expect
 from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.settings import checked
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,7 @@ def write_rows(
             writer.write_table(table)
 
 
+@checked
 def read(path: str | Path) -> Explanations:
     """Read saved explanations, or those that an unfinished run has completed so far.
 
@@ -102,7 +104,7 @@ def read(path: str | Path) -> Explanations:
     is read.
     """
     path = Path(path)
-    if not path.is_file() and journal_of(path).is_file():
+    if path.name and not path.is_file() and journal_of(path).is_file():
         logger.warning("The run %r is not finished: this is what it has so far.", str(path))
         return _read_journal(journal_of(path))
     found = read_parquet(path)

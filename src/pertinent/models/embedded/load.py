@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
+from pertinent.settings import checked
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +21,8 @@ FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Nothing is downloaded and no code in the folder is run. Left unset, transformers would ask on stdin."""
 
 
-def load(name: str, *, device: str | torch.device = "cpu", dtype: str | torch.dtype = "float32") -> Model:
+@checked
+def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
     """An embedded model, wrapped.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
