@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 import pertinent
+from pertinent.cli.models import is_own
 from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.explainers import explainers
@@ -112,7 +113,7 @@ def test_commands_are_understood(page, line, words):
     if getattr(args, "removal", None):
         removals.make(args.removal)
     model = getattr(args, "model", None)
-    assert model is None or model in NAMES or model.startswith(("./", "/"))
+    assert model is None or model in NAMES or model.startswith(("./", "/")) or is_own(model)
 
 
 def test_there_are_commands_to_check():
@@ -168,7 +169,9 @@ def test_reference_has_every_registered_name_and_setting(what):
     if what == "metrics":
         assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
     if what == "removals":
-        assert all(", ".join(cls.kinds) == table[key][1] for key, cls in removals.all().items())
+        for key, cls in removals.all().items():
+            where = f"`{cls.__module__.removeprefix('pertinent.removal.')}.{cls.__name__}`"
+            assert table[key][1:3] == [", ".join(cls.kinds), where]
     else:
         assert all(entry.paper == table[key][-2] for key, entry in entries.items())
 
@@ -180,9 +183,10 @@ def test_how_to_tables_are_complete(title, what):
     assert sorted(rows(section(title, HOW_TO))) == [entry.name for entry in CATALOGUES[what]()]
 
 
-def test_every_setting_of_a_method_is_explained_below_the_table():
-    below = "\n".join(line for line in section("Methods").splitlines() if not line.startswith("|"))
-    settings = {setting for entry in pertinent.methods() for setting in entry.settings}
+@pytest.mark.parametrize("what", CATALOGUES)
+def test_every_setting_is_explained_below_the_table(what):
+    below = "\n".join(line for line in section(what.capitalize()).splitlines() if not line.startswith("|"))
+    settings = {setting for entry in CATALOGUES[what]() for setting in entry.settings}
     assert not [setting for setting in sorted(settings) if f"`{setting}`" not in below]
 
 
@@ -242,6 +246,7 @@ def test_reference_has_every_option_of_wrap():
     kinds = {
         "transformers": "transformer",
         "`(model": "transformer",
+        "image classifier": "image classifier",
         "`torch": "module",
         "fitted": "estimator",
         "function": "function",

@@ -60,7 +60,7 @@ Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
 ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
 
 _NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}
-_WORDS = {**_NUMBERS, str: "a string", NoneType: "None"}
+_WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_evaluations_have_a_panel_for_each_metric(evaluation):
 
 def test_top_is_checked(text):
     with pytest.raises(SettingError, match="`top` must be at least 1"):
-        plot(text, 0)
+        text.plot(0)
     assert len(plot(text, None).axes[0].patches) == len(text.features)
 
 

@@ -130,8 +130,9 @@ def removal_of(explanation: Explanation) -> Removal:
     for name in removals.get(explanation.removal).opens:
         if explanation.removal_settings.get(name) is not None:
             raise SettingError(
-                f"The explanation was made with the {name} {explanation.removal_settings[name]!r}; what was "
-                f"read from a file opens no other: name it with removal='{explanation.removal}:{name}=…'."
+                f"The explanation was made with the {name} {explanation.removal_settings[name]!r}; an "
+                "explanation, which may come from a file, opens no other: name it with "
+                f"removal='{explanation.removal}:{name}=…'."
             )
     return removals.make(explanation.removal, explanation.removal_settings)
 

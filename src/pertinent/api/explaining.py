@@ -99,6 +99,11 @@ def _check_lengths(inputs: Iterable[Any], requests: Sequence[Request], ids: Sequ
             require(len(values) == len(inputs), name, f"as many as the {len(inputs)} inputs", len(values))
 
 
+def id_of(ids: Sequence[Any] | None, index: int) -> str | None:
+    """The user's own name for an input, if there is one."""
+    return None if ids is None or index >= len(ids) else str(ids[index])
+
+
 def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
     """The failures; an input on which every method failed for the same reason counts once."""
     names = [f"{request.method.name}: " for request in requests]
@@ -141,7 +146,7 @@ def run_tasks(
     for done in runner.run(todo, total):
         input_index, request_index = done.key
         name = f"{requests[request_index].method.name}: " if several else ""
-        own_id = None if ids is None else str(ids[input_index])
+        own_id = id_of(ids, input_index)
         if done.error is not None:
             failure = Failure(input_index, f"{name}{done.error}", done.error, own_id)
             yield Found(input_index, request_index, None, (failure,))

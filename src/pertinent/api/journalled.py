@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
-from pertinent.api.explaining import merged, run_tasks, tasks
+from pertinent.api.explaining import id_of, merged, run_tasks, tasks
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, Task
+from pertinent.digests import digest
 from pertinent.engine.journal import Journal, differences
 from pertinent.errors import FileError
 from pertinent.files import check_writable
@@ -33,6 +35,8 @@ def explain_journalled(
         "model": runner.model.fingerprint.hex(),
         "requests": [request.to_dict() for request in requests],
     }
+    if ids is not None:
+        run["ids"] = digest(json.dumps([str(each) for each in ids])).hex()
     if out.exists():
         _check_same(out, run, runner, inputs, requests)
         journal_of(out).unlink(missing_ok=True)
@@ -46,7 +50,7 @@ def explain_journalled(
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
                 "failures": [failure.reason for failure in found.failures],
-                "id": None if ids is None else str(ids[found.input_index]),
+                "id": id_of(ids, found.input_index),
             }
             key = found.input_index, found.request_index
             journal.add(key, names.of.pop(key), content)

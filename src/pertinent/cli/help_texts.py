@@ -13,7 +13,7 @@ exit codes:
 MAIN = """\
 Finds and tests the features that a model's decision rests on: words of a text, parts of an image,
 columns of a table row. Works offline on the embedded models 'sentiment', 'topics', 'digits',
-'table' and 'diabetes', on a folder with a transformers text classifier, or on a model or function in
+'table' and 'diabetes', on a folder with a transformers classifier, or on a model or function in
 a Python module of your own.
 
   pertinent demo                                  explain examples and write an HTML report

@@ -21,7 +21,7 @@ try:
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
-_DIGESTS = ("model", "inputs")
+_DIGESTS = ("model", "inputs", "ids")
 """What a header tells only the digest of."""
 
 SYNC_SECONDS = 1.0

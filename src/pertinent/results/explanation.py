@@ -299,7 +299,7 @@ class Explanations(Sequence[Explanation]):
     def to_json(self) -> str:
         """A JSON string."""
         plain = [_finite(e.to_dict()) for e in self]
-        failures = [{"index": f.index, "reason": f.reason} for f in self.failures]
+        failures = [{"index": f.index, "id": f.id, "reason": f.reason} for f in self.failures]
         return json.dumps({"explanations": plain, "failures": failures}, ensure_ascii=False)
 
     @checked
