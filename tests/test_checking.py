@@ -527,7 +527,7 @@ def test_command(run, tmp_path):
         "sentiment", "reviews.jsonl", "--label-column", "label", "--plot", "p.png", "--json", "c.json"
     )
     assert (code, err) == (0, "")
-    assert "attention-mask" in out and "counterfactual" in out.replace("\n", " ")
+    assert "attention-mask" in out and "3 inputs tell nothing" in out.replace("\n", " ")
     check = RemovalCheck.read(tmp_path / "c.json")
     assert (check.inputs, check.measure, check.draws) == (3, "accuracy", 2)
     assert check.classes == ("negative", "positive")

@@ -117,7 +117,7 @@ def test_a_method_that_fails_on_an_input_leaves_its_other_methods():
 
 
 def test_another_seed_measures_with_other_draws():
-    model = pertinent.wrap(rows, kind="table", background=np.random.default_rng(0).normal(size=(40, 3)))
+    model = pertinent.wrap(rows, kind="table", background=np.random.default_rng(0).normal(size=(140, 3)))
     e = pertinent.explain(model, [1.0, 2.0, -1.0], "leave-one-out", seed=5)
     by_default, same, other = (
         pertinent.evaluate(e, model, seed=seed).explanations[0].measures for seed in (None, 5, 6)

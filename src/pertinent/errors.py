@@ -50,7 +50,8 @@ def unknown(what: str, name: object, known: Iterable[str]) -> SettingError:
     if not near and len(str(name)) > 2:
         near = [each for each in known if str(name) in each]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
-    return SettingError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(known)}.")
+    listed = f"Known: {', '.join(known)}." if known else "There is none."
+    return SettingError(f"Unknown {what} {name!r}.{hint} {listed}")
 
 
 def require(condition: bool, setting: str, must: str, got: object) -> None:

@@ -279,6 +279,18 @@ def test_the_batch_size_grows_while_batches_are_quick_whatever_the_noise():
     assert BatchSize(100, 1000, fixed=7).cost == 7
 
 
+def test_the_batch_size_grows_while_rows_get_cheaper():
+    """A call takes 60 ms whatever its size, as of a model behind a network."""
+    far = BatchSize(first=256, largest=65536)
+    for _ in range(20):
+        far.observe(far.cost, 0.06)
+    assert far.cost == 65536
+    slow = BatchSize(first=256, largest=65536)
+    for _ in range(20):
+        slow.observe(slow.cost, 0.06 * slow.cost / 256)
+    assert slow.cost == 512  # tried once, and it did not pay
+
+
 def test_the_batch_size_grows_again_after_memory_ran_out():
     size = BatchSize(first=512, largest=512)
     size.halve(512)

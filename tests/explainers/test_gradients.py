@@ -76,7 +76,7 @@ def sigmoid(z):
 
 @pytest.mark.parametrize("target", [0, 1])
 def test_closed_forms_of_a_logistic_model(logistic, target):
-    model = pertinent.wrap(logistic, kind="table")
+    model = pertinent.wrap(logistic, kind="table", output="logit")
     sign = 1 if target == 1 else -1
     p = sigmoid(X @ W + B)
     slope = sign * p * (1 - p) * W
@@ -97,7 +97,9 @@ def test_closed_forms_of_a_logistic_model(logistic, target):
 
 
 def test_a_group_of_columns_and_a_patch_sum_over_their_parts(logistic):
-    model = pertinent.wrap(logistic, kind="table", columns=list("abcd"), groups={"bc": ["b", "c"]})
+    model = pertinent.wrap(
+        logistic, kind="table", output="logit", columns=list("abcd"), groups={"bc": ["b", "c"]}
+    )
     p = sigmoid(X @ W + B)
     slope = p * (1 - p) * W
     e = pertinent.explain(model, X, method="gradient-x-input", target=1)

@@ -167,9 +167,9 @@ def test_booleans_are_zeros_and_ones():
 
 def test_features_say_which_number_is_the_row():
     assert image_input(np.zeros((1, 4, 8)), "patches:4").features == (
-        *("patch row 0, column 0", "patch row 0, column 4"),
+        *("patch at row 0, column 0", "patch at row 0, column 4"),
     )
-    assert image_input(np.zeros((1, 2, 1)), "pixels").features[1] == "pixel row 1, column 0"
+    assert image_input(np.zeros((1, 2, 1)), "pixels").features[1] == "pixel at row 1, column 0"
 
 
 @pytest.fixture

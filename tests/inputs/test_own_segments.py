@@ -30,8 +30,10 @@ def test_segments_of_any_number(given):
     assert ((rows[0] == -1) == (cut.labels == 1)).all()
 
 
-def test_segments_are_named_by_their_corner():
-    assert image_input(PHOTO, HALVES).features == ("segment row 0, column 2", "segment row 0, column 0")
+def test_segments_are_named_by_their_numbers():
+    cut = image_input(PHOTO, HALVES)
+    assert cut.features == ("segment -2", "segment 9")
+    assert image_input(PHOTO, own_features(cut)).features == cut.features
 
 
 def test_other_segments_have_other_fingerprints():

@@ -323,7 +323,7 @@ def test_logits_probabilities_one_column_and_none_give_the_same():
 
     base = network(4, 1)
     modules = {
-        "two": pertinent.wrap(Two(*base), kind="table"),
+        "two": pertinent.wrap(Two(*base), kind="table", output="logit"),
         "softmax": pertinent.wrap(torch.nn.Sequential(Two(*base), torch.nn.Softmax(dim=1)), kind="table"),
         "one": pertinent.wrap(base, kind="table", output="logit"),
         "none": pertinent.wrap(Squeezed(*base), kind="table", output="logit"),

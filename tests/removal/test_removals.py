@@ -1,5 +1,7 @@
 """Removals: what is kept stays, what is removed is gone, and draws depend on nothing but the question."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -81,7 +83,7 @@ def test_noise_fills_its_range_and_no_more():
 
 def test_a_group_comes_from_one_background_row():
     pairs = Background(np.array([[0.0, i, 100.0 + i, 0.0] for i in range(50)]))
-    drawn = removals.make("background", {"background": pairs})(ROW, MASKS3[1:2], 0)
+    drawn = removals.make("background", {"background": pairs, "rows": 20})(ROW, MASKS3[1:2], 0)
     assert drawn.shape == (20, 4)
     np.testing.assert_array_equal(drawn[:, 2] - drawn[:, 1], np.full(20, 100.0))
     assert len(np.unique(drawn[:, 1])) == 20
@@ -94,11 +96,27 @@ def test_a_small_background_is_used_whole():
     np.testing.assert_array_equal(removal(ROW, MASKS3[2:], 0), small.values)
 
 
+def test_background_rows_are_the_same_for_every_mask_and_input():
+    """So a column that the model does not use scores 0, and inputs share their base value."""
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+
+    def use_first(batch):
+        p = 1 / (1 + np.exp(-batch[:, 0]))
+        return np.stack([1 - p, p], axis=1)
+
+    model = pertinent.wrap(use_first, background=rows)
+    for method in ("kernel-shap", "shapley-sampling", "leave-one-out"):
+        found = pertinent.explain(model, rows[:4], method, target=1, removal="background:rows=20")
+        assert all(abs(e.scores[1:]).max() < 1e-12 for e in found)
+        if found[0].base_values is not None:
+            assert len({round(float(e.base_values[1]), 12) for e in found}) == 1
+
+
 @pytest.mark.parametrize(("name", "given", "masks"), [
-    ("uniform-noise", IMAGE, MASKS4), ("uniform-noise", ROW, MASKS3), ("background", ROW, MASKS3),
+    ("uniform-noise", IMAGE, MASKS4), ("uniform-noise", ROW, MASKS3), ("background:rows=5", ROW, MASKS3),
 ])  # fmt: skip
 def test_draws_depend_on_seed_input_and_mask_only(name, given, masks):
-    removal = made(name)
+    removal = made(name) if ":" not in name else replace(removals.parse(name), background=BACKGROUND)
     one = removal(given, masks, 0)
     again = removal(given, masks[::-1], 0)
     n = removal.draws

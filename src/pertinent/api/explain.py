@@ -124,6 +124,7 @@ def explain_iter(
     removal: str | Removal | None = None,
     features: Any = None,
     seed: Seed = 0,
+    ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
@@ -132,7 +133,7 @@ def explain_iter(
 
     Parameters
     ----------
-    model, inputs, method, target, sparsity, budget, removal, features, seed, batch_size, progress
+    model, inputs, method, target, sparsity, budget, removal, features, seed, ids, batch_size, progress
         As in `explain`; inputs may come from a generator that never ends.
 
     Yields
@@ -162,5 +163,5 @@ def explain_iter(
         seed=seed,
     )
     runner = Runner(model, request.method.name, batch_size, progress)
-    each = explain_each(runner, [inputs] if many is None else many, [request])
+    each = explain_each(runner, [inputs] if many is None else many, [request], ids)
     return (found.failures[0] if found.explanation is None else found.explanation for found in each)

@@ -30,6 +30,8 @@ def explain_journalled(
 ) -> Explanations:
     """Explain every input by every request, but what an earlier run of the same has finished."""
     check_writable(out)
+    if out.suffix.lower() != ".parquet":
+        raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
     optional("pyarrow.parquet")  # better missed now than at the end
     run = {
         "model": runner.model.fingerprint.hex(),

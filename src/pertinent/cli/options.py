@@ -92,8 +92,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         metavar="NAME|FOLDER|MODULE:NAME",
-        help="sentiment, topics, digits, table, diabetes; a folder with a transformers classifier of texts or "
-        "images; or package.module:name, a model or function in a module of your own, which is imported "
+        help="sentiment, topics, digits, table, diabetes; a folder with a transformers classifier of texts "
+        "or images; or package.module:name, a model or function in a module of your own, which is imported "
         "(sentiment for texts, digits for images, table for rows)",
     )
     add_place(group)

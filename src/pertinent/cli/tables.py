@@ -49,7 +49,7 @@ def csv_items(path: Path, stream: TextIO, columns: Columns) -> Iterator[Item]:
             if row:
                 where = f"{path.name} line {rows.line_num}"
                 yield (
-                    _item(where, names, named, row, columns)
+                    _item(where, names, named, row, columns, decimal_comma=separator == ";")
                     if len(row) == len(names)
                     else Item(where, error=_of_other_length(row, names, separator))
                 )
@@ -75,12 +75,15 @@ def _separator(path: Path, header: str) -> str:
     return next((mark for mark in ",;\t" if mark in header), ",")
 
 
-def _item(where: str, names: list[str], named: list[int], row: list[str], columns: Columns) -> Item:
+def _item(
+    where: str, names: list[str], named: list[int], row: list[str], columns: Columns, *, decimal_comma: bool
+) -> Item:
     if any("\0" in value for value in row):
         return Item(where, error=InputError("the record holds a null character"))
     item = columns.item(where, {names[place]: row[place] for place in named})
     if columns.kind == "table" and item.error is None:
-        return replace(item, raw={name: _number(value) for name, value in item.raw.items()})
+        raw = {name: _number(value, decimal_comma=decimal_comma) for name, value in item.raw.items()}
+        return replace(item, raw=raw)
     return item
 
 
@@ -89,9 +92,9 @@ def _of_other_length(row: list[str], names: list[str], separator: str) -> InputE
     return InputError(f"the record has {len(row)} values for {len(names)} columns; quote values with {mark}")
 
 
-def _number(text: str) -> float | str | None:
+def _number(text: str, *, decimal_comma: bool) -> float | str | None:
     """The text as a number if possible; ``None`` if it is empty."""
     try:
-        return float(text)
+        return float(text.replace(",", ".", 1) if decimal_comma else text)
     except ValueError:
         return text or None

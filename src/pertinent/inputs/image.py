@@ -20,7 +20,7 @@ GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
 """How many channels an image has whose channels come last."""
 
-_SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel", "segments": "segment"}
+_SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,20 +100,22 @@ def image_input(raw: Any, features: str | Sequence[Any] | Array = "patches") -> 
     >>> image_input(np.zeros((1, 8, 8)), "patches:4").n_features
     4
     >>> image_input(np.zeros((1, 2, 2)), [[7, 7], [3, 3]]).features
-    ('segment row 1, column 0', 'segment row 0, column 0')
+    ('segment 3', 'segment 7')
     """
     pixels = as_pixels(raw)
     if isinstance(features, str):
         labels, granularity = _cut(pixels, features)
+        names = _names(labels, granularity)
     else:
         labels, granularity = _renumbered(features, pixels.shape[1:]), "segments"
+        names = [f"segment {number}" for number in np.unique(np.asarray(features))]
     is_array = hasattr(raw, "detach") or isinstance(raw, np.ndarray)
     last = is_array and _has_channels_last(tuple(raw.shape))
     if is_array:  # a copy: a stream may hand out one buffer again and again
         raw = np.moveaxis(pixels, 0, -1) if last else pixels
     return ImageInput(
         raw,
-        tuple(_names(labels, granularity)),
+        tuple(names),
         granularity,
         (),
         digest(pixels, labels),
@@ -181,4 +183,4 @@ def _names(labels: Ints, granularity: str) -> list[str]:
     first = np.unique(labels, return_index=True)[1]
     rows, columns = np.divmod(first, labels.shape[1])
     name = _SINGULAR[granularity.partition(":")[0]]
-    return [f"{name} row {r}, column {c}" for r, c in zip(rows, columns, strict=True)]
+    return [f"{name} at row {r}, column {c}" for r, c in zip(rows, columns, strict=True)]

@@ -44,6 +44,8 @@ class Text:
     @classmethod
     def of(cls, raw: Any) -> Text:
         """The text of whatever the user gave: a text, a pair, or a mapping with a query and a document."""
+        if hasattr(raw, "to_dict") and hasattr(raw, "index"):  # a row of a data frame
+            raw = raw.to_dict()
         if isinstance(raw, Text):
             text = raw
         elif isinstance(raw, str):

@@ -169,6 +169,11 @@ class FunctionModel(Model):
             answer = [{each["label"]: each["score"] for each in row} for row in answer]
         if not isinstance(answer[0], Mapping):
             return answer
+        if set(answer[0]) == {"label", "score"}:
+            raise ModelError(
+                "The model answered with the best label of each input alone, but the scores of all are "
+                "needed: call a pipeline with top_k=None."
+            )
         names = self.classes or tuple(map(str, answer[0]))
         rows = [{str(name): value for name, value in row.items()} for row in answer]
         for row in rows:

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 
 from pertinent.asks import Part
-from pertinent.errors import ModelError
+from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput, image_input
+from pertinent.inputs.image import as_pixels, image_input
 from pertinent.inputs.own_features import Features
+from pertinent.models.arrays import kind_of
 from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
@@ -45,16 +46,38 @@ class ModuleModel(FunctionModel):
         self._n_weights = n_weights(module)
         super().__init__(module, output=output or "logit", **options)
         self._output_given = output
+        layers = (part for part in module.modules() if isinstance(part, torch.nn.Conv2d))
+        first = next(layers, None)
+        self._n_channels = None if first is None else first.in_channels
+        self._told = False
         self._settled = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut an image into patches, a row into columns; a string is the path of an image."""
-        if isinstance(raw, str):
-            return image_input(raw, "patches" if features is None else features)
-        input = super().prepare(raw, features)
-        return replace(input, channels_last=False) if isinstance(input, ImageInput) else input
+        if self.kind == "image" or (self.kind is None and kind_of(raw) == "image") or isinstance(raw, str):
+            raw = self._as_read(as_pixels(raw), raw)
+            input = image_input(raw, "patches" if features is None else features)
+            return replace(input, channels_last=False)
+        return super().prepare(raw, features)
+
+    def _as_read(self, pixels: Array, raw: Any) -> Array:
+        """The image with as many channels as the module's first convolution reads."""
+        if getattr(raw, "dtype", None) == np.uint8 and not self._told:
+            logger.warning(
+                "The image is an array of bytes, which the module gets as numbers from 0 to 255; image files "
+                "and PIL images are scaled to [0, 1]."
+            )
+            self._told = True
+        n, wanted = len(pixels), self._n_channels
+        if wanted is None or n == wanted:
+            return pixels
+        if n == 1:
+            return np.repeat(pixels, wanted, axis=0)
+        if wanted == 1 and n == 3:
+            return np.asarray(pixels.mean(axis=0, keepdims=True))
+        raise InputError(f"The image has {n} channels, but the module reads {wanted}: convert it.")
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the module on the whole batch."""
@@ -93,6 +116,12 @@ class ModuleModel(FunctionModel):
                 )
             if not Classes().unusable(outputs.astype(np.float64)):
                 self.output = Classes()
+            elif outputs.min() >= 0 and outputs.max() <= 1:
+                raise ModelError(
+                    f"The module answers with {np.round(outputs[0], 3).tolist()}, which lie between 0 and 1 "
+                    "but do not sum to one, and may mean anything: wrap it with output='label-probability' "
+                    "(labels that may be true together), 'logit' (of classes) or 'value' (a regressor)."
+                )
             logger.info("The module's outputs look like %ss; if they are not, set output=.", self.output.name)
             self._settled = True
         return super().checked(outputs, n)

@@ -97,7 +97,10 @@ def _kind(thing: Any) -> str:
         return "estimator"
     if callable(thing):
         return "function"
-    raise ModelError(f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}.")
+    raise ModelError(
+        f"Cannot wrap {type(thing).__name__}. Accepted: {_ACCEPTED}. For anything else wrap a function that "
+        "calls it."
+    )
 
 
 def _transformer_kind(thing: Any) -> str:

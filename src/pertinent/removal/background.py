@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.digests import generator
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of
-from pertinent.removal.base import NOT_KEPT, Removal, removals, row_generators
+from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.removal.fill import fill_row
 from pertinent.settings import Count
-from pertinent.types import Array, Masks
+from pertinent.types import Array, Ints, Masks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,13 +56,14 @@ class NeedsBackground:
 class FromBackground(NeedsBackground, Removal):
     """Interventional removal: all removed columns of a row come from one background row.
 
-    The prediction is averaged over `rows` background rows, drawn separately for each mask. If the
-    background has no more rows than that, all are used and nothing is random.
+    The prediction is averaged over `rows` background rows, drawn once for a seed: the same for all masks
+    and inputs, so that a column that the model does not use scores exactly 0. If the background has no
+    more rows than that, all are used and nothing is random.
     """
 
     kinds = ("table",)
     summary = "filled from background rows and averaged (interventional)"
-    rows: Count = 20
+    rows: Count = 100
 
     @property
     def draws(self) -> int:
@@ -76,9 +79,12 @@ class FromBackground(NeedsBackground, Removal):
         """`draws` rows per mask."""
         assert isinstance(input, TableInput)
         background = self.rows_of(input).values
-        if len(background) <= self.rows:
-            chosen = np.tile(np.arange(len(background)), len(masks))
-        else:
-            generators = row_generators(input, masks, seed, self.name)
-            chosen = np.concatenate([g.choice(len(background), self.rows, replace=False) for g in generators])
-        return fill_row(input, np.repeat(masks, self.draws, axis=0), background[chosen])
+        if self.is_random:
+            background = background[_draw_rows(len(background), self.rows, seed)]
+        return fill_row(input, np.repeat(masks, self.draws, axis=0), np.tile(background, (len(masks), 1)))
+
+
+@lru_cache
+def _draw_rows(n: int, rows: int, seed: int) -> Ints:
+    """The numbers of some background rows."""
+    return np.sort(generator(seed, "background", n).choice(n, rows, replace=False))

@@ -16,8 +16,9 @@ _LISTED = 5
 
 def advice(check: RemovalCheck) -> str:
     """Which removal to use, and whether to train the model counterfactually: two sentences."""
-    if check.inputs == 1:
-        return f"One input tells nothing about a removal: check at least {FEWEST} inputs."
+    if check.inputs < FEWEST:
+        few = "One input tells" if check.inputs == 1 else f"{check.inputs} inputs tell"
+        return f"{few} nothing about a removal: check at least {FEWEST} inputs."
     return f"{_which(check)} {_training(check)}"
 
 

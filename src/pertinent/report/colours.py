@@ -19,7 +19,7 @@ class Surface:
     against: str
 
 
-_MANY = 100
+_MANY = 50
 
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
 DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6cb3")
@@ -39,7 +39,7 @@ def shares(scores: Floats, floor: float = 0.0) -> Floats:
 def full_colour(share: Floats) -> float:
     """The share from which a heat map has its full colour, so that a few outliers do not blank the rest.
 
-    1 for up to 100 features with a score; the 99th percentile of their magnitudes for more.
+    1 for up to 50 features with a score; the 99th percentile of their magnitudes for more.
     """
     size = np.abs(share[share != 0])
     return float(np.quantile(size, 0.99)) if len(size) > _MANY else 1.0

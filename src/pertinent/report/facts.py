@@ -18,7 +18,7 @@ from pertinent.types import Floats, Ints, Masks
 FEW_CLASSES = 10
 MOST_LIKELY = 5
 _LONGEST_SETTING = 60
-_UNMEASURABLE = 1e-9
+_UNMEASURABLE = 1e-6
 """Scores below this share of the prediction are rounding errors of the model."""
 
 _ARROWS = {"lower": "↓", "higher": "↑"}

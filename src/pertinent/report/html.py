@@ -15,6 +15,9 @@ from pertinent.report.summary import Cell, summary
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations, Failure
 
+_FIRST = 10
+"""How many inputs a notebook shows; a report shows all."""
+
 _EVALUATION = Markup(
     '<div class="pertinent"><div class="scroll"><table class="rows"><thead><tr>'
     '<th scope="col">method</th>{}</tr></thead><tbody>{}</tbody></table></div>'
@@ -32,9 +35,14 @@ def fragment(explanation: Explanation) -> str:
 
 
 def fragments(explanations: Explanations) -> str:
-    """Several explanations with their style, and the failures."""
-    cards = [card(e, found.title) for found in by_input(explanations) for e in found.explanations]
-    return str(FRAGMENT + Markup().join(cards) + failure_list(explanations.failures))
+    """The first explanations with their style, and the failures."""
+    inputs = by_input(explanations)
+    cards = [card(e, found.title) for found in inputs[:_FIRST] for e in found.explanations]
+    more = Markup()
+    if len(inputs) > _FIRST:
+        left = len(inputs) - _FIRST
+        more = Markup("<p>And {} more inputs: <code>pertinent.save_report</code> shows all.</p>").format(left)
+    return str(FRAGMENT + Markup().join(cards) + more + failure_list(explanations.failures[:_FIRST]))
 
 
 def failure_list(failures: Sequence[Failure]) -> Markup:

@@ -31,6 +31,8 @@ def to_json(check: RemovalCheck) -> str:
 
 def write(check: RemovalCheck, path: str | Path) -> None:
     """Write a JSON file, atomically."""
+    if Path(path).suffix.lower() != ".json":
+        raise FileError(f"The name of {str(path)!r} must end in .json.")
     write_text(Path(path), to_json(check) + "\n")
 
 
