@@ -59,7 +59,7 @@ def explain(
         gradient 2; by default what the settings call for, else 1000.
     removal
         How features are removed: a name from `removals()`, perhaps with settings as in
-        ``"background:rows=100"``, or an instance; by default what suits the model (attention-mask
+        ``"background:rows=20"``, or an instance; by default what suits the model (attention-mask
         for transformers).
     features
         What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``; ``"patches:4"``,

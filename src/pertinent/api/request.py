@@ -126,7 +126,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 
 def make_removal(removal: str | Removal | None) -> Removal | None:
-    """A removal by name, perhaps with settings as in ``"background:rows=100"``, or the instance itself."""
+    """A removal by name, perhaps with settings as in ``"background:rows=20"``, or the instance itself."""
     return removals.parse(removal) if isinstance(removal, str) else removal
 
 
