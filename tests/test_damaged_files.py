@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.engine.journal import Journal
+from pertinent.engine.journal import Journal, journal_line
 from pertinent.errors import FileError, InputError
 from pertinent.results.files import _NESTED, _schema, _to_row, journal_of
 
@@ -291,8 +291,8 @@ def test_damaged_journals(journal, tmp_path):
         path.write_bytes(data[: draw.choice((len(data), draw.randrange(len(data))))])
         outcome(tmp_path / "run.parquet")
     for _ in range(60):
-        record = damaged(json.loads(draw.choice(lines[1:])), draw)
-        path.write_text(lines[0].decode() + json.dumps(record) + "\n")
+        record = damaged(json.loads(draw.choice(lines[1:])[9:]), draw)
+        path.write_bytes(lines[0] + journal_line(record))
         outcome(tmp_path / "run.parquet")
 
 

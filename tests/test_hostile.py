@@ -49,15 +49,13 @@ def test_keys_and_values_of_details_are_shown_as_text():
 
 
 def test_columns_of_one_name_are_refused():
-    model = pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), kind="table", columns=["a", "b", "a"])
     with pytest.raises(InputError, match="must differ, but these occur twice: a"):
-        pertinent.explain(model, [1.0, 2.0, 3.0], "leave-one-out")
+        pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), kind="table", columns=["a", "b", "a"])
 
 
 def test_a_group_does_not_swallow_a_column_of_its_name():
     columns = {"columns": ["a", "b", "c"], "kind": "table"}
-    model = pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), **columns, groups={"c": ["a", "b"]})
     with pytest.raises(InputError, match="The group 'c' has the name of a column"):
-        pertinent.explain(model, [1.0, 2.0, 3.0], "leave-one-out")
+        pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), **columns, groups={"c": ["a", "b"]})
     fine = pertinent.wrap(lambda rows: np.full((len(rows), 2), 0.5), **columns, groups={"a": ["a", "b"]})
     assert pertinent.explain(fine, [1.0, 2.0, 3.0], "leave-one-out").features == ("a", "c")

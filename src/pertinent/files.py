@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
     unfinished = _new_file_beside(path)
     try:
         yield unfinished
+        if path.exists():
+            unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
         unfinished.replace(path)
     except FileError:
         raise

@@ -52,7 +52,7 @@ class Range:
         return " and ".join(words for words in said if "inf" not in words)
 
 
-Count: TypeAlias = Annotated[int, Range(at_least=1)]
+Count: TypeAlias = Annotated[int, Range(at_least=1), Range(at_most=10**9)]
 Seed: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
 Positive: TypeAlias = Annotated[float, Range(above=0)]
 NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
@@ -134,6 +134,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one f
         return value if isinstance(value, str) and value in inner else _raise(unknown(name, value, inner))
     if origin in (tuple, Sequence):
         return _several(name, value, hint)
+    if origin is Mapping:
+        return _mapping(name, value, inner)
     if origin is Callable:
         return value if callable(value) else _raise()
     if hint in _NUMBERS:
@@ -162,6 +164,12 @@ def _several(name: str, value: Any, hint: Any) -> Any:
     if get_origin(hint) is tuple and inner[-1] is not ...:
         return value
     return tuple(_converted(name, each, inner[0]) for each in value)
+
+
+def _mapping(name: str, value: Any, hints: Sequence[Any]) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _WrongType
+    return {_converted(name, k, hints[0]): _converted(name, v, hints[1]) for k, v in value.items()}
 
 
 def _number(value: Any, kind: type) -> Any:
@@ -193,6 +201,8 @@ def _described(hint: Any) -> str:
         return f"{', '.join(said[:-1])} or {said[-1]}"
     if origin in (tuple, Sequence):
         return "several " + _described(inner[0]).partition(" ")[2].removesuffix("s") + "s"
+    if origin is Mapping:
+        return "a mapping"
     if origin is Callable:
         return "a function"
     name = str(getattr(hint, "__name__", hint))

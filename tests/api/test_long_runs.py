@@ -239,7 +239,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path, command):
     finished = len(pertinent.read(out))
     assert finished >= 3
     lines = journal.read_bytes().splitlines()
-    assert [json.loads(each) for each in lines[1:]]
+    assert [json.loads(each[9:]) for each in lines[1:]]
 
 
 def test_explanations_come_one_by_one_and_inputs_are_taken_as_there_is_room():

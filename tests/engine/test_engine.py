@@ -488,7 +488,7 @@ def test_images_of_several_sizes_share_no_batch_and_none_fails():
     found = pertinent.explain(model, pictures, method="leave-one-out", features="patches:2")
     assert not found.failures
     assert [len(e.features) for e in found] == [4, 9, 4, 9, 4]
-    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2 * 9, 1]  # the first again: is the model random?
+    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2, 2 * 9, 1]  # three again: is the model random?
 
 
 def test_a_metered_algorithm_may_survive_a_question_that_failed():

@@ -39,11 +39,11 @@ def test_a_torn_line_is_cut_off_wherever_it_was_torn(tmp_path, left):
     with Journal(path, {}) as journal:
         assert keys(journal) == [(0,)]
         journal.add((1,), "b", {"found": "again"})
-    assert [json.loads(line)["key"] for line in path.read_text().splitlines()[1:]] == [[0], [1]]
+    assert [json.loads(line[9:])["key"] for line in path.read_text().splitlines()[1:]] == [[0], [1]]
 
 
 def test_a_torn_header_is_no_journal(tmp_path):
-    (tmp_path / "j").write_bytes(b'{"seed"')
+    (tmp_path / "j").write_bytes(b'01234567 {"seed"')
     with Journal(tmp_path / "j", {"seed": 1}) as journal:
         assert not journal.finished
         journal.add((0,), None, {})

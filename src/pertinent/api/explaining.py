@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -22,17 +21,14 @@ from pertinent.explainers import base
 from pertinent.explainers.base import Finding, n_kept, plan_budget
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
-from pertinent.models.base import Model
 from pertinent.outputs import column_index
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations, Failure
 from pertinent.types import Floats
 
-logger = logging.getLogger(__name__)
-
-SAME = 0.01
-"""Answers that differ by less are the same: in half precision they depend on the rest of the batch."""
+REPEATED = 3
+"""Of so many inputs the model is asked about the whole input twice, to notice a model that is random."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +63,16 @@ def explain_all(
         for each in explain_each(runner, inputs, requests, ids):
             found.append(each)  # noqa: PERF402  what is finished is kept if the run is broken off
     except BaseException as error:
-        error.finished = _put_together(found, requests)  # type: ignore[attr-defined]
+        error.finished = _put_together(found, runner, requests)  # type: ignore[attr-defined]
         raise
-    return _put_together(found, requests)
+    return _put_together(found, runner, requests)
 
 
-def _put_together(found: Sequence[Found], requests: Sequence[Request]) -> Explanations:
-    """What was found, in the order of the inputs."""
+def _put_together(found: Sequence[Found], runner: Runner, requests: Sequence[Request]) -> Explanations:
+    """What was found, in the order of the inputs; all of them warn of what was noticed late."""
     ordered = sorted(found, key=lambda f: (f.input_index, f.request_index))
     return Explanations(
-        [f.explanation for f in ordered if f.explanation is not None],
+        [replace(f.explanation, warnings=runner.warnings) for f in ordered if f.explanation is not None],
         merged([failure for f in ordered for failure in f.failures], requests),
     )
 
@@ -128,7 +124,7 @@ def tasks(runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]) ->
             yield Task(
                 (input_index, request_index),
                 prepared[place],
-                _algorithm(request, runner.model, input_index, repeat=(input_index, request_index) == (0, 0)),
+                _algorithm(request, runner, input_index, repeat=input_index < REPEATED and not request_index),
                 removal=request.removal,
                 seed=request.seed,
             )
@@ -156,26 +152,26 @@ def run_tasks(
                 Failure(input_index, f"{name}{metric}: {error}", error, own_id)
                 for metric, error in unmeasured
             )
-            finished = replace(explanation, seconds=done.seconds, id=own_id)
+            finished = replace(explanation, seconds=done.seconds, id=own_id, warnings=runner.warnings)
             yield Found(input_index, request_index, finished, failures)
 
 
-def _algorithm(request: Request, model: Model, index: int, *, repeat: bool) -> Any:
+def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) -> Any:
     """The whole life of one explanation: predict, explain under the meter, put together, measure.
 
-    With `repeat` the model is asked about the whole input twice, to notice a model that is random.
+    With `repeat` the model is asked about the whole input twice.
     """
 
     def steps(input: Input, removal: Removal) -> Algorithm:
-        explainer, d = request.method, input.n_features
+        model, explainer, d = runner.model, request.method, input.n_features
         budget = plan_budget(explainer, request.budget, d)
         prediction = (yield Values(full_mask(d)))[0]
-        output = model.output
+        output, classes = model.output, model.classes
         wanted = of_input(request.target, index)
         if wanted is None:
             target = output.default_target(prediction)
         else:
-            target = column_index(wanted, model.classes, "target")
+            target = column_index(wanted, classes, "target")
         rng = generator(request.seed, explainer.name, input.fingerprint)
         meter = Meter(budget)
         task = base.Task(d, target, prediction, budget, request.sparsities, rng, output)
@@ -187,7 +183,7 @@ def _algorithm(request: Request, model: Model, index: int, *, repeat: bool) -> A
             removal_settings=removal.settings(model),
             input=input,
             index=index,
-            classes=model.classes,
+            classes=classes,
             target=target,
             prediction=prediction,
             output=output,
@@ -198,24 +194,10 @@ def _algorithm(request: Request, model: Model, index: int, *, repeat: bool) -> A
             **_scores(finding, target, d),
         )
         if repeat:
-            again = (yield RepeatedValues(full_mask(d)))[0]
-            explanation = replace(explanation, warnings=_randomness(prediction, again))
+            runner.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
         return (yield from measured(explanation, request.metrics))
 
     return steps
-
-
-def _randomness(prediction: Floats, again: Floats) -> tuple[str, ...]:
-    """A warning if the model answered the same question differently, beyond rounding."""
-    if np.allclose(prediction, again, rtol=SAME, atol=SAME):
-        return ()
-    column = int(np.abs(prediction - again).argmax())
-    said = (
-        f"The model answered the same question with {prediction[column]:.4g} and then with "
-        f"{again[column]:.4g}: it is random, and so are the scores."
-    )
-    logger.warning("%s", said)
-    return (said,)
 
 
 def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:

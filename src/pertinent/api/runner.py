@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
+
+import numpy as np
 
 from pertinent.asks import Algorithm
 from pertinent.engine.engine import Engine
@@ -15,6 +18,13 @@ from pertinent.inputs.base import Input
 from pertinent.models.base import Model
 from pertinent.removal.base import Removal, removals
 from pertinent.results.explanation import Failure
+from pertinent.types import Floats
+
+logger = logging.getLogger(__name__)
+
+SAME = 0.002
+SAME_IN_HALF_PRECISION = 0.02
+"""Answers that differ by less are the same: they depend a little on the rest of the batch."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,27 @@ class Runner:
     what: str
     batch_size: int | None = None
     progress: Callback | bool | None = None
+    _noticed: list[str] = field(default_factory=list)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What all results of this run should warn of."""
+        return tuple(self._noticed[:1])
+
+    def notice(self, answer: Floats, again: Floats) -> None:
+        """Notice a model that answers the same question differently, beyond rounding."""
+        half = str(getattr(self.model, "dtype", "")).removeprefix("torch.") in ("float16", "bfloat16")
+        tolerance = SAME_IN_HALF_PRECISION if half else SAME
+        if np.allclose(answer, again, rtol=tolerance, atol=tolerance):
+            return
+        column = int(np.abs(answer - again).argmax())
+        said = (
+            f"The model answered the same question with {answer[column]:.4g} and then with "
+            f"{again[column]:.4g}: it is random, and so are the scores."
+        )
+        if not self._noticed:
+            logger.warning("%s", said)
+        self._noticed.append(said)
 
     def run(self, tasks: Iterable[Task], total: int | None = None) -> Iterator[Done]:
         """Run the tasks in one engine; yield each as it ends, whatever it ended with."""

@@ -33,7 +33,7 @@ def explain(args: Namespace) -> int:
     if outcome.evaluation is not None and len(outcome.explanations) > 1:
         output.show(outcome.evaluation)
     unwritten = output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
-    return conclude(len(outcome.explanations), [*outcome.failures, *unwritten])
+    return _conclude(outcome, unwritten)
 
 
 def compare(args: Namespace) -> int:
@@ -46,7 +46,15 @@ def compare(args: Namespace) -> int:
         output.show(outcome.evaluation)
     title = f"Compared: {', '.join(args.methods)}"
     unwritten = output.write(outcome.explanations, outcome.evaluation, title)
-    return conclude(len(outcome.explanations), [*outcome.failures, *unwritten])
+    return _conclude(outcome, unwritten)
+
+
+def _conclude(outcome: Outcome, unwritten: Sequence[tuple[str, str]]) -> int:
+    """The exit code, once what is finished has been shown and written."""
+    code = conclude(len(outcome.explanations), [*outcome.failures, *unwritten])
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    return code
 
 
 def evaluate(args: Namespace) -> int:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pertinent.cli.console import complain, print_json
 from pertinent.control_characters import visible
-from pertinent.errors import PertinentError
+from pertinent.errors import PertinentError, SettingError
 from pertinent.files import atomic_write, check_writable, write_text
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
@@ -40,9 +40,12 @@ class Output:
         self._console = Console(quiet=self.silent, highlight=False)
         if self.out is not None and not self._journalled:
             check_suffix(Path(self.out))
-        for path in (self.html, self.out, self.json, self.plot):
-            if path is not None and path != "-":
-                check_writable(Path(path))
+        named = [Path(p) for p in (self.html, self.out, self.json, self.plot) if p is not None and p != "-"]
+        read = [Path(p) for p in (getattr(args, "file", None), getattr(args, "data", None)) if p is not None]
+        for path in named:
+            check_writable(path)
+            if [p.resolve() for p in (*named, *read)].count(path.resolve()) > 1:
+                raise SettingError(f"{str(path)!r} is named twice: each file needs a name of its own.")
 
     def show(self, thing: Any) -> None:
         """Print something that rich can render, or a plain line."""

@@ -18,11 +18,12 @@ from pertinent.results.explanation import Explanations
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a command; each of `failures` is a place and a reason."""
+    """The result of a command, perhaps `interrupted`; each of `failures` is a place and a reason."""
 
     explanations: Explanations
     evaluation: Evaluation | None
     failures: Sequence[tuple[str, str]]
+    interrupted: bool = False
 
 
 def carry_out(
@@ -38,8 +39,14 @@ def carry_out(
     runner = Runner(model, "explain", batch_size, progress)
     raws = [item.raw if item.error is None else item.error for item in items]
     ids = [item.id or item.where for item in items] if any(item.id for item in items) else None
-    found = explain_all(runner, raws, requests, None if out is None else Path(out), ids)
+    interrupted = False
+    try:
+        found = explain_all(runner, raws, requests, None if out is None else Path(out), ids)
+    except KeyboardInterrupt as error:
+        if not len(getattr(error, "finished", ())):
+            raise
+        found, interrupted = error.finished, True  # type: ignore[attr-defined]
     reasons = [(items[f.index].where, f.reason) for f in found.failures]
     metrics = requests[0].metrics
     evaluation = evaluation_of(list(found), metrics, found.failures) if metrics and len(found) else None
-    return Outcome(found, evaluation, reasons)
+    return Outcome(found, evaluation, reasons, interrupted)

@@ -19,7 +19,7 @@ from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, Scheduler
-from pertinent.errors import ModelError, PertinentError
+from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
 from pertinent.types import Ints
 
@@ -157,6 +157,8 @@ class Engine:
                 ask = run.algorithm.send(answer) if error is None else run.algorithm.throw(error)
             except StopIteration as stop:
                 return self._finish(run, stop.value)
+            except MemoryError as full:
+                return self._fail(run, _too_much(full))
             except Exception as failure:  # noqa: BLE001  one failing input must not take the others down
                 return self._fail(run, failure)
             error = None
@@ -374,6 +376,13 @@ def _by_question(chunks: Iterable[Chunk]) -> list[Chunk]:
     for chunk in chunks:
         together.setdefault(chunk.open, []).append(chunk)
     return [chunk for own in together.values() for chunk in own]
+
+
+def _too_much(error: MemoryError) -> BudgetError:
+    """The algorithm itself ran out of memory."""
+    explained = BudgetError(f"There is not enough memory for so many samples: ask for fewer. ({error})")
+    explained.__cause__ = error
+    return explained
 
 
 def _introduced(error: Exception) -> Exception:

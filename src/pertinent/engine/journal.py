@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
+from zlib import crc32
 
 from pertinent.errors import FileError
 from pertinent.files import check_writable
@@ -29,10 +31,11 @@ SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """A file of JSON lines: a header that describes the run, then a record for everything finished.
+    """A file of lines: a header that describes the run, then a record for everything finished.
 
-    A record is one `write`, so a killed process leaves whole lines and at most one torn one, which is
-    cut off when the journal is opened again. `finished` holds where each record stands, by its key.
+    A line is a checksum and a JSON object, in one `write`, so a killed process leaves whole lines and at
+    most one torn one, which is cut off when the journal is opened again. `finished` holds where each
+    record stands, by its key.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -40,7 +43,8 @@ class Journal:
         self.path = path
         self.finished: dict[tuple[int, ...], tuple[int, str | None]] = {}
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            self._file = os.open(path, flags, 0o666)
         except OSError as error:
             raise FileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
         try:
@@ -64,7 +68,9 @@ class Journal:
         with self.path.open("rb") as lines:
             for key in sorted(self.finished):
                 lines.seek(self.finished[key][0])
-                yield json.loads(lines.readline())
+                record = _next_record(lines, self.path)
+                assert record is not None
+                yield record
 
     def close(self) -> None:
         """Let go of the file, everything on the disk."""
@@ -108,7 +114,7 @@ class Journal:
         return True
 
     def _append(self, content: Mapping[str, Any]) -> None:
-        line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
+        line = journal_line(content)
         try:
             written = 0
             while written < len(line):
@@ -123,6 +129,12 @@ class Journal:
                 "in it are kept: make room and run the same again to continue."
             ) from error
         self._end += len(line)
+
+
+def journal_line(content: Mapping[str, Any]) -> bytes:
+    """A line of a journal: a checksum and a JSON object."""
+    text = json.dumps(content, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (crc32(text), text)
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
@@ -158,10 +170,11 @@ def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
     """The object in the next line; nothing at the end, where the last line may be torn."""
     place = lines.tell()
     line = lines.readline()
-    if not line.endswith(b"\n") and (place or line[:1] in (b"", b"{")):
+    if not line.endswith(b"\n") and (place or re.match(rb"[0-9a-f]{0,8}( |$)", line)):
         return None
+    checksum, _, text = line.rstrip(b"\n").partition(b" ")
     try:
-        found = json.loads(line)
+        found = json.loads(text) if checksum == b"%08x" % crc32(text) else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

@@ -39,6 +39,8 @@ class Columns:
             raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
         grouped: dict[str, str] = {}
         for group, members in (self.groups or {}).items():
+            if not members:
+                raise InputError(f"The group {group!r} has no columns.")
             for member in members:
                 if member not in place:
                     raise unknown("column", member, self.names)

@@ -46,6 +46,8 @@ def split_inputs(raw: Any, kind: str | None) -> Iterable[Any] | None:  # noqa: P
         return found
     if hasattr(raw, "iterrows"):
         return _FrameRows(raw)
+    if hasattr(raw, "tocsr"):
+        raise InputError("A sparse matrix cannot be explained: give its .toarray().")
     if hasattr(raw, "shape"):
         dimensions = len(raw.shape)
         if dimensions == 0:

@@ -67,6 +67,7 @@ class Model(ABC):
     launch_overhead: int = 64
     mixed_length_penalty: float = 0.0
     in_flight: int = 1
+    _guessed: bool = False
 
     def __repr__(self) -> str:
         """On one line: what is wrapped, its columns, what it reads and where it computes."""
@@ -146,21 +147,34 @@ class Model(ABC):
             )
         outputs = self.output.widen(outputs.astype(np.float64))
         if not self.classes and len(self.output.unusable(outputs)) < n:
-            self.classes = self.output.default_names(outputs.shape[1])
-        if self.classes and len(self.classes) != outputs.shape[1]:
+            self.guess_names(self.output.default_names(outputs.shape[1]))
+        n_known, n_now = len(self.classes), outputs.shape[1]
+        if n_known not in (0, n_now):
             names = {"class": "classes", "label": "labels", "value": "values"}[self.output.kind]
-            raise ModelError(
-                f"The model has {len(self.classes)} {names}, but answered with {outputs.shape[1]} columns."
-            )
+            self.forget_guess()
+            raise ModelError(f"The model has {n_known} {names}, but answered with {n_now} columns.")
         return outputs
+
+    def guess_names(self, names: tuple[str, ...]) -> None:
+        """Name the columns after an answer, until another answer shows that it was wrong."""
+        self.classes, self._guessed = names, True
+
+    def forget_guess(self) -> None:
+        """An answer does not fit the names: let the next one name the columns, if they were guessed."""
+        if self._guessed:
+            self.classes, self._guessed = (), False
+
+
+_OUT_OF_MEMORY = ("OutOfMemoryError", "ResourceExhaustedError")
+_SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that a batch was too large, whoever raised it."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY:
         return True
     said = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in said or "can't allocate memory" in said)
+    return isinstance(error, RuntimeError) and any(words in said for words in _SAID)
 
 
 def immediately(evaluate: Callable[[], Array]) -> Answer:

@@ -10,6 +10,7 @@ import numpy as np
 from pertinent.errors import ModelError
 from pertinent.inputs.frames import Frame
 from pertinent.models.function import FunctionModel
+from pertinent.settings import checked
 from pertinent.types import Array
 
 
@@ -20,8 +21,9 @@ class EstimatorModel(FunctionModel):
     with the dtypes of the background if that is a frame, too.
     """
 
+    @checked
     def __init__(
-        self, estimator: Any, *, classes: Sequence[str] = (), output: str | None = None, **options: Any
+        self, estimator: Any, *, classes: Sequence[Any] = (), output: str | None = None, **options: Any
     ) -> None:
         names = feature_names(estimator)
         if names is not None:

@@ -62,7 +62,10 @@ class FunctionModel(Model):
             self.frame = Frame.like(background)
             columns = [str(label) for label in background.columns]
         self.background = Background(background) if background is not None else None
-        self.columns = Columns(tuple(map(str, columns)), groups) if columns is not None else None
+        self.columns = None
+        if columns is not None:
+            self.columns = Columns(tuple(map(str, columns)), groups)
+            self.columns.features()  # wrong groups are found now
         if self.background is not None and self.columns is not None:
             self.background.check_width(len(self.columns.names), "table")
         is_table = self.background is not None or self.columns is not None
@@ -178,9 +181,11 @@ class FunctionModel(Model):
         rows = [{str(name): value for name, value in row.items()} for row in answer]
         for row in rows:
             if set(row) != set(names):
+                self.forget_guess()
                 wanted = ", ".join(names)
                 raise ModelError(f"The model must score {wanted} for every input, but scored {list(row)}.")
-        self.classes = names
+        if not self.classes:
+            self.guess_names(names)
         return [[row[name] for name in names] for row in rows]
 
     def _batch(self, rows: Sequence[Rows]) -> Any:
@@ -196,7 +201,9 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
     require(
         len(chosen[wrong]) == 0, wrong, f"left out for output={output.name!r}, use `{right}`", chosen[wrong]
     )
-    return tuple(map(str, chosen[right]))
+    found = tuple(map(str, chosen[right]))
+    require(len(set(found)) == len(found), right, "different from each other", found)
+    return found
 
 
 def _string(text: Text) -> str | tuple[str, str]:

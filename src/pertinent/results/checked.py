@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.inputs.serial import input_from_dict
 from pertinent.outputs import NAMES, Output, output_named
 from pertinent.plain_data import PlainData, expect, number, pairs, share, wholes
-from pertinent.types import Masks
+from pertinent.types import Floats, Masks
 
 _OLD_NAMES = {"errors": "standard_errors"}
 """What was called otherwise in files of version 0.1."""
@@ -64,13 +64,18 @@ def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
         "classes": classes,
         "target": data.whole("target", below=n_classes),
         "prediction": prediction,
-        "scores": data.floats("scores", d),
+        "scores": _not_infinite(data.floats("scores", d)),
         "output": _output(data.mapping("output")),
         "chosen": _chosen(data, d),
         "sparsities": sparsities,
         "measures": _measures(data.mapping("measures")),
         "warnings": data.texts("warnings"),
     }
+
+
+def _not_infinite(scores: Floats) -> Floats:
+    expect(not np.isinf(scores).any(), "scores", "finite", "infinity")
+    return scores
 
 
 def _output(plain: Mapping[str, Any]) -> Output:

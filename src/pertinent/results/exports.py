@@ -38,7 +38,12 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
             }
             row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
             rows.append(row)
-    return optional("pandas").DataFrame(rows)
+    return optional("pandas").DataFrame([{k: _encodable(v) for k, v in row.items()} for row in rows])
+
+
+def _encodable(value: Any) -> Any:
+    """A text without lone surrogates, which pandas cannot hold."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def feature_values(input: Input) -> Array:

@@ -51,7 +51,7 @@ class ExhaustiveSearch(SeparateSearches):
         allowed = min(self.most, task.budget // len(sizes) if self.spread else task.budget)
         if largest > allowed:
             raise BudgetError(
-                f"exhaustive-search would ask for {largest:,} sets of {d} features, but at most "
+                f"exhaustive-search would ask for {_said(largest)} sets of {d} features, but at most "
                 f"{allowed:,} are allowed. Use parallel-local-search, coarser "
                 "features, or raise `most` and `budget`."
             )
@@ -61,3 +61,7 @@ class ExhaustiveSearch(SeparateSearches):
         """Evaluate all sets."""
         del rng
         return (yield from self.best_of_all(task, k))
+
+
+def _said(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
