@@ -34,7 +34,7 @@ def test_nothing_but_failures_raises(model):
         pertinent.explain(model, ["", " "])
 
 
-@pytest.mark.parametrize("method", [m.name for m in pertinent.methods()])
+@pytest.mark.parametrize("method", [m.name for m in pertinent.methods() if m.name != "tree-shap"])
 def test_one_feature(model, method):
     e = pertinent.explain(model, "w1", method=method)
     assert e.features == ("w1",)

@@ -46,7 +46,7 @@ def test_a_background_of_the_removals_own_must_be_given_again():
     # The second column is the more important either way; without it the sum is 1 + 9, or 1 + 0.
     for found, without in ((again, 10), (plain, 1)):
         expected = sigmoid(3) - sigmoid(without)
-        assert found.mean("kernel-shap", "comprehensiveness") == pytest.approx(expected)
+        assert found.mean("shapley", "comprehensiveness") == pytest.approx(expected)
 
 
 def test_misspelt_options_of_compare():

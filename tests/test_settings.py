@@ -162,7 +162,7 @@ def test_what_is_finished_is_kept_when_a_run_breaks_off(breaks):
 def test_a_name_with_no_near_match_suggests_nothing():
     for name, hint in {
         "kernal-shap": "'kernel-shap'",
-        "shap": "'kernel-shap'",
+        "shap": "'shapley'",
         "zzz": None,
         "": None,
     }.items():

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from pertinent.api.compare import compare
     from pertinent.api.evaluate import evaluate
     from pertinent.api.explain import explain, explain_iter
+    from pertinent.api.fit import fit
+    from pertinent.api.fitting import load_explainer
     from pertinent.api.request import Request
+    from pertinent.api.stability import stability
     from pertinent.errors import PertinentError
     from pertinent.inputs.text import Text
     from pertinent.models.embedded.load import load
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation, Explanations, Failure
     from pertinent.results.files import read
     from pertinent.results.removal_check import RemovalCheck
+    from pertinent.results.stability import Stability
 
 __version__ = "0.1.0"
 
@@ -32,18 +36,22 @@ _HOME = {
     "PertinentError": "pertinent.errors",
     "RemovalCheck": "pertinent.results.removal_check",
     "Request": "pertinent.api.request",
+    "Stability": "pertinent.results.stability",
     "Text": "pertinent.inputs.text",
     "check_removal": "pertinent.api.check",
     "compare": "pertinent.api.compare",
     "evaluate": "pertinent.api.evaluate",
     "explain": "pertinent.api.explain",
     "explain_iter": "pertinent.api.explain",
+    "fit": "pertinent.api.fit",
     "load": "pertinent.models.embedded.load",
+    "load_explainer": "pertinent.api.fitting",
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "read": "pertinent.results.files",
     "removals": "pertinent.api.catalogue",
     "save_report": "pertinent.report.page",
+    "stability": "pertinent.api.stability",
     "wrap": "pertinent.models.wrap",
 }
 
@@ -55,18 +63,22 @@ __all__ = [
     "PertinentError",
     "RemovalCheck",
     "Request",
+    "Stability",
     "Text",
     "check_removal",
     "compare",
     "evaluate",
     "explain",
     "explain_iter",
+    "fit",
     "load",
+    "load_explainer",
     "methods",
     "metrics",
     "read",
     "removals",
     "save_report",
+    "stability",
     "wrap",
 ]
 

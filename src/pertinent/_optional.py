@@ -15,7 +15,7 @@ _EXTRA = {
     "pandas": "tables",
     "PIL": "images",
     "pyarrow": "tables",
-    "shap": "peers",
+    "shap": "trees",
     "skimage": "images",
     "sklearn": "tables",
 }

@@ -23,6 +23,8 @@ from pertinent.types import Floats, Masks
 Scale: TypeAlias = Literal["natural", "logit"]
 """The scale an algorithm asks for: natural (probabilities or values), or logits."""
 
+SCALES: tuple[Scale, ...] = ("natural", "logit")
+
 NAMES = ("probability", "logit", "label-probability", "label-logit", "value")
 """What `wrap` accepts as ``output``."""
 

@@ -6,7 +6,7 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -103,11 +103,22 @@ class Registry(Generic[T]):
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`; an unknown setting raises an error."""
         cls = self.get(name)
-        known = {f.name for f in fields(cls) if f.init}  # type: ignore[arg-type]
-        for setting in settings or {}:
-            if setting not in known:
-                raise unknown(f"setting of {name}", setting, known)
+        _check_known(name, cls, settings or {})
         return cls(**(settings or {}))
+
+
+def with_settings(thing: T, settings: Mapping[str, Any]) -> T:
+    """An instance like another, with some settings changed; an unknown setting raises an error."""
+    _check_known(str(getattr(thing, "name", type(thing).__name__)), thing, settings)
+    changed: T = replace(thing, **settings)  # type: ignore[type-var]
+    return changed
+
+
+def _check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
+    known = {f.name for f in fields(thing) if f.init}
+    for setting in settings:
+        if setting not in known:
+            raise unknown(f"setting of {name}", setting, known)
 
 
 def settings_of(thing: Any) -> dict[str, Any]:

@@ -183,3 +183,20 @@ def _table(values: Floats) -> Floats:
 def _order(rows: Floats) -> Ints:
     """The order of rows by their sorted values, which does not depend on the order of columns."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))
+
+
+def student_factor(freedom: float) -> float:
+    """How much wider a 95% interval is than 1.96 standard errors, with so many degrees of freedom.
+
+    By the expansion of Student's t in powers of 1 / freedom, within 1% from 3 degrees on.
+
+    >>> round(1.96 * student_factor(10), 2)
+    2.23
+    """
+    z = 1.96
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return 1 + sum(term / freedom ** (k + 1) for k, term in enumerate(terms)) / z

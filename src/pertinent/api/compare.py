@@ -18,7 +18,7 @@ from pertinent.models.wrap import wrap
 from pertinent.results.evaluation import Evaluation
 from pertinent.settings import Count, Seed, checked
 
-OPTIONS = ("target", "sparsity", "budget", "removal", "features")
+OPTIONS = ("target", "sparsity", "budget", "removal", "features", "scale")
 
 
 @checked
@@ -39,7 +39,7 @@ def compare(
 
     An explanation is measured as soon as it is there, so what a method has asked is not computed
     again. `options` are those of `explain`: ``sparsity``, ``budget``, ``removal``, ``features``,
-    ``target``; `ids` and `out` are as there.
+    ``scale``, ``target``; `ids` and `out` are as there.
     """
     for option in options:
         if option not in OPTIONS:

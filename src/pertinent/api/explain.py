@@ -12,6 +12,7 @@ from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback
 from pertinent.explainers.base import Explainer
 from pertinent.models.wrap import wrap
+from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Failure
 from pertinent.results.removal_check import RemovalCheck
@@ -29,6 +30,7 @@ def explain(
     budget: Count | None = None,
     removal: str | Removal | None = None,
     features: Any = None,
+    scale: Scale = "natural",
     check: RemovalCheck | None = None,
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
@@ -66,6 +68,10 @@ def explain(
         ``"pixels"``, ``"superpixels:50"``; ``"columns"``; or your own: an array of segment numbers
         (height, width) for images, a list of character spans (start, end) for a text. For several
         inputs a list with one entry for each.
+    scale
+        Whether scores are of probabilities (``"natural"``) or of logits (``"logit"``): those that the
+        model returns, else log-probabilities of classes and log-odds of labels. Searches, gradients
+        and regressors have the natural scale alone.
     check
         What `check_removal` found: explanations by a removal that is badly out of distribution warn.
     seed
@@ -102,6 +108,7 @@ def explain(
         sparsity=sparsity,
         budget=budget,
         features=for_each(features, one=many is None),
+        scale=scale,
         seed=seed,
     )
     runner = Runner(model, request.method.name, batch_size, progress)
@@ -123,6 +130,7 @@ def explain_iter(
     budget: Count | None = None,
     removal: str | Removal | None = None,
     features: Any = None,
+    scale: Scale = "natural",
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
@@ -133,7 +141,7 @@ def explain_iter(
 
     Parameters
     ----------
-    model, inputs, method, target, sparsity, budget, removal, features, seed, ids, batch_size, progress
+    model, inputs, method, target, sparsity, budget, removal, features, scale, seed, ids, batch_size, progress
         As in `explain`; inputs may come from a generator that never ends.
 
     Yields
@@ -160,6 +168,7 @@ def explain_iter(
         sparsity=sparsity,
         budget=budget,
         features=for_each(features, one=many is None),
+        scale=scale,
         seed=seed,
     )
     runner = Runner(model, request.method.name, batch_size, progress)

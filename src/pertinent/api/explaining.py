@@ -13,6 +13,7 @@ import numpy as np
 from pertinent.api.measure import measured
 from pertinent.api.request import Request, of_input
 from pertinent.api.runner import Runner, Task
+from pertinent.api.scale import check_scale, on_scale
 from pertinent.asks import Algorithm, RepeatedValues, Values
 from pertinent.digests import generator
 from pertinent.engine.meter import Meter
@@ -164,6 +165,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
 
     def steps(input: Input, removal: Removal) -> Algorithm:
         model, explainer, d = runner.model, request.method, input.n_features
+        check_scale(request.scale, explainer, model.output)
         budget = plan_budget(explainer, request.budget, d)
         prediction = (yield Values(full_mask(d)))[0]
         output, classes = model.output, model.classes
@@ -175,7 +177,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
         rng = generator(request.seed, explainer.name, input.fingerprint)
         meter = Meter(budget)
         task = base.Task(d, target, prediction, budget, request.sparsities, rng, output)
-        finding = yield from meter.watch(explainer.explain(task))
+        finding = yield from meter.watch(on_scale(explainer.explain(task), request.scale))
         explanation = Explanation(
             method=explainer.name,
             settings=settings_of(explainer),
@@ -191,6 +193,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             evaluations=meter.evaluations,
             seed=request.seed,
             sparsities=request.sparsities,
+            scale=request.scale,
             **_scores(finding, target, d),
         )
         if repeat:

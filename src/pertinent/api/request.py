@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.api.scale import check_scale
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
-from pertinent.registry import settings_of
+from pertinent.outputs import Scale
+from pertinent.registry import settings_of, with_settings
 from pertinent.removal.base import Removal, removals
 from pertinent.settings import Count, Seed, Share, checked
 
-DEFAULT_METHOD = "kernel-shap"
+DEFAULT_METHOD = "shapley"
+TO_BE_FITTED = ("amortized-shapley",)
 _DIGEST = "digest"
 
 
@@ -37,7 +40,7 @@ class Request:
         the output explains by default.
     features
         What a feature is; a tuple has one entry for each input.
-    sparsities, budget, seed
+    sparsities, budget, scale, seed
         As in `explain`.
     metrics
         What is measured of each explanation as soon as it is there.
@@ -51,6 +54,7 @@ class Request:
     features: Any = None
     seed: int = 0
     metrics: tuple[Metric, ...] = ()
+    scale: Scale = "natural"
 
     @classmethod
     @checked
@@ -66,14 +70,17 @@ class Request:
         features: Any = None,
         seed: Seed = 0,
         metrics: str | Metric | Sequence[str | Metric] = (),
+        scale: Scale = "natural",
     ) -> Request:
         """A request in the words of a user, checked.
 
         >>> Request.of("lime", {"samples": 50}, sparsity=0.1).to_dict()["settings"]
         {'samples': 50}
         """
+        explainer = make_explainer(method, settings)
+        check_scale(scale, explainer)
         return cls(
-            make_explainer(method, settings),
+            explainer,
             make_removal(removal),
             tuple(target) if _is_for_each(target) else target,
             _sparsities(sparsity),
@@ -81,6 +88,7 @@ class Request:
             features,
             seed,
             make_metrics(metrics),
+            scale,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,12 +103,13 @@ class Request:
             "features": _plain(self.features),
             "seed": self.seed,
             "metrics": [_described(metric) for metric in self.metrics],
+            "scale": self.scale,
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
         """The inverse of `to_dict`, where everything could be saved."""
-        rest = {"budget": plain["budget"], "seed": plain["seed"]}
+        rest = {"budget": plain["budget"], "seed": plain["seed"], "scale": plain.get("scale", "natural")}
         rest |= {key: _kept(key, plain[key]) for key in ("target", "features")}
         removal = plain["removal"]
         return cls(
@@ -120,8 +129,9 @@ class Request:
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
     """An explainer by name and settings, or the instance itself."""
     if isinstance(method, Explainer):
-        require(not settings, "settings", "set on the instance when a method instance is given", settings)
-        return method
+        return with_settings(method, settings) if settings else method
+    if method in TO_BE_FITTED:
+        raise SettingError(f"{method!r} has to learn first: pertinent.fit(model, inputs, {method!r}).")
     return explainers.make(method, settings)
 
 

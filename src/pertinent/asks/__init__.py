@@ -3,7 +3,9 @@
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.gradients import Gradients
 from pertinent.asks.mask_gradients import MaskGradients
+from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.path_gradients import PathGradients
+from pertinent.asks.tree_values import TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
@@ -12,9 +14,13 @@ __all__ = [
     "Fork",
     "Gradients",
     "MaskGradients",
+    "Network",
+    "NetworkOutputs",
     "Part",
     "PathGradients",
     "Question",
     "RepeatedValues",
+    "TreeScores",
+    "TreeValues",
     "Values",
 ]

@@ -95,7 +95,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     """Read, explain and measure; wrong arguments are found before the model is loaded."""
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
-    options |= {"target": args.target, "removal": args.removal}
+    options |= {"target": args.target, "removal": args.removal, "scale": args.scale}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
     requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]

@@ -74,6 +74,20 @@ A few hundred inputs are needed to tell removals apart. Without --label-column, 
 prediction for the whole input is measured instead of accuracy.
 """
 
+STABILITY = """\
+Find out how much explanations depend on the seed: explain the same inputs with several seeds, and measure
+how well the explanations agree (Yang et al. 2023, Sec. 4): the rank correlation of their scores, the top
+features they have in common, and the mean squared difference; also by the length of the inputs.
+
+examples:
+  pertinent stability --file reviews.txt --method kernel-shap --budget 200
+  pertinent stability --file reviews.csv --method shapley-sampling --set samples=25 --plot stability.png
+  pertinent stability --image seven.png --image three.png --method lime --features patches:2
+  pertinent stability --file wines.csv --model table --method kernel-shap --seeds 10 --json stability.json
+
+If the seeds disagree, raise --budget or the method's samples until they do not.
+"""
+
 TRAIN = """\
 Fine-tune a text classifier on labelled texts, so that its explanations show what it learned. Every
 text is also used with most of its tokens removed (Hase et al. 2021, Sec. 4), so that the inputs that

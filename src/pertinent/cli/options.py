@@ -33,7 +33,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
-    """How to explain it."""
+    """How to explain it, but for the seed."""
     parser.add_argument(
         "--set", action="append", default=[], metavar=setting, help="a setting of the method; may be repeated"
     )
@@ -53,11 +53,17 @@ def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
         metavar="NAME",
         help="the class, label or value to explain, by name or number (the predicted class)",
     )
+    parser.add_argument(
+        "--scale",
+        choices=("natural", "logit"),
+        default="natural",
+        help="score features by probabilities, or by logits (%(default)s)",
+    )
     add_measured(parser)
 
 
-def add_measured(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
-    """The sparsities, the removal and the seed."""
+def add_measured(parser: argparse.ArgumentParser) -> None:
+    """The sparsities and the removal."""
     parser.add_argument(
         "--sparsity",
         type=shares,
@@ -70,6 +76,10 @@ def add_measured(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
         help="how features are removed: a name from `pertinent removals`, optionally with settings, such as "
         "uniform-noise:samples=5",
     )
+
+
+def add_seed(parser: argparse.ArgumentParser, seed: int | None = 0) -> None:
+    """The seed."""
     default = "that of each explanation" if seed is None else seed
     parser.add_argument(
         "--seed", type=whole, default=seed, metavar="N", help=f"same seed, same answer ({default})"
@@ -157,9 +167,26 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole, default=0, metavar="N", help="same seed, same answer (%(default)s)"
     )
     add_place(parser.add_argument_group("the model"))
+    _add_result(parser, "the scores by share", "RemovalCheck")
+
+
+def add_stability(parser: argparse.ArgumentParser) -> None:
+    """All of ``pertinent stability``."""
+    add_inputs(parser)
+    parser.add_argument("--method", required=True, metavar="NAME", help="a name from `pertinent methods`")
+    parser.add_argument(
+        "--seeds", type=several, default=5, metavar="N", help="how many seeds: 0, 1, 2 … (%(default)s)"
+    )
+    add_how(parser, "SETTING=VALUE")
+    add_model(parser)
+    _add_result(parser, "the rank correlation by number of features", "Stability")
+
+
+def _add_result(parser: argparse.ArgumentParser, drawn: str, cls: str) -> None:
+    """The files to write of a result that is not an explanation."""
     group = parser.add_argument_group("output")
-    group.add_argument("--plot", metavar="PATH.png", help="draw the scores by share (.png, .svg or .pdf)")
-    group.add_argument("--json", metavar="PATH", help="save for `pertinent.RemovalCheck.read`; - for stdout")
+    group.add_argument("--plot", metavar="PATH.png", help=f"draw {drawn} (.png, .svg or .pdf)")
+    group.add_argument("--json", metavar="PATH", help=f"save for `pertinent.{cls}.read`; - for stdout")
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
@@ -259,6 +286,11 @@ def whole(text: str) -> int:
 def positive(text: str) -> int:
     """A whole number above 0."""
     return _integer(text, 1)
+
+
+def several(text: str) -> int:
+    """A whole number above 1."""
+    return _integer(text, 2)
 
 
 def rate(text: str) -> float:

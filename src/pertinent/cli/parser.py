@@ -15,6 +15,7 @@ COMMANDS = {
     "compare": "pertinent.cli.commands:compare",
     "evaluate": "pertinent.cli.commands:evaluate",
     "check": "pertinent.cli.check:check",
+    "stability": "pertinent.cli.stability:stability",
     "train": "pertinent.cli.train:train",
     "demo": "pertinent.cli.demo:demo",
     "methods": "pertinent.cli.commands:catalogue",
@@ -68,10 +69,9 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
 
     explain = command("explain", "explain texts, images or table rows", help_texts.EXPLAIN)
     options.add_inputs(explain)
-    explain.add_argument(
-        "--method", default="kernel-shap", help="a name from `pertinent methods` (%(default)s)"
-    )
+    explain.add_argument("--method", default="shapley", help="a name from `pertinent methods` (%(default)s)")
     options.add_how(explain, "SETTING=VALUE")
+    options.add_seed(explain)
     explain.add_argument(
         "--no-measure", action="store_true", help="leave out sufficiency and comprehensiveness"
     )
@@ -84,6 +84,7 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
         "--methods", type=options.names, required=True, metavar="A,B,…", help="names from `pertinent methods`"
     )
     options.add_how(compare, "METHOD.SETTING=VALUE")
+    options.add_seed(compare)
     options.add_metrics(compare)
     compare.add_argument(
         "--show", action="store_true", help="print every explanation too, not only the table"
@@ -94,11 +95,16 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     evaluate = command("evaluate", "measure explanations that were saved", help_texts.EVALUATE)
     evaluate.add_argument("file", metavar="FILE.parquet", help="what `pertinent explain --out` wrote")
     options.add_metrics(evaluate)
-    options.add_measured(evaluate, seed=None)
+    options.add_measured(evaluate)
+    options.add_seed(evaluate, None)
     options.add_model(evaluate)
     options.add_outputs(evaluate)
 
     options.add_check(command("check", "find out which removal suits a model", help_texts.CHECK))
+
+    options.add_stability(
+        command("stability", "find out how much explanations depend on the seed", help_texts.STABILITY)
+    )
 
     options.add_train(
         command("train", "fine-tune a text classifier, with tokens removed too", help_texts.TRAIN)

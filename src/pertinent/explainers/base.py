@@ -12,7 +12,7 @@ import numpy as np
 
 from pertinent.asks import Ask
 from pertinent.errors import BudgetError
-from pertinent.outputs import Classes, Output
+from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
 from pertinent.types import Floats, Masks
@@ -69,11 +69,15 @@ Steps: TypeAlias = Generator[Ask, Any, Finding]
 
 @dataclass(frozen=True)
 class Explainer(Settings, ABC):
-    """Settings and one algorithm: a generator that yields asks and returns a `Finding`."""
+    """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
+
+    `scales` are those on which the values it asks for may be.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
+    scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
 
     def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""

@@ -129,6 +129,14 @@ class Model(ABC):
         """Start a batch of gradients between a baseline and the input; `outputs` as for mask gradients."""
         raise _without_gradients(parts)
 
+    def submit_tree_values(self, parts: Sequence[Part]) -> Answer:
+        """Start a batch of Shapley values of trees; `outputs` are `TreeScores`, one for each part."""
+        del parts
+        raise ModelError(
+            "This method walks the trees of a forest or of boosting, which only scikit-learn, xgboost and "
+            "lightgbm estimators have; choose one that asks for values, such as kernel-shap."
+        )
+
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error means that the batch was too large."""
         return is_out_of_memory(error)
@@ -177,7 +185,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(words in said for words in _SAID)
 
 
-def immediately(evaluate: Callable[[], Array]) -> Answer:
+def immediately(evaluate: Callable[[], Any]) -> Answer:
     """Evaluate now, and time it."""
     start = time.perf_counter()
     outputs = evaluate()

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.asks import Part
 from pertinent.errors import ModelError
 from pertinent.inputs.frames import Frame
+from pertinent.models.base import Answer, immediately
 from pertinent.models.function import FunctionModel
+from pertinent.models.trees import Trees, tree_values
 from pertinent.settings import checked
 from pertinent.types import Array
 
@@ -34,6 +37,7 @@ class EstimatorModel(FunctionModel):
         if output != "value":
             classes = classes or _class_names(estimator)
         self.estimator = estimator
+        self.trees: dict[bytes, Trees] = {}
         function = estimator.predict if output == "value" else estimator.predict_proba
         super().__init__(function, classes=classes, output=output, **options)
         if names is None and hasattr(estimator, "n_features_in_"):
@@ -44,6 +48,10 @@ class EstimatorModel(FunctionModel):
     def identity(self) -> object:
         """What the estimator learned."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
+
+    def submit_tree_values(self, parts: Sequence[Part]) -> Answer:
+        """Walk the trees of the estimator."""
+        return immediately(lambda: tree_values(self, parts))
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)

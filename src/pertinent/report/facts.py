@@ -31,6 +31,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "method": e.method,
         "settings": ", ".join(f"{k}={_short(v)}" for k, v in e.settings.items()) or "defaults",
         "removal": e.removal,
+        **({"scale": e.scale} if e.scale != "natural" else {}),
         "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
         "budget": f"{e.budget:,}{' per sparsity' if _has_a_budget_each(e) else ''}",
         "evaluations": f"{e.evaluations:,}",

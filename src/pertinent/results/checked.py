@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.inputs.serial import input_from_dict
-from pertinent.outputs import NAMES, Output, output_named
+from pertinent.outputs import NAMES, SCALES, Output, output_named
 from pertinent.plain_data import PlainData, expect, number, pairs, share, wholes
 from pertinent.types import Floats, Masks
 
@@ -23,8 +23,9 @@ _ADDED: dict[str, Any] = {
     "class_standard_errors": None,
     "base_values": None,
     "warnings": [],
+    "scale": "natural",
 }
-"""What files of version 0.1 do not have."""
+"""What files of earlier versions do not have."""
 
 
 def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,6 +71,7 @@ def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
         "sparsities": sparsities,
         "measures": _measures(data.mapping("measures")),
         "warnings": data.texts("warnings"),
+        "scale": data.text("scale", SCALES),
     }
 
 

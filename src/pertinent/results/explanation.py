@@ -15,7 +15,7 @@ from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.serial import input_to_dict
-from pertinent.outputs import Classes, Output, column_index
+from pertinent.outputs import Classes, Output, Scale, column_index
 from pertinent.results.checked import explanation_fields
 from pertinent.settings import Count, Share, checked
 from pertinent.types import Floats, Ints, Masks
@@ -70,6 +70,8 @@ class Explanation:
         What else the method reports, such as the precision and coverage of anchors.
     warnings
         Reasons not to trust it, such as a removal that is out of distribution for the model.
+    scale
+        What the scores and base values are of: ``"natural"`` (probabilities or values) or ``"logit"``.
     """
 
     method: str
@@ -97,6 +99,7 @@ class Explanation:
     sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    scale: Scale = "natural"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -175,6 +178,7 @@ class Explanation:
             "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
             "details": dict(self.details),
             "warnings": list(self.warnings),
+            "scale": self.scale,
             "input": input_to_dict(self.input),
         }
 

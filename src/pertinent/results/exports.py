@@ -13,6 +13,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
+from pertinent.outputs import Probabilities
 from pertinent.types import Array
 
 if TYPE_CHECKING:
@@ -113,7 +114,11 @@ def _base_value(e: Explanation) -> float:
     """What the scores are added to: the method's base value, or what is left of the prediction."""
     if e.base_values is not None:
         return float(e.base_values[e.target])
-    return float(e.prediction[e.target] - e.scores.sum())
+    whole = e.prediction
+    if e.scale == "logit":
+        assert isinstance(e.output, Probabilities)
+        whole = e.output.to_logits(whole)
+    return float(whole[e.target] - e.scores.sum())
 
 
 def _objects(items: Sequence[Any]) -> Array:

@@ -30,7 +30,7 @@ _NESTED = (
     "details",
     "input",
 )
-_TEXTS = ("method", "removal", "id", *_NESTED)
+_TEXTS = ("method", "removal", "id", "scale", *_NESTED)
 _LISTS = {
     "features": "string",
     "classes": "string",

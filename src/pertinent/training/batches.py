@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,7 +57,7 @@ class Clock:
 class Places(Dataset[tuple[int, int]]):
     """A data set whose items are only indices: (epoch, example)."""
 
-    def __init__(self, examples: Examples) -> None:
+    def __init__(self, examples: Sized) -> None:
         self.examples = examples
 
     def __len__(self) -> int:

@@ -58,11 +58,19 @@ class Folder:
         whole = [found.parent for found in self.checkpoints.glob(f"checkpoint-*/{_LAST_WRITTEN}")]
         return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
 
+    def record(self, done: Mapping[str, Any]) -> dict[str, Any]:
+        """What was trained, how, and what came of it."""
+        return {"pertinent": __version__, **self.settings, **done}
+
     def finish(self, wrapped: TransformerModel, done: Mapping[str, Any]) -> None:
         """Save the model and a record of its training, and remove the checkpoints."""
         wrapped.model.save_pretrained(self.path)
         wrapped.tokenizer.save_pretrained(self.path)
-        write_json(self.path / RECORD, {"pertinent": __version__, **self.settings, **done})
+        write_json(self.path / RECORD, self.record(done))
+        self.remove_checkpoints()
+
+    def remove_checkpoints(self) -> None:
+        """The training is done: they are of no more use."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def read_back(self, model: Any) -> dict[str, Any]:

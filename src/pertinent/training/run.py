@@ -169,8 +169,6 @@ def _trainer(
     dev: Examples | None,
     progress: Callback,
 ) -> Any:
-    from transformers import EarlyStoppingCallback
-
     from pertinent.training.trainer import CounterfactualTrainer
 
     drawn = None
@@ -183,7 +181,7 @@ def _trainer(
         dev=None if dev is None else dev.sorted_by_length(),
         counterfactuals=drawn,
         progress=progress,
-        callbacks=[] if settings.patience is None else [EarlyStoppingCallback(settings.patience)],
+        callbacks=settings.callbacks(),
     )
 
 

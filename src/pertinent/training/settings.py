@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pertinent.errors import SettingError, require
 from pertinent.registry import settings_of
@@ -17,35 +17,18 @@ PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": Tru
 
 
 @dataclass(frozen=True)
-class TrainingSettings(Settings):
-    """Settings of a training run; `removal` is ``None`` for standard training."""
+class TrainerSettings(Settings):
+    """Settings that every training has; `metric` is what is measured on the dev examples."""
 
-    removal: Removal | None
-    sparsities: tuple[Share, ...]
     epochs: Count
     batch_size: Count
     learning_rate: Positive
     seed: Seed
     precision: Literal["float32", "bfloat16", "float16"]
-    max_length: Count | None
     patience: Count | None
     checkpoint_steps: Count | None
     options: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:
-        """The settings, with the removal created and checked."""
-        return cls(removal=text_removal(removal) if counterfactual else None, **settings)
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        super().__post_init__()
-        require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
-
-    def check_dev(self, has_dev: bool) -> None:
-        """Early stopping needs something to watch."""
-        if self.patience is not None and not has_dev:
-            raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
+    metric: ClassVar[str]
 
     def check_device(self, device: str) -> None:
         """Mixed float16 needs loss scaling, which only CUDA has."""
@@ -84,7 +67,7 @@ class TrainingSettings(Settings):
             settings |= {
                 "eval_strategy": every,
                 "load_best_model_at_end": True,
-                "metric_for_best_model": "accuracy",
+                "metric_for_best_model": self.metric,
                 "greater_is_better": True,
             }
             if self.checkpoint_steps is not None:
@@ -93,6 +76,44 @@ class TrainingSettings(Settings):
             return TrainingArguments(**settings | dict(self.options))
         except (TypeError, ValueError) as error:
             raise SettingError(f"transformers does not accept these settings: {error}") from error
+
+    def callbacks(self) -> list[Any]:
+        """Early stopping, if asked for."""
+        from transformers import EarlyStoppingCallback
+
+        return [] if self.patience is None else [EarlyStoppingCallback(self.patience)]
+
+
+@dataclass(frozen=True)
+class ScoreSettings(TrainerSettings):
+    """Settings of a training on scores, measured by their mean rank correlation."""
+
+    metric = "spearman"
+
+
+@dataclass(frozen=True)
+class TrainingSettings(TrainerSettings):
+    """Settings of counterfactual training; `removal` is ``None`` for standard training."""
+
+    removal: Removal | None
+    sparsities: tuple[Share, ...]
+    max_length: Count | None
+    metric = "accuracy"
+
+    @classmethod
+    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:
+        """The settings, with the removal created and checked."""
+        return cls(removal=text_removal(removal) if counterfactual else None, **settings)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
+
+    def check_dev(self, has_dev: bool) -> None:
+        """Early stopping needs something to watch."""
+        if self.patience is not None and not has_dev:
+            raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
 
     def recorded(self, data: Examples, dev: Examples | None) -> dict[str, Any]:
         """The record of how a model was trained, in plain JSON."""

@@ -1,9 +1,10 @@
-"""transformers' ``Trainer``, with the loss of counterfactual training."""
+"""transformers' ``Trainer`` on our batches, and with the loss of counterfactual training."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,12 +15,71 @@ from pertinent.engine.progress import Callback, Progress
 from pertinent.models.transformer import TransformerModel
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Places, Shuffled
 from pertinent.training.examples import Examples
+from pertinent.types import Ints
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
 """The time to start one more pass, in tokens that a small model computes in that time."""
 
 
-class CounterfactualTrainer(Trainer):
+class Lengths(Protocol):
+    """Examples, as far as their order needs them."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> Ints:
+        """The length of each."""
+        ...
+
+
+class ExampleTrainer(Trainer):
+    """Trains on batches of examples of similar length, in an order that depends only on (seed, epoch).
+
+    A subclass has the loss. `collators` make the batches, of training and of dev examples; `masked` says
+    whether every example is also seen with features removed, which progress tells.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        arguments: Any,
+        examples: Lengths,
+        dev: Lengths | None,
+        *,
+        collators: tuple[Any, Any],
+        metrics: Callable[[Any], dict[str, float]],
+        progress: Callback,
+        callbacks: list[TrainerCallback],
+        masked: bool = False,
+    ) -> None:
+        clock = Clock()
+        super().__init__(
+            model,
+            arguments,
+            data_collator=collators[0],
+            train_dataset=Places(examples),
+            eval_dataset=None if dev is None else Places(dev),
+            compute_metrics=metrics,
+            callbacks=[_Clockwork(clock, len(examples), progress, masked), *callbacks],
+        )
+        self.remove_callback(PrinterCallback)
+        self.model_accepts_loss_kwargs = False  # so that accumulated steps are averaged
+        self._examples, self._clock, self._dev_collator = examples, clock, collators[1]
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
+        """Dev examples have a collator of their own."""
+        training, self.data_collator = self.data_collator, self._dev_collator
+        try:
+            return super().get_eval_dataloader(eval_dataset)
+        finally:
+            self.data_collator = training
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Shuffled:
+        del train_dataset
+        return Shuffled(self._examples.lengths, self._train_batch_size, self.args.seed, self._clock)
+
+
+class CounterfactualTrainer(ExampleTrainer):
     """Mean cross-entropy over whole texts and, if asked for, one counterfactual of each."""
 
     def __init__(
@@ -33,22 +93,21 @@ class CounterfactualTrainer(Trainer):
         progress: Callback,
         callbacks: list[TrainerCallback],
     ) -> None:
-        clock = Clock()
         pad_id = wrapped.pad_id
         pass_cost = PASS_COST["cpu" if arguments.device.type == "cpu" else "cuda"]
+        whole = Collator(examples if dev is None else dev, pad_id)
         super().__init__(
             wrapped.model,
             arguments,
-            data_collator=Collator(examples, pad_id, counterfactuals, pass_cost),
-            train_dataset=Places(examples),
-            eval_dataset=None if dev is None else Places(dev),
-            compute_metrics=_accuracy,
-            callbacks=[_Clockwork(clock, len(examples), progress, counterfactuals is not None), *callbacks],
+            examples,
+            dev,
+            collators=(Collator(examples, pad_id, counterfactuals, pass_cost), whole),
+            metrics=_accuracy,
+            progress=progress,
+            callbacks=callbacks,
+            masked=counterfactuals is not None,
         )
-        self.remove_callback(PrinterCallback)
-        self.model_accepts_loss_kwargs = False  # so that accumulated steps are averaged
-        self._wrapped, self._examples, self._clock = wrapped, examples, clock
-        self._dev_collator = Collator(examples if dev is None else dev, pad_id)
+        self._wrapped = wrapped
         wrapped.device = self.args.device
 
     def compute_loss(
@@ -64,18 +123,6 @@ class CounterfactualTrainer(Trainer):
         logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in inputs["passes"]])
         loss = cross_entropy(logits.float(), inputs["labels"])
         return (loss, {"logits": logits}) if return_outputs else loss
-
-    def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
-        """Whole texts only."""
-        training, self.data_collator = self.data_collator, self._dev_collator
-        try:
-            return super().get_eval_dataloader(eval_dataset)
-        finally:
-            self.data_collator = training
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Shuffled:
-        del train_dataset
-        return Shuffled(self._examples.lengths, self._train_batch_size, self.args.seed, self._clock)
 
 
 @dataclass(frozen=True)
@@ -95,8 +142,8 @@ class _Reader:
 class _Clockwork(TrainerCallback):
     """Sets the epoch of the sampler, and reports progress."""
 
-    def __init__(self, clock: Clock, n_examples: int, show: Callback, counterfactual: bool) -> None:
-        self.clock, self.n_examples, self.show, self.counterfactual = clock, n_examples, show, counterfactual
+    def __init__(self, clock: Clock, n_examples: int, show: Callback, masked: bool) -> None:
+        self.clock, self.n_examples, self.show, self.masked = clock, n_examples, show, masked
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Set the epoch; exact after a resume, where an epoch restarts and skips its first batches."""
@@ -108,7 +155,7 @@ class _Clockwork(TrainerCallback):
         del control
         done = round(state.epoch * self.n_examples)
         total = round(args.num_train_epochs * self.n_examples)
-        self.show(Progress(done, 0, total, done if self.counterfactual else 0))
+        self.show(Progress(done, 0, total, done if self.masked else 0))
 
 
 def _accuracy(answers: Any) -> dict[str, float]:

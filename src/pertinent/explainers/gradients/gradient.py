@@ -18,6 +18,8 @@ AT_THE_INPUT: Floats = np.ones(1)
 class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
+    scales = ("natural",)
+
     def evaluations(self, n_features: int) -> int | None:
         """One forward and one backward pass."""
         del n_features

@@ -1,0 +1,112 @@
+"""Network outputs: what does a fitted network say of the features of this input?"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.asks.base import Part, Question
+from pertinent.errors import ModelError
+from pertinent.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+    from pertinent.removal.base import Removal
+
+
+class Network(ABC):
+    """A network that was fitted to explain one model: one row of scores for each of its columns.
+
+    Attributes
+    ----------
+    card
+        What it was trained on, and how well it does, in plain JSON.
+    """
+
+    card: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """A digest of its weights and its card."""
+
+    @abstractmethod
+    def check(self, model: Model, removal: Removal) -> None:
+        """Raise an error unless it was fitted for this model and this removal."""
+
+    @abstractmethod
+    def cost(self, input: Input) -> int:
+        """What one pass costs, in the model's unit."""
+
+    @abstractmethod
+    def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
+        """Start a pass over these inputs, on the model's device."""
+
+    @abstractmethod
+    def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:
+        """The scores (columns, features) of each input."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the weights and the card, the card last."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkOutputs(Question):
+    """What does a fitted network say of the features of this input?
+
+    Answered with scores (columns, features). A pass costs 1.
+    """
+
+    remembered = True
+    network: Network
+
+    @property
+    def keys(self) -> list[bytes]:
+        """One row, named after the network."""
+        return [self.network.fingerprint]
+
+    def price(self, paid: set[Hashable]) -> int:
+        """One, the first time."""
+        before = len(paid)
+        paid.update(self.keys)
+        return len(paid) - before
+
+    def group(self, input: Input) -> Hashable:
+        """A batch is for one network."""
+        return input.group, self.network.fingerprint
+
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """What the network says, once it is known that it was fitted for this."""
+        self.network.check(model, removal)
+        return np.full(len(rows), self.network.cost(input))
+
+    @staticmethod
+    def submit(model: Model, parts: Sequence[Part]) -> Answer:
+        """Run the network, which is the same for all parts."""
+        network: Network = parts[0].question.network
+        return network.submit(model, [part.input for part in parts])
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """The scores of each input."""
+        del model
+        network: Network = parts[0].question.network
+        answers: list[Sequence[Any] | Exception] = []
+        for scores in network.read(outputs, [part.input for part in parts]):
+            if np.isfinite(scores).all():
+                answers.append([scores])
+            else:
+                answers.append(ModelError("The fitted network answered with NaN or infinity."))
+        return answers
+
+    def assemble(self, model: Model, answers: list[Floats]) -> Floats:
+        """Scores (columns, features)."""
+        del model
+        return answers[0]

@@ -1,0 +1,80 @@
+"""Tree values: what are the exact Shapley values of a model that is a sum of trees?"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.asks.base import Part, Question
+from pertinent.errors import InputError, ModelError
+from pertinent.outputs import Scale
+from pertinent.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+    from pertinent.removal.base import Removal
+
+
+@dataclass(frozen=True, eq=False)
+class TreeScores:
+    """The answer: Shapley values (columns, features), and the value of the empty mask (columns,)."""
+
+    scores: Floats
+    base_values: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TreeValues(Question):
+    """What are the exact Shapley values of a model that is a sum of trees?
+
+    Answered with `TreeScores`. A mask is worth what the trees answer with the removed columns filled from
+    the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
+    once, which costs 1.
+    """
+
+    scale: Scale = "natural"
+
+    @property
+    def keys(self) -> range:
+        """One row."""
+        return range(1)
+
+    def price(self, paid: set[Hashable]) -> int:
+        """One."""
+        del paid
+        return 1
+
+    def check(self, input: Input) -> None:
+        """Trees read the columns of a table."""
+        if input.kind != "table":
+            raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
+
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """Each row is walked together with each row that fills it."""
+        del model, input
+        return np.full(len(rows), removal.draws)
+
+    @staticmethod
+    def submit(model: Model, parts: Sequence[Part]) -> Answer:
+        """Walk the trees."""
+        return model.submit_tree_values(parts)
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """One answer for each part."""
+        del model, parts
+        return [
+            [found] if np.isfinite(found.scores).all() else ModelError("The trees answer NaN or infinity.")
+            for found in outputs
+        ]
+
+    def assemble(self, model: Model, answers: list[Any]) -> TreeScores:
+        """The only answer."""
+        del model
+        (found,) = answers
+        assert isinstance(found, TreeScores)
+        return found

@@ -1,0 +1,53 @@
+"""``pertinent stability``: how much do explanations depend on the seed?"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from pertinent.api.runner import Runner
+from pertinent.api.stability import measure_stability, seeded
+from pertinent.cli.check import PICTURES
+from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
+from pertinent.cli.output import Output, conclude, save_figure
+from pertinent.cli.read import items, kind_given
+from pertinent.cli.settings import make_methods
+from pertinent.errors import SettingError
+
+
+def stability(args: Namespace) -> int:
+    """Explain with every seed, print the table, and write the files asked for."""
+    output = Output(args)
+    if output.plot is not None and Path(output.plot).suffix.lower() not in PICTURES:
+        raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {output.plot!r}.")
+    (explainer,) = make_methods([args.method], args.set)
+    requests = seeded(
+        explainer,
+        {},
+        args.seeds,
+        budget=args.budget,
+        features=args.features,
+        target=args.target,
+        sparsity=args.sparsity,
+        removal=args.removal,
+        scale=args.scale,
+    )
+    args.model = args.model or DEFAULTS[kind_given(args) or "text"]
+    own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
+    found = items(args, kind_read(args.model, own))
+    unreadable = [(item.where, str(item.error)) for item in found if item.error is not None]
+    if len(unreadable) == len(found):
+        return conclude(0, unreadable)
+    model = own or load_model(args.model, args.device, args.dtype)
+    runner = Runner(model, "stability", args.batch_size, False if output.silent else None)
+    raws = [item.raw if item.error is None else item.error for item in found]
+    ids = [item.id or item.where for item in found] if any(item.id for item in found) else None
+    measured = measure_stability(runner, raws, requests, ids)
+    output.show(replace(measured, failures=()))
+    unwritten = output.write_json(measured.to_json, measured.save)
+    unwritten += output.write_file(
+        "--plot", "Plot", output.plot, lambda path: save_figure(measured.plot(), path)
+    )
+    failed = [(found[f.index].where, f.reason) for f in measured.failures]
+    return conclude(measured.inputs, [*failed, *unwritten])

@@ -1,0 +1,160 @@
+"""Exact Shapley values of an estimator that is a sum of trees, by shap's tree code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.asks import Part, TreeScores
+from pertinent.digests import digest
+from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.inputs.base import Input
+from pertinent.inputs.table import TableInput
+from pertinent.masks import empty_mask
+from pertinent.outputs import Probabilities, Scale
+from pertinent.removal.background import FromBackground
+from pertinent.types import Array, Floats
+
+if TYPE_CHECKING:
+    from pertinent.models.estimator import EstimatorModel
+
+MOST_KEPT = 8
+"""For so many sets of background rows the trees are kept, such as those of several seeds."""
+
+PRECISION = 1e-4
+"""How closely the trees as shap reads them must give the estimator's answers; some compute in float32."""
+
+
+class Trees:
+    """The trees of an estimator, and the rows from which removed columns are filled."""
+
+    def __init__(self, estimator: Any, background: Floats) -> None:
+        shap = optional("shap")
+        self.background = background
+        masker = shap.maskers.Independent(background, max_samples=len(background))  # all: 100 by default
+        try:
+            self._explainer = shap.TreeExplainer(estimator, masker, feature_perturbation="interventional")
+        except Exception as error:  # shap raises Exception itself where it does not know a model
+            said = next(iter(str(error).splitlines()), "")
+            raise ModelError(
+                f"shap's tree code does not read this {type(estimator).__name__}: use a method that asks "
+                f"for values, such as kernel-shap. ({type(error).__name__}: {said})"
+            ) from error
+        self._offset_missed = _offset_missed(estimator, self._explainer.model.base_offset)
+
+    def outputs(self, rows: Floats) -> Floats:
+        """The sums over the trees (rows, columns); one column for two classes if they are log-odds."""
+        found = np.asarray(self._explainer.model.predict(rows))
+        return (found[:, None] if found.ndim == 1 else found) + self._offset_missed
+
+    def shapley_values(self, rows: Floats) -> Floats:
+        """The Shapley values of these sums (rows, columns, features)."""
+        found = np.asarray(self._explainer.shap_values(rows, check_additivity=False))
+        return found[:, None] if found.ndim == 2 else found.transpose(0, 2, 1)
+
+
+def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
+    """The answers to questions for tree values, those filled from the same rows together."""
+    found: dict[int, TreeScores] = {}
+    for trees, scale, places in _together(model, parts):
+        rows = np.stack([_row(parts[place].input) for place in places])
+        _check_sum(model, trees, scale, rows)
+        scores, base_values = trees.shapley_values(rows), trees.outputs(trees.background).mean(axis=0)
+        if len(base_values) < len(model.classes):  # log-odds of the second class
+            scores, base_values = np.concatenate([-scores, scores], axis=1), np.array([-1, 1]) * base_values
+        found |= {place: TreeScores(own, base_values) for place, own in zip(places, scores, strict=True)}
+    return [found[place] for place in range(len(parts))]
+
+
+def _offset_missed(estimator: Any, read: Any) -> Floats:
+    """What to add to each column: of xgboost's offsets, one for each, shap 0.51 reads the first alone."""
+    offsets = np.atleast_1d(getattr(estimator, "intercept_", 0.0))
+    return np.asarray(offsets - read if len(offsets) > 1 else np.zeros(1), dtype=np.float64)
+
+
+def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Trees, Scale, list[int]]]:
+    """The places of the parts that have the same background rows and scale, with the trees for them."""
+    groups: dict[tuple[bytes, Scale], list[int]] = {}
+    backgrounds: dict[bytes, Floats] = {}
+    for place, part in enumerate(parts):
+        background = _background(part)
+        key = digest(background)
+        backgrounds[key] = background
+        groups.setdefault((key, part.question.scale), []).append(place)
+    for (key, scale), places in groups.items():
+        if key not in model.trees:
+            if len(model.trees) >= MOST_KEPT:
+                model.trees.clear()
+            model.trees[key] = Trees(model.estimator, backgrounds[key])
+        yield model.trees[key], scale, places
+
+
+def _background(part: Part) -> Floats:
+    """The rows that fill removed columns, which must be the same whatever is removed."""
+    removal, input = part.removal, part.input
+    if removal.is_random and not isinstance(removal, FromBackground):
+        raise SettingError(
+            f"The removal {removal.name!r} fills columns otherwise for each mask, but trees need the same "
+            "rows for all: choose 'background'."
+        )
+    return _numbers(input, removal(input, empty_mask(input.n_features), part.seed))
+
+
+def _row(input: Input) -> Floats:
+    """The row, whose features must be single columns."""
+    assert isinstance(input, TableInput)
+    grouped = [name for name, own in zip(input.features, input.columns, strict=True) if len(own) > 1]
+    if grouped:
+        raise InputError(
+            "The Shapley value of a group is not the sum of its columns' values, which are all that trees "
+            f"give, but these features are groups: {', '.join(grouped)}. Wrap the model without `groups`, "
+            "or use a method that asks for values, such as kernel-shap."
+        )
+    return _numbers(input, input.values)
+
+
+def _numbers(input: Input, values: Any) -> Floats:
+    """A row, or the rows that fill it, as numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        assert isinstance(input, TableInput)
+        names = ", ".join(input.without_numbers()) or "the background"
+        raise InputError(
+            f"shap's tree code reads numbers alone, but these are none: {names}. Use a method that asks for "
+            "values, such as kernel-shap."
+        ) from error
+
+
+def _check_sum(model: EstimatorModel, trees: Trees, scale: Scale, rows: Array) -> None:
+    """Raise a `ModelError` unless the sums over the trees give what the estimator answers.
+
+    They do not where a link function comes after the sum, as in a boosted classifier's probabilities.
+    """
+    rows = np.concatenate([trees.background, rows])
+    answers = model.output.natural(model.checked(model.submit([rows]).outputs(), len(rows)))
+    sums = trees.outputs(rows)
+    if scale == "logit":
+        assert isinstance(model.output, Probabilities)
+        logits = replace(model.output, from_logits=True)
+        sums = logits.natural(logits.widen(sums))
+    if sums.shape != answers.shape or np.abs(sums - answers).max() > PRECISION * np.abs(answers).max():
+        raise ModelError(_refusal(model, scale))
+
+
+def _refusal(model: EstimatorModel, scale: Scale) -> str:
+    name = type(model.estimator).__name__
+    if model.output.kind != "value":
+        what, other = ("probabilities", "logit") if scale == "natural" else ("logits", "natural")
+        return (
+            f"The {what} of this {name} are not a sum over its trees, so trees do not give their Shapley "
+            f"values: try scale={other!r}, or a method that asks for values, such as kernel-shap."
+        )
+    return (
+        f"The answers of this {name} are not the sum over its trees, so trees do not give their Shapley "
+        "values: use a method that asks for values, such as kernel-shap."
+    )
