@@ -153,10 +153,10 @@ def _best(prior: Prior, x: Floats, odd: Floats) -> tuple[Prior, float]:
         return known[one]
 
     while True:
-        best = max(prior.neighbours(), key=evidence)
-        if evidence(best) <= evidence(prior):
+        better = next((one for one in prior.neighbours() if evidence(one) > evidence(prior)), None)
+        if better is None:
             return prior, evidence(prior)
-        prior = best
+        prior = better
 
 
 def _evidence(prior: Prior, x: Floats, odd: Floats) -> float:
