@@ -351,6 +351,17 @@ def check_removal(call):
     shown(pertinent.check_removal(call.model, call.inputs, removals=removal, draws=2, **options, **QUIET))
 
 
+def stability(call):
+    options = {"budget": 60, "seeds": 2} | call.options | call.settings | QUIET
+    options.pop("seed", None)
+    if call.option == "kind":
+        options["seeds"] = call.odd
+    found = pertinent.stability(call.model, call.inputs, call.method, **options)
+    shown(found)
+    found._repr_html_()
+    found.to_dataframe()
+
+
 def wrap(call):
     thing = call.odd if call.option == "unit" else of_arrays
     value = call.inputs if call.option in ("background", "columns", "groups", "classes") else call.other
@@ -397,7 +408,10 @@ def ask_result(call):
 
 VERBS = {
     f.__name__: f
-    for f in (explain, explain_iter, compare, evaluate, check_removal, wrap, load, read, request, ask_result)
+    for f in (
+        *(explain, explain_iter, compare, evaluate, check_removal, stability),
+        *(wrap, load, read, request, ask_result),
+    )
 }
 
 

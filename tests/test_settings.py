@@ -188,3 +188,10 @@ def test_what_was_read_opens_no_folder():
 
 def _words(texts):
     return [[0.9, 0.1] if "bad" in text else [0.2, 0.8] for text in texts]
+
+
+def test_spans_are_kept_in_a_request():
+    request = pertinent.Request.of("lime", features=[[(0, 3), (4, 7)], None])
+    assert pertinent.Request.from_dict(request.to_dict()) == request
+    e = pertinent.explain(_words, "not bad", "leave-one-out", features=[(0, 3), (4, 7)])
+    assert e.features == ("not", "bad")

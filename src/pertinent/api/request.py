@@ -85,7 +85,7 @@ class Request:
             tuple(target) if _is_for_each(target) else target,
             _sparsities(sparsity),
             budget,
-            features,
+            _tuples(features),
             seed,
             make_metrics(metrics),
             scale,
@@ -162,6 +162,11 @@ def of_input(value: Any, index: int) -> Any:
     if index >= len(value):
         raise InputError(f"There is no target or features for input {index}: {len(value)} were given.")
     return value[index]
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples, also inside."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def _is_for_each(target: Any) -> bool:
