@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from pertinent.asks import Algorithm, Ask, Fork, NetworkOutputs, TreeValues, Values
+from pertinent.asks import Algorithm, Ask, Fork
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.outputs import Output, Scale
@@ -26,6 +25,8 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 
 def on_scale(algorithm: Algorithm, scale: Scale) -> Algorithm:
     """The same algorithm, whose questions for values are asked on the scale."""
+    if scale == "natural":
+        return (yield from algorithm)
     answer: Any = None
     error: Exception | None = None
     while True:
@@ -41,14 +42,6 @@ def on_scale(algorithm: Algorithm, scale: Scale) -> Algorithm:
 
 
 def _asked_on(ask: Ask, scale: Scale) -> Ask:
-    if scale == "natural":
-        return ask
     if isinstance(ask, Fork):
         return Fork([on_scale(branch, scale) for branch in ask.branches])
-    if isinstance(ask, NetworkOutputs):  # the network has learned on its scale
-        return ask
-    if isinstance(ask, Values | TreeValues):
-        return replace(ask, scale=scale)
-    raise SettingError(
-        f"`scale` must be 'natural' for a method that asks for {type(ask).__name__}, but got {scale!r}."
-    )
+    return ask.on_scale(scale)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from pertinent.errors import SettingError
+from pertinent.outputs import Scale
 from pertinent.types import Ints, Masks
 
 if TYPE_CHECKING:
@@ -46,6 +48,14 @@ class Question(ABC):
         """The part of its price that the answer turned out not to need."""
         del answer
         return 0
+
+    def on_scale(self, scale: Scale) -> Question:
+        """The same question, answered on the scale; most kinds have the natural one alone."""
+        if scale == "natural":
+            return self
+        raise SettingError(
+            f"`scale` must be 'natural' for a method that asks for {type(self).__name__}, but got {scale!r}."
+        )
 
     def check(self, input: Input) -> None:
         """Raise a `TypeError` if the question makes no sense for the input."""

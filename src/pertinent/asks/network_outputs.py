@@ -12,6 +12,7 @@ import numpy as np
 
 from pertinent.asks.base import Part, Question
 from pertinent.errors import ModelError
+from pertinent.outputs import Scale
 from pertinent.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class NetworkOutputs(Question):
     def keys(self) -> list[bytes]:
         """One row, named after the network."""
         return [self.network.fingerprint]
+
+    def on_scale(self, scale: Scale) -> NetworkOutputs:
+        """The same: a network has learned on one scale."""
+        del scale
+        return self
 
     def price(self, paid: set[Hashable]) -> int:
         """One, the first time."""

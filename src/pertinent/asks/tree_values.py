@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,10 @@ class TreeValues(Question):
         """One."""
         del paid
         return 1
+
+    def on_scale(self, scale: Scale) -> TreeValues:
+        """The same question on this scale."""
+        return replace(self, scale=scale)
 
     def check(self, input: Input) -> None:
         """Trees read the columns of a table."""

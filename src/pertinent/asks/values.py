@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,10 @@ class Values(Question):
         before = len(paid)
         paid.update(self.keys)
         return len(paid) - before
+
+    def on_scale(self, scale: Scale) -> Values:
+        """The same question on this scale."""
+        return replace(self, scale=scale)
 
     def check(self, input: Input) -> None:
         """Masks must be over the input's features."""
