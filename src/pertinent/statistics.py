@@ -188,7 +188,7 @@ def _order(rows: Floats) -> Ints:
 def student_factor(freedom: float) -> float:
     """How much wider a 95% interval is than 1.96 standard errors, with so many degrees of freedom.
 
-    By the expansion of Student's t in powers of 1 / freedom, within 1% from 3 degrees on.
+    By the expansion of Student's t in powers of 1 / freedom, within 3% from 2 degrees on.
 
     >>> round(1.96 * student_factor(10), 2)
     2.23

@@ -109,6 +109,17 @@ def test_standard_errors_cover_the_truth():
     assert 0.88 < np.mean(inside) < 0.995
 
 
+@pytest.mark.parametrize("times", [4, 5, 10, 20])
+def test_standard_errors_of_permutations_cover_the_truth(times):
+    """However few permutations there are: 4d evaluations are two of them, each with its reverse."""
+    inside = []
+    for seed in range(150):
+        game = _sparse_game(10, seed)
+        found = play(explainers.make("shapley-sampling"), game, budget=10 * times, seed=seed)
+        inside += (np.abs(found.scores - game.shapley) <= 1.96 * found.standard_errors).ravel().tolist()
+    assert 0.93 < np.mean(inside) < 0.98
+
+
 def test_the_choice():
     assert choose(10, 1024) == "regression"
     assert choose(10, 1023) == "process"

@@ -75,7 +75,7 @@ def check_removal(
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     >>> check = check_removal(model, ["not bad at all", "so good"], ["class 0", "class 1"])
     >>> check.best, check.verdict("mask-token")
-    ('slice-out', 'in distribution')
+    ('slice-out', 'too few inputs')
     """
     model = wrap(model)
     removed = _shares(shares)

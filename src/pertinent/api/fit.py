@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pertinent._optional import optional
-from pertinent.api.fitting import METHODS, Fitting
-from pertinent.api.request import Request, for_each, of_input
+from pertinent.api.fitting import Fitting
+from pertinent.api.request import TO_BE_FITTED, Request, for_each, of_input
 from pertinent.api.runner import Runner
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, ModelError, unknown
@@ -89,8 +89,8 @@ def fit(
     **settings
         Settings of the reference method, such as ``samples=50``.
     """
-    if method not in METHODS:
-        raise unknown("method to fit", method, METHODS)
+    if method not in TO_BE_FITTED:
+        raise unknown("method to fit", method, TO_BE_FITTED)
     optional("accelerate")
     model = wrap(model)
     if reference == "shapley-sampling":

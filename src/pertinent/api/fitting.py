@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pertinent.api.references import FEW, computed, error_variances, looked_up, sampling_variances, scored
-from pertinent.api.request import Request
+from pertinent.api.request import TO_BE_FITTED, Request
 from pertinent.api.runner import Runner
 from pertinent.digests import digest, generator
 from pertinent.errors import FileError, InputError
@@ -30,7 +30,6 @@ from pertinent.training.scored import Scored
 from pertinent.training.settings import ScoreSettings
 from pertinent.types import Floats
 
-METHODS = ("amortized-shapley",)
 CLASSES = ("predicted", "all")
 
 
@@ -45,7 +44,7 @@ def load_explainer(folder: str | Path) -> AmortizedShapley:
     card = read_json(path / CARD)
     try:
         data = PlainData(card, "card")
-        data.text("method", METHODS)
+        data.text("method", TO_BE_FITTED)
         data.text("classes", CLASSES)
         data.text("scale", SCALES)
         data.text("model")
@@ -128,7 +127,7 @@ class Fitting:
         removal = removal.bind(model)
         asked = request.to_dict()
         return {
-            "method": METHODS[0],
+            "method": AmortizedShapley.name,
             "classes": self.classes,
             "names": list(model.classes),
             "model": model.fingerprint.hex(),

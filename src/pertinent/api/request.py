@@ -22,6 +22,8 @@ from pertinent.settings import Count, Seed, Share, checked
 
 DEFAULT_METHOD = "shapley"
 TO_BE_FITTED = ("amortized-shapley",)
+"""Methods that learn first."""
+
 _DIGEST = "digest"
 
 

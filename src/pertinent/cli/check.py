@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pertinent.api.check import check_removal
 from pertinent.cli.items import Columns, Item
@@ -15,8 +14,6 @@ from pertinent.cli.records import file_items
 from pertinent.errors import SettingError
 from pertinent.removal.base import removals
 
-PICTURES = (".png", ".svg", ".pdf")
-
 
 def check(args: Namespace) -> int:
     """Check the removals, print the table and the advice, and write the files asked for."""
@@ -25,8 +22,6 @@ def check(args: Namespace) -> int:
     kind = kind_read(args.model, own)
     if kind == "image":
         raise SettingError("Images are not read from a file of inputs: use `pertinent.check_removal`.")
-    if output.plot is not None and Path(output.plot).suffix.lower() not in PICTURES:
-        raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {output.plot!r}.")
     named = [removals.make(name) for name in args.removals] if args.removals else None
     columns = Columns(kind, args.column, args.pair_column, args.label_column)
     found = file_items(args.data, columns, args.limit)

@@ -22,6 +22,7 @@ Failed = tuple[str, str]
 """What failed, and why."""
 
 ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
+PICTURES = (".png", ".svg", ".pdf")
 _LISTED = 20
 _SHOWN = 20
 """How many explanations are printed if they are also written to a file."""
@@ -40,6 +41,8 @@ class Output:
         self._console = Console(quiet=self.silent, highlight=False)
         if self.out is not None and not self._journalled:
             check_suffix(Path(self.out))
+        if self.plot is not None and Path(self.plot).suffix.lower() not in PICTURES:
+            raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {self.plot!r}.")
         named = [Path(p) for p in (self.html, self.out, self.json, self.plot) if p is not None and p != "-"]
         read = [Path(p) for p in (getattr(args, "file", None), getattr(args, "data", None)) if p is not None]
         for path in named:

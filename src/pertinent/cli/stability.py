@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
 
 from pertinent.api.runner import Runner
 from pertinent.api.stability import measure_stability, seeded
-from pertinent.cli.check import PICTURES
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
-from pertinent.errors import SettingError
 
 
 def stability(args: Namespace) -> int:
     """Explain with every seed, print the table, and write the files asked for."""
     output = Output(args)
-    if output.plot is not None and Path(output.plot).suffix.lower() not in PICTURES:
-        raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {output.plot!r}.")
     (explainer,) = make_methods([args.method], args.set)
     requests = seeded(
         explainer,

@@ -22,11 +22,6 @@ def advice(check: RemovalCheck) -> str:
     return f"{_which(check)} {_training(check)}"
 
 
-def verdict(check: RemovalCheck, removal: str) -> str:
-    """How far out of distribution a removal is, or that the inputs are too few to say."""
-    return check.verdict(removal) if check.inputs >= FEWEST else "too few inputs"
-
-
 def _which(check: RemovalCheck) -> str:
     scores = {p.share: p.score.mean for p in check.points if p.removal == check.best}
     found = (

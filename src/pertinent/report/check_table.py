@@ -36,7 +36,7 @@ def rendered(check: RemovalCheck) -> RenderableType:
     table.add_column("confidence", justify="right")
     table.add_column("verdict")
     for removal in check.removals:
-        verdict = say.verdict(check, removal)
+        verdict = check.verdict(removal)
         cells = [Text(text).append(bounds, style="dim") for text, bounds in say.cells(check, removal)]
         name = Text(visible(removal), style="bold" if removal == check.best else "")
         table.add_row(
@@ -53,7 +53,7 @@ def html(check: RemovalCheck) -> str:
     for removal in check.removals:
         name = Markup("<strong>{}</strong>").format(removal) if removal == check.best else removal
         cells = Markup().join(_CELL.format(*cell) for cell in say.cells(check, removal))
-        rows.append(_ROW.format(name, cells, say.confidence(check, removal), say.verdict(check, removal)))
+        rows.append(_ROW.format(name, cells, say.confidence(check, removal), check.verdict(removal)))
     table = _TABLE.format(
         advice=say.advice(check),
         head=Markup().join(_SHARE.format(say.percent(share)) for share in check.shares),

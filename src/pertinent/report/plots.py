@@ -13,7 +13,6 @@ from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
-from pertinent.report.advice import verdict
 from pertinent.report.colours import LIGHT, full_colour
 from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_NAME = 32
-_QUIET = "#5c626d"
+QUIET = "#5c626d"
 # Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
-_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
-_MARKERS = "osD^vPX"
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
+MARKERS = "osD^vPX"
 
 
 def plot(explanation: Explanation, top: int | None = 20) -> Figure:
@@ -46,7 +45,7 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
     metrics, methods = list(evaluation.better), evaluation.methods
     require(bool(methods), "evaluation", "one that measured something", evaluation.rows)
     found = summary(evaluation)
-    figure = _figure(1.8 + 3.2 * len(metrics), 1.3 + 0.38 * len(methods))
+    figure = new_figure(1.8 + 3.2 * len(metrics), 1.3 + 0.38 * len(methods))
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     for axes, metric in zip(panels, metrics, strict=True):
         for place, method in enumerate(methods):
@@ -60,15 +59,15 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
         _tidy(axes, len(methods))
         better = evaluation.better[metric]
         axes.set_title(f"{metric} {say.arrow(better)}", loc="left", fontsize=10, parse_math=False)
-        axes.set_xlabel(f"{better} is better", fontsize=9, color=_QUIET)
+        axes.set_xlabel(f"{better} is better", fontsize=9, color=QUIET)
     panels[0].set_yticks(range(len(methods)), methods, parse_math=False)
-    figure.supxlabel(found.caption, fontsize=8, color=_QUIET)
+    figure.supxlabel(found.caption, fontsize=8, color=QUIET)
     return figure
 
 
 def plot_check(check: RemovalCheck) -> Figure:
     """The score against the share removed with 95% intervals, a line for each removal."""
-    figure = _figure(6.4, 4.0)
+    figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
     n = len(check.removals)
     for place, removal in enumerate(check.removals):
@@ -80,20 +79,20 @@ def plot_check(check: RemovalCheck) -> Figure:
             x,
             100 * mean,
             yerr=100 * np.stack([mean - low, high - mean]) if np.isfinite(low).all() else None,
-            color=_LINES[place % len(_LINES)],
-            marker=_MARKERS[place % len(_MARKERS)],
+            color=LINES[place % len(LINES)],
+            marker=MARKERS[place % len(MARKERS)],
             ms=5.5,
             lw=2.2 if removal == check.best else 1.3,
             elinewidth=1.0,
-            label=f"{_clipped(removal)}, {verdict(check, removal)}",
+            label=f"{clipped(removal)}, {check.verdict(removal)}",
         )
     axes.set_xticks([100 * share for share in (0.0, *check.shares)])
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"{check.features} removed, %", fontsize=9, color=_QUIET)
-    axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=_QUIET)
+    axes.set_xlabel(f"{check.features} removed, %", fontsize=9, color=QUIET)
+    axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=QUIET)
     count = f"{check.inputs:,} inputs, {check.draws} masks each, 95% intervals"
-    axes.set_title(f"Best: {_clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)
+    axes.set_title(f"Best: {clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)
     for text in axes.legend(fontsize=8, frameon=False, loc="lower left").get_texts():
         text.set_parse_math(False)
     return figure
@@ -104,7 +103,7 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     errors = np.array([say.error_of(e, i) or 0.0 for i in shown])
     values = e.input.shown() if isinstance(e.input, TableInput) else None
     scores = e.scores[shown]
-    figure = _figure(6.4, 1.2 + 0.27 * len(shown))
+    figure = new_figure(6.4, 1.2 + 0.27 * len(shown))
     axes = figure.subplots()
     axes.barh(
         range(len(shown)),
@@ -114,21 +113,21 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
         xerr=errors if errors.any() else None,
         error_kw={"ecolor": LIGHT.ink, "elinewidth": 1.1},
     )
-    names = [_clipped(e.features[i]) + (f" = {_clipped(values[i])}" if values else "") for i in shown]
+    names = [clipped(e.features[i]) + (f" = {clipped(values[i])}" if values else "") for i in shown]
     axes.set_yticks(range(len(shown)), names, parse_math=False)
     _tidy(axes, len(shown))
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction).max()) or 1.0
         axes.set_xlim(-reach, reach)
-    meaning = "share of sets that hold it" if e.chosen else f"score for {_clipped(e.target_name)}"
+    meaning = "share of sets that hold it" if e.chosen else f"score for {clipped(e.target_name)}"
     bars = " ± standard error" if errors.any() else ""
-    axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=_QUIET, parse_math=False)
+    axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
     return figure
 
 
 def _plot_image(e: Explanation, input: ImageInput) -> Figure:
-    figure = _figure(6.4, 3.2)
+    figure = new_figure(6.4, 3.2)
     for axes, picture in zip(figure.subplots(1, 2), (original(input), heat_map(e)), strict=True):
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
@@ -142,13 +141,14 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
-    label = f"score for {_clipped(e.target_name)}{', clipped' if full < 1 else ''}"
-    bar.set_label(label, fontsize=9, color=_QUIET, parse_math=False)
+    label = f"score for {clipped(e.target_name)}{', clipped' if full < 1 else ''}"
+    bar.set_label(label, fontsize=9, color=QUIET, parse_math=False)
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
     return figure
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that a notebook shows without pyplot."""
     figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
     # Notebooks show figures automatically only if pyplot was set up.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
@@ -164,18 +164,19 @@ def _png(figure: Figure) -> bytes:
 def _tidy(axes: Any, n: int) -> None:
     """The first line on top, a line at zero, and no frame."""
     axes.set_ylim(n - 0.4, -0.6)
-    axes.axvline(0, color=_QUIET, lw=0.8)
+    axes.axvline(0, color=QUIET, lw=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, labelsize=9)
     axes.tick_params(axis="x", labelsize=8)
 
 
 def _title(e: Explanation) -> str:
-    title = f"{_clipped(e.target_name)} ({_clipped(say.amount(e, e.target))}) · {e.method}"
+    title = f"{clipped(e.target_name)} ({clipped(say.amount(e, e.target))}) · {e.method}"
     nothing = say.says_nothing(e)
     return f"{title}\n{nothing}" if nothing else title
 
 
-def _clipped(name: str) -> str:
+def clipped(name: str) -> str:
+    """A name short enough for an axis."""
     name = say.on_one_line(name)
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"

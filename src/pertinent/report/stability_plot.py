@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pertinent.report.plots import _LINES, _MARKERS, _QUIET, _clipped, _figure
+from pertinent.report.plots import LINES, MARKERS, QUIET, clipped, new_figure
 from pertinent.results.stability import Stability
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def plot_stability(several: Sequence[Stability]) -> Figure:
     """Spearman's correlation by number of features with 95% intervals, a line for each result."""
-    figure = _figure(6.4, 4.0)
+    figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
     ticks = {length.low: str(length) for stability in several for length in stability.by_length}
     places = {low: place for place, low in enumerate(sorted(ticks))}
@@ -30,19 +30,19 @@ def plot_stability(several: Sequence[Stability]) -> Figure:
             [places[length.low] + shift for length in lengths],
             mean,
             yerr=np.stack([below, above]) if found else None,
-            color=_LINES[number % len(_LINES)],
-            marker=_MARKERS[number % len(_MARKERS)],
+            color=LINES[number % len(LINES)],
+            marker=MARKERS[number % len(MARKERS)],
             ms=5.5,
             lw=1.6,
             elinewidth=1.0,
-            label=_clipped(stability.name),
+            label=clipped(stability.name),
         )
     axes.set_xticks(range(len(ticks)), [ticks[low] for low in sorted(ticks)])
     axes.set_xlim(-0.5, len(ticks) - 0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"number of {several[0].features}", fontsize=9, color=_QUIET)
-    axes.set_ylabel("Spearman's correlation between seeds", fontsize=9, color=_QUIET)
+    axes.set_xlabel(f"number of {several[0].features}", fontsize=9, color=QUIET)
+    axes.set_ylabel("Spearman's correlation between seeds", fontsize=9, color=QUIET)
     counts = sorted({(s.inputs, len(s.seeds)) for s in several})
     said = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)
     axes.set_title(f"{said}, 95% intervals", loc="left", fontsize=10)

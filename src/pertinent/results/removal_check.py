@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Verdict = Literal["in distribution", "somewhat out", "badly out"]
+Verdict = Literal["in distribution", "somewhat out", "badly out", "too few inputs"]
 Explained = TypeVar("Explained", Explanation, Explanations)
 
 SOMEWHAT_OUT = 0.02
@@ -113,11 +113,13 @@ class RemovalCheck:
         """How far out of distribution a removal is, compared to the best one with the same masks.
 
         ``"badly out"`` if it scores at least 0.05 lower, ``"somewhat out"`` if at least 0.02, each with
-        an interval above zero and at least 20 inputs; else ``"in distribution"``, as far as these
-        inputs can tell.
+        an interval above zero; else ``"in distribution"``, as far as these inputs can tell. Fewer than
+        20 are ``"too few inputs"``.
         """
         if removal not in self.losses:
             raise unknown("removal of this check", removal, self.losses)
+        if self.inputs < FEWEST:
+            return "too few inputs"
         if not _clearly(self.losses[removal], SOMEWHAT_OUT):
             return "in distribution"
         return "badly out" if _clearly(self.losses[removal], BADLY_OUT) else "somewhat out"

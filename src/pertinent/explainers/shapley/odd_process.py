@@ -107,7 +107,7 @@ def _even_without(terms: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What answers tell: Shapley values and their standard errors (features, columns), and the evidence."""
+    """What answers tell: Shapley values and their standard errors (features, columns)."""
 
     values: Floats
     standard_errors: Floats
@@ -119,12 +119,17 @@ def infer(masks: Masks, odd: Floats, rng: np.random.Generator) -> Posterior:
     some = _some(len(x), rng)
     prior, evidence = _best(Prior((1.0,) * x.shape[1]), x[some], odd[some])
     for _ in range(2):
-        relevance = _relevance(_mean(prior, x[some], odd[some]))
+        relevance = _relevance(_posterior(prior, x[some], odd[some]).values)
         start = replace(prior, relevance=relevance, contrast=2)
         other, its_evidence = _best(start, x[some], odd[some])
         if its_evidence <= evidence:
             break
         prior, evidence = other, its_evidence
+    return _posterior(prior, x, odd)
+
+
+def _posterior(prior: Prior, x: Floats, odd: Floats) -> Posterior:
+    """The mean of the Shapley values given the answers, and the root of what is left of their variance."""
     root = _root(prior.covariance_of_answers(x))
     half = _forward(root, np.concatenate([prior.covariance_with_values(x), odd], axis=1))
     lever, rest = half[:, : x.shape[1]], half[:, x.shape[1] :]
@@ -168,12 +173,6 @@ def _evidence(prior: Prior, x: Floats, odd: Floats) -> float:
     explained = (_forward(root, odd) ** 2).sum(axis=0)
     n, columns = odd.shape
     return float(-n / 2 * np.log(explained + 1e-300).sum() - columns * np.log(root.diagonal()).sum())
-
-
-def _mean(prior: Prior, x: Floats, odd: Floats) -> Floats:
-    root = _root(prior.covariance_of_answers(x))
-    half = _forward(root, np.concatenate([prior.covariance_with_values(x), odd], axis=1))
-    return np.asarray(half[:, : x.shape[1]].T @ half[:, x.shape[1] :])
 
 
 def _relevance(values: Floats) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from pertinent.settings import Count
 from pertinent.statistics import student_factor
 from pertinent.types import Floats, Ints, Masks
 
-SHARED = 2
+SHARED = 1
 """How many draws the variance of all features counts for: measured to give intervals that cover 95%."""
 
 
@@ -68,7 +68,7 @@ class ShapleySampling(Explainer):
         """The standard error of the mean; an order and its reverse are one draw.
 
         Of few draws a variance is hardly known: it is moderated by the mean variance of all features, as
-        if that came from `SHARED` more draws, and enlarged as Student's t has it, so that 1.96 standard
+        if that came from `SHARED` draws more, and enlarged as Student's t has it, so that 1.96 standard
         errors are a 95% interval.
         """
         each = 2 if self.antithetic else 1

@@ -74,7 +74,10 @@ def load_transformer(
         with no_bar():
             model, reader = _read(folder, precision)
     except Exception as error:
-        raise ModelError(f"The transformers model in {str(folder)!r} cannot be loaded: {error}") from error
+        raise ModelError(
+            f"The transformers model in {str(folder)!r} cannot be loaded: {error} No code in it is run: "
+            "to trust it, load it yourself and wrap((model, tokenizer))."
+        ) from error
     return wrap((model.to(place), reader), **options)
 
 
