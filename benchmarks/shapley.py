@@ -4,8 +4,7 @@
 
 Texts of 10 to 12 words under the embedded classifiers, rows under forests and boosting, and sums of
 unanimity games, each with all 2^d answers known. Prints the mean squared error of every estimator as a
-share of kernel-shap's, at 2d to 50d evaluations, and how often 1.96 standard errors cover the truth. Two
-reviews of 42 words come last, beside 1,500 permutations instead of exact values.
+share of kernel-shap's, at 2d to 50d evaluations, and how often 1.96 standard errors cover the truth.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
-from itertools import product
 from math import comb
 from typing import Any
 
@@ -33,18 +30,6 @@ REVIEWS = (
     "A slow start then a wonderful ending and superb acting overall",
     "Flat jokes and a clumsy script waste a talented cast here",
     "Not bad at all but never really funny or moving either",
-)
-LONG = (
-    """
-The first half of the film drags and wanders without much purpose, but the acting of the two leads is superb,
-the score is lovely, and the ending is a quiet triumph that few will see coming or soon forget
-
-A clumsy script and a parade of flat jokes waste a talented cast, a lovely score and some truly beautiful
-pictures, so that by the end nobody in the room cared any more what would happen to anyone in it
-""".replace("\n\n", "|")
-    .replace("\n", " ")
-    .strip()
-    .split("|")
 )
 NEWS = (
     "Shares of the chip maker rose after it raised its forecast",
@@ -127,27 +112,6 @@ def play(explainer: Explainer, values: Floats, budget: int, seed: int) -> Findin
         answer = values[asked.masks @ place][:, None]
 
 
-@cache
-def long_reviews() -> tuple[Any, Any]:
-    """The model and the reference explanations of the long reviews."""
-    model = pertinent.load("sentiment")
-    return model, pertinent.explain(model, LONG, "shapley-sampling", samples=1500, seed=99, progress=False)
-
-
-def long_errors(times: int, seeds: int) -> dict[str, list[float]]:
-    """The squared error on each long review for each seed."""
-    model, reference = long_reviews()
-    errors: dict[str, list[float]] = defaultdict(list)
-    for method in METHODS:
-        for seed, truth in product(range(seeds), reference):
-            budget = times * len(truth.features) + 2
-            found = pertinent.explain(
-                model, truth.input.raw, method, budget=budget, seed=seed, progress=False
-            )
-            errors[method].append(float(((found.scores - truth.scores) ** 2).mean()))
-    return errors
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
@@ -170,9 +134,6 @@ def main() -> None:
                         error = found.standard_errors.reshape(-1)
                         if np.isfinite(error).all():
                             covered[family, times].append(float((abs(scores - truth) <= 1.96 * error).mean()))
-    for times in TIMES[:-1]:
-        for method, kept in long_errors(times, arguments.seeds).items():
-            errors["long reviews", times][method] = kept
     rows = []
     for (family, times), found_errors in errors.items():
         base = np.mean(found_errors["kernel-shap"])
