@@ -1,5 +1,6 @@
 """The questions an algorithm may ask, one file per kind."""
 
+from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.gradients import Gradients
 from pertinent.asks.mask_gradients import MaskGradients
@@ -11,6 +12,8 @@ from pertinent.asks.values import RepeatedValues, Values
 __all__ = [
     "Algorithm",
     "Ask",
+    "Attack",
+    "AttackRadii",
     "Fork",
     "Gradients",
     "MaskGradients",
@@ -19,6 +22,7 @@ __all__ = [
     "Part",
     "PathGradients",
     "Question",
+    "Radii",
     "RepeatedValues",
     "TreeScores",
     "TreeValues",

@@ -129,6 +129,14 @@ class Model(ABC):
         """Start a batch of gradients between a baseline and the input; `outputs` as for mask gradients."""
         raise _without_gradients(parts)
 
+    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
+        """Start a batch of attacks; `outputs` are the radii, passes and, where asked for, changes of rows."""
+        del parts
+        raise ModelError(
+            "An attack perturbs numbers: this model reads something else; it needs images, table rows, or a "
+            "transformers text classifier."
+        )
+
     def submit_tree_values(self, parts: Sequence[Part]) -> Answer:
         """Start a batch of Shapley values of trees; `outputs` are `TreeScores`, one for each part."""
         del parts

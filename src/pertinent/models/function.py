@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.frames import Frame, is_frame, select_columns
@@ -18,6 +19,7 @@ from pertinent.inputs.table import Background, Columns, TableInput
 from pertinent.inputs.text import Text
 from pertinent.models.arrays import DEFAULT_REMOVAL, prepare_any, split_inputs
 from pertinent.models.base import Answer, Model, immediately
+from pertinent.models.decision_attack import decision_attacks
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
 from pertinent.settings import checked
@@ -128,6 +130,10 @@ class FunctionModel(Model):
             if where is not None:
                 raise InputError(f"{where}; the model does not accept it, it answers NaN.")
         return answer
+
+    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
+        """Attack by decisions alone."""
+        return decision_attacks(self, parts)
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """Say, once, what a single number is taken for if the user did not say what it is."""

@@ -22,6 +22,7 @@ from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
 from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
+from pertinent.models.torch.attacking import array_attacks
 from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.outputs import Classes
 from pertinent.removal.base import Rows
@@ -100,6 +101,10 @@ class ModuleModel(FunctionModel):
     def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
         """Gradients of many inputs of the same shape at once."""
         return array_path_gradients(self, parts)
+
+    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
+        """Attack many inputs of the same shape at once."""
+        return array_attacks(self, parts)
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
         """The module's output for a batch."""

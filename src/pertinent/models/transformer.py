@@ -23,6 +23,7 @@ from pertinent.models.base import Answer, Model
 from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.function import column_names
 from pertinent.models.torch import devices
+from pertinent.models.torch.attacking import token_attacks
 from pertinent.models.torch.bias_trial import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights
@@ -189,6 +190,10 @@ class TransformerModel(Model):
     def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
         """Gradients of many texts at once, at their word embeddings."""
         return token_path_gradients(self, parts)
+
+    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
+        """Attack the word embeddings of many texts at once."""
+        return token_attacks(self, parts)
 
     def weighs_attention(self, length: int) -> bool:
         """Whether the attention to each token can be weighted, in texts of this length."""

@@ -50,7 +50,7 @@ def differentiate(
 
     def both() -> torch.Tensor:
         nonlocal width
-        with torch.enable_grad(), _frozen(model.module):
+        with torch.enable_grad(), frozen(model.module):
             leaf = point.detach().requires_grad_()
             answer = scores(leaf)
             loss = log_score(answer, model.output, parts).sum()
@@ -69,7 +69,7 @@ def differentiate(
 
 
 @contextmanager
-def _frozen(module: torch.nn.Module) -> Iterator[None]:
+def frozen(module: torch.nn.Module) -> Iterator[None]:
     """Disable gradients for the weights, which would only cost memory."""
     trainable = [p for p in module.parameters() if p.requires_grad]
     for parameter in trainable:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Padded:
+class Padded:
     """Rows of several texts, and the feature that each token belongs to (−1: none)."""
 
     batch: TokenBatch
@@ -49,39 +49,39 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
                 "Gradients along a mask go through attention: this method needs the removal "
                 f"'attention-mask', but got {part.removal.name!r}."
             )
-    padded = _pad(model, parts)
-    if not model.weighs_attention(padded.batch.ids.shape[1]):
+    texts = padded(model, parts)
+    if not model.weighs_attention(texts.batch.ids.shape[1]):
         raise ModelError(
             "Gradients along a mask need a model that adds a given bias to its attention scores, in "
             "float32 or bfloat16, which this one does not, at least for texts of this length; choose "
             "parallel-local-search or kernel-shap."
         )
-    kept = _lay([kept_tokens(_text(s), _masks(s)) for s in parts], padded, fill=False)
-    hidden = None if padded.batch.attend is None else devices.send(~padded.batch.attend, model.device)
+    kept = _lay([kept_tokens(_text(s), _masks(s)) for s in parts], texts, fill=False)
+    hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
 
     def scores(weights: torch.Tensor) -> torch.Tensor:
         bias = weighted_attention.attention_bias(weights, hidden, model.dtype)
         # Fused attention supports the backward pass only if the queries require a gradient, too.
-        words = model.embed(padded.batch).detach().requires_grad_()
+        words = model.embed(texts.batch).detach().requires_grad_()
         with weighted_attention.in_use(model.model):
-            return model.forward(padded.batch, inputs_embeds=words, attention_mask=bias).logits  # type: ignore[no-any-return]
+            return model.forward(texts.batch, inputs_embeds=words, attention_mask=bias).logits  # type: ignore[no-any-return]
 
     return differentiate(
         model,
         parts,
         devices.send(kept.astype(np.float32), model.device),
         scores,
-        lambda gradient: sum_by_feature(gradient, padded.owner, padded.n_features),
+        lambda gradient: sum_by_feature(gradient, texts.owner, texts.n_features),
     )
 
 
 def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     """∂ log p / ∂ word embeddings at points between the baseline and the text."""
-    padded = _pad(model, parts)
+    texts = padded(model, parts)
     baseline = collate([_baseline(model, s) for s in parts], [False] * len(parts), model.pad_id)
     shares = np.concatenate([shares_of(s) for s in parts]).astype(np.float32)
     with torch.no_grad():
-        text, plain = model.embed(padded.batch), model.embed(baseline)
+        text, plain = model.embed(texts.batch), model.embed(baseline)
     share = devices.send(shares, model.device).to(text.dtype)[:, None, None]
     weights = devices.send(row_weights(parts).astype(np.float32), model.device).to(text.dtype)
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
@@ -89,18 +89,19 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     def total(gradient: torch.Tensor) -> torch.Tensor:
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
         parts = (gradient * factor).float().sum(dim=-1)
-        return length_of(sum_by_feature(parts, padded.owner, padded.n_features), of_itself[..., 0])
+        return length_of(sum_by_feature(parts, texts.owner, texts.n_features), of_itself[..., 0])
 
     return differentiate(
         model,
         parts,
         plain + share * (text - plain),
-        lambda point: model.forward(padded.batch, inputs_embeds=point).logits,
+        lambda point: model.forward(texts.batch, inputs_embeds=point).logits,
         total,
     )
 
 
-def _pad(model: TransformerModel, parts: Sequence[Part]) -> _Padded:
+def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
+    """The texts of all parts as one batch."""
     rows = []
     for part in parts:
         tokens = _text(part).tokens
@@ -110,11 +111,11 @@ def _pad(model: TransformerModel, parts: Sequence[Part]) -> _Padded:
     n_features = max(part.input.n_features for part in parts)
     owner = np.full(batch.ids.shape, -1, dtype=np.int64)
     _fill(owner, [np.tile(own.tokens.feature, (len(own.attend), 1)) for own in rows])
-    return _Padded(batch, devices.send(owner, model.device), n_features)
+    return Padded(batch, devices.send(owner, model.device), n_features)
 
 
-def _lay(parts: Sequence[Array], padded: _Padded, *, fill: bool) -> Array:
-    laid = np.full(padded.batch.ids.shape, fill)
+def _lay(parts: Sequence[Array], texts: Padded, *, fill: bool) -> Array:
+    laid = np.full(texts.batch.ids.shape, fill)
     _fill(laid, parts)
     return laid
 

@@ -22,6 +22,11 @@ class TokenBatch:
     attend: Masks | None
     zeroed: Masks | None
 
+    def pick(self, rows: Ints) -> TokenBatch:
+        """Some of the rows, as wide as before."""
+        own = (self.ids, self.types, self.positions, self.attend, self.zeroed)
+        return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
+
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
     """One batch of all rows; where `compact`, tokens that are not attended to are left out."""

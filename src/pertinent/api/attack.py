@@ -1,0 +1,158 @@
+"""How little must change for the model to decide otherwise? The attack radius of sets of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from pertinent.api.request import for_each, of_input
+from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.asks import Algorithm, Attack, AttackRadii, Values
+from pertinent.asks.attack_radii import never_rising
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.masks import full_mask
+from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
+from pertinent.outputs import column_index
+from pertinent.removal.base import Removal
+from pertinent.results.attacks import Attacked, Attacks
+from pertinent.results.explanation import Failure
+from pertinent.settings import Count, Positive, Seed, checked
+from pertinent.types import Masks
+
+
+@checked
+def attack_radius(
+    model: Any,
+    inputs: Any,
+    sets: Any = None,
+    *,
+    toward: Any = None,
+    algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto",
+    norm: Literal["l2", "linf"] = "l2",
+    steps: Count | None = None,
+    largest: Positive = 10.0,
+    features: Any = None,
+    seed: Seed = 0,
+    batch_size: Count | None = None,
+    progress: Callback | bool | None = None,
+) -> Attacked | Attacks:
+    """Find the smallest perturbation of features that changes the prediction (Hsieh et al. 2021, Eqn. 1).
+
+    Parameters
+    ----------
+    model
+        A classifier: images or table rows under any model, texts under a transformer, whose word
+        embeddings are perturbed.
+    inputs
+        One input or several.
+    sets
+        The features that may change: names, numbers or a row of booleans, or a list of such sets; for
+        several inputs a list with an entry for each. By default all features.
+    toward
+        The class, by name or number, that the prediction must be changed to; by default any other.
+    algorithm, norm, steps, largest
+        As in `Attack`. Without gradients a ``"decision"`` attack is made, which needs answers alone.
+    features
+        What a feature is, as in `explain`.
+    seed
+        Of the decision attack's random probes.
+    batch_size, progress
+        As in `explain`.
+
+    Examples
+    --------
+    >>> import pertinent
+    >>> model = pertinent.load("sentiment")
+    >>> attacked = attack_radius(model, "slow but wonderful", [["slow"], ["wonderful"]], progress=False)
+    >>> bool(attacked.radii[1] < attacked.radii[0])
+    True
+    """
+    model = wrap(model)
+    many = model.split(inputs)
+    several = [inputs] if many is None else list(many)
+    require(len(several) > 0, "inputs", "at least one", inputs)
+    wanted = [sets] * len(several) if many is None or sets is None else sets
+    if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != len(several):
+        raise SettingError(f"`sets` must have an entry for each of the {len(several)} inputs.")
+    attack = Attack(algorithm, norm, steps, largest)
+    cuts = for_each(features, one=many is None)
+    runner = Runner(model, "attack", batch_size, progress)
+
+    def tasks() -> Iterator[Task]:
+        for index, (raw, own) in enumerate(zip(several, wanted, strict=True)):
+            algorithm = _algorithm(model, own, toward, attack, index)
+            yield Task(index, raw, algorithm, of_input(cuts, index), seed=seed)
+
+    done = sorted(runner.run(tasks(), len(several)), key=lambda one: one.key)
+    failures = [Failure(d.key, str(d.error), d.error) for d in done if d.error is not None]
+    if len(failures) == len(done):
+        raise_first(failures, "attacked")
+    attacked = [d.result for d in done if d.error is None]
+    return attacked[0] if many is None else Attacks(attacked, failures)
+
+
+def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int) -> Any:
+    def steps(input: Input, removal: Removal) -> Algorithm:
+        del removal
+        masks = _masks(sets, input)
+        prediction = (yield Values(full_mask(input.n_features)))[0]
+        decided = model.output.default_target(prediction)
+        aim = None if toward is None else column_index(toward, model.classes, "toward")
+        if aim == decided:
+            raise SettingError(f"`toward` must be another class than the predicted {model.classes[aim]!r}.")
+        stands = model.output.kind != "label" or bool(prediction[decided] >= 0.5)
+        found = yield AttackRadii(masks, decided, aim, stands, attack, keep_changes=True)
+        found = never_rising(masks, found)
+        assert found.changes is not None
+        return Attacked(
+            input=input,
+            index=index,
+            sets=masks,
+            radii=found.radii,
+            changes=found.changes,
+            passes=found.passes,
+            prediction=prediction,
+            decided=model.classes[decided],
+            toward=None if aim is None else model.classes[aim],
+            norm=attack.norm,
+        )
+
+    return steps
+
+
+def _masks(sets: Any, input: Input) -> Masks:
+    """Sets of features as rows of booleans."""
+    if sets is None:
+        return full_mask(input.n_features)
+    several = list(sets) if _holds_sets(sets) else [sets]
+    return np.array([_mask(one, input) for one in several], dtype=np.bool_).reshape(-1, input.n_features)
+
+
+def _holds_sets(sets: Any) -> bool:
+    if isinstance(sets, np.ndarray):
+        return sets.ndim == 2
+    if isinstance(sets, str) or not isinstance(sets, Sequence):
+        raise InputError(f"`sets` must hold names or numbers of features, or booleans, but got {sets!r}.")
+    return len(sets) > 0 and all(
+        isinstance(one, Sequence | np.ndarray) and not isinstance(one, str) for one in sets
+    )
+
+
+def _mask(features: Any, input: Input) -> Masks:
+    own = np.asarray(features)
+    if own.dtype == np.bool_:
+        if own.shape != (input.n_features,):
+            raise InputError(
+                f"A set of booleans must have one for each of the {input.n_features} features, but has shape "
+                f"{own.shape}."
+            )
+        return own
+    mask = np.zeros(input.n_features, dtype=np.bool_)
+    for one in features:
+        mask[column_index(one, input.features, "feature")] = True
+    return mask

@@ -1,0 +1,160 @@
+"""Attack radii: how little must these features change for the model to decide otherwise?"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pertinent.asks.base import Part, Question, check_masks, split
+from pertinent.errors import ModelError
+from pertinent.settings import Count, Positive, Settings
+from pertinent.types import Array, Floats, Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+    from pertinent.removal.base import Removal
+
+DECISION_PASSES = 500
+"""Passes of a decision-based attack for each step, at most."""
+
+
+@dataclass(frozen=True)
+class Attack(Settings):
+    """How to look for the smallest perturbation.
+
+    Parameters
+    ----------
+    algorithm
+        ``"projection"`` on the linearised boundary, ``"pgd"`` (projected gradient descent in balls whose
+        radius is found by bisection), or ``"decision"``, which needs no gradients; ``"auto"`` is projection
+        where the model has gradients, else decision.
+    norm
+        Of the perturbation: ``"l2"`` or ``"linf"``.
+    steps
+        Steps at most; in pgd of each ball. By default 20, in pgd 100.
+    largest
+        The largest radius that pgd tries.
+    tolerance
+        The difference of radii at which pgd's bisection stops.
+    """
+
+    algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto"
+    norm: Literal["l2", "linf"] = "l2"
+    steps: Count | None = None
+    largest: Positive = 10.0
+    tolerance: Positive = 1e-3
+
+    @property
+    def n_steps(self) -> int:
+        """Steps, by default as many as suit the algorithm."""
+        return self.steps or (100 if self.algorithm == "pgd" else 20)
+
+    @property
+    def most_passes(self) -> int:
+        """The most passes that one attack makes; a backward pass counts as one more."""
+        if self.algorithm == "pgd":
+            balls = 2 + int(np.ceil(np.log2(max(2.0, self.largest / self.tolerance))))
+            return 2 * balls * (self.n_steps + 1)
+        return self.n_steps * (DECISION_PASSES if self.algorithm in ("auto", "decision") else 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Radii:
+    """The answer: the norm of the smallest perturbation found of each set, infinite if none was found.
+
+    `passes` are those that each attack made; `changes` (sets, …) are the perturbations, where asked for.
+    """
+
+    radii: Floats
+    passes: Ints
+    changes: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class AttackRadii(Question):
+    """How little must these features change, and no others, for the model to decide otherwise?
+
+    A set is a mask whose features may change. The decision is that of the column `decided`; with `toward`
+    it must become that class. Of labels, `stands` says whether the label was predicted. Answered with
+    `Radii`, which costs the passes that were made. With `keep_changes` the perturbations are returned.
+    `start` is a perturbation of all features to start from.
+    """
+
+    sets: Masks
+    decided: int
+    toward: int | None = None
+    stands: bool = True
+    attack: Attack = field(default_factory=Attack)
+    keep_changes: bool = False
+    start: Array | None = None
+
+    @property
+    def keys(self) -> range:
+        """The number of each set."""
+        return range(len(self.sets))
+
+    def price(self, paid: set[Hashable]) -> int:
+        """The most passes that the attacks may make."""
+        del paid
+        return self.attack.most_passes * len(self.sets)
+
+    def unspent(self, answer: Radii) -> int:
+        """The passes that were not needed."""
+        return self.attack.most_passes * len(self.sets) - int(answer.passes.sum())
+
+    def check(self, input: Input) -> None:
+        """Sets must be masks over the input's features."""
+        check_masks(self.sets, input)
+
+    def group(self, input: Input) -> Hashable:
+        """A batch is attacked in one way."""
+        return input.group, self.attack, self.keep_changes, self.start is None
+
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """That of a gradient."""
+        del removal
+        return np.full(len(rows), model.gradient_cost(input))
+
+    @staticmethod
+    def submit(model: Model, parts: Sequence[Part]) -> Answer:
+        """Attack all rows at once."""
+        return model.submit_attacks(parts)
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """A radius, its passes and perhaps its perturbation for each row."""
+        del model
+        radii, passes, changes = outputs
+        answers: list[Sequence[Any] | Exception] = []
+        several = [radii, passes, [None] * len(radii) if changes is None else changes]
+        for own in zip(*(split(array, parts) for array in several), strict=True):
+            if np.isnan(own[0]).any():
+                answers.append(
+                    ModelError("The model's answer to a perturbed input, or its gradient, is NaN.")
+                )
+            else:
+                answers.append(list(zip(*own, strict=True)))
+        return answers
+
+    def assemble(self, model: Model, answers: list[Any]) -> Radii:
+        """Arrays over the sets."""
+        del model
+        if not answers:
+            return Radii(np.empty(0), np.empty(0, dtype=np.int64))
+        radii, passes, changes = zip(*answers, strict=True)
+        kept = np.array(changes) if self.keep_changes else None
+        return Radii(np.array(radii, dtype=np.float64), np.array(passes), kept)
+
+
+def never_rising(sets: Masks, found: Radii) -> Radii:
+    """A perturbation of fewer features is also one of more: a larger set takes it if it is smaller."""
+    outside = sets.astype(np.float32) @ (~sets).T.astype(np.float32)
+    within = outside == 0  # [a, b]: a is within b
+    radii = np.where(within, found.radii[:, None], np.inf)
+    best = np.where(np.isfinite(radii).any(axis=0), radii.argmin(axis=0), np.arange(len(sets)))
+    changes = None if found.changes is None else found.changes[best]
+    return Radii(found.radii[best], found.passes, changes)

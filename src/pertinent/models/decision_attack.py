@@ -1,0 +1,198 @@
+r"""Attacks that see only whether a decision stands, in the manner of HopSkipJump (Chen et al. 2020).
+
+From a first point where the decision differs: bisection to the boundary, an estimate of its normal from
+random probes, a step along it, and again. At last each value goes back to where it was, if it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pertinent.asks import Part
+from pertinent.digests import generator
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.image import ImageInput
+from pertinent.models.attack_space import Space, space_of, values_of
+from pertinent.models.base import Answer, immediately
+from pertinent.types import Floats, Ints, Masks
+
+if TYPE_CHECKING:
+    from pertinent.models.function import FunctionModel
+
+TRIES = 30
+"""Random points tried for a first change of the decision."""
+
+PROBES = 24
+"""Random probes of the boundary's normal, in each step."""
+
+BISECTIONS = 10
+HALVINGS = 8
+MOST_RESET = 64
+"""Values up to which each is tried to go back to where it was."""
+
+
+def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
+    """Attack the rows of a batch of images or table rows, by decisions alone."""
+    attack, keep = parts[0].question.attack, parts[0].question.keep_changes
+    if attack.algorithm not in ("auto", "decision"):
+        raise SettingError(
+            f"`algorithm` must be 'decision' for a model without gradients, but got {attack.algorithm!r}."
+        )
+    space = space_of(model, parts)
+    if space.lower is None:
+        raise InputError("An attack by decisions starts from other values: wrap the model with a background.")
+    shape = values_of(parts[0].input).shape
+
+    def run() -> Any:
+        found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
+        found.run(attack.n_steps)
+        changes = space.changes(found.changes, shape) if keep else None
+        return found.radii, found.passes, changes
+
+    return immediately(run)
+
+
+def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
+    """Random numbers of each row, which depend on its seed, input and set alone."""
+    return [
+        generator(part.seed, "decision-attack", part.input.fingerprint, part.question.sets[row].tobytes())
+        for part in parts
+        for row in part.rows.tolist()
+    ]
+
+
+def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Callable[[Floats, Ints], Masks]:
+    """Whether the decision differs at each of the points (n, values) of these rows."""
+    asked = [part.question for part in parts for _ in part.rows]
+    shape, last = values_of(parts[0].input).shape, getattr(parts[0].input, "channels_last", False)
+    dtype = np.float32 if isinstance(parts[0].input, ImageInput) else np.float64
+
+    def differs(points: Floats, rows: Ints) -> Masks:
+        batch = (points * space.units[rows]).reshape(len(points), *shape).astype(dtype)
+        answers = np.asarray(model.submit([np.moveaxis(batch, 1, -1) if last else batch]).outputs())
+        values = model.output.natural(model.checked(answers, len(points)))
+        found = np.empty(len(points), dtype=np.bool_)
+        for i, row in enumerate(rows.tolist()):
+            question = asked[row]
+            if question.toward is not None:
+                found[i] = values[i].argmax() == question.toward
+            else:
+                prediction = np.full(values.shape[1], float(question.stands))
+                same = model.output.same_decision(values[i : i + 1], prediction, question.decided)
+                found[i] = not same[0]
+        return found
+
+    return differs
+
+
+@dataclass(eq=False)
+class _Attacks:
+    """The attacks on all rows of a batch, each with the best change so far."""
+
+    space: Space
+    differs: Callable[[Floats, Ints], Masks]
+    generators: list[np.random.Generator]
+    norm: Literal["l2", "linf"]
+    changes: Floats = field(init=False)
+    radii: Floats = field(init=False)
+    passes: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.changes = np.zeros_like(self.space.values)
+        self.radii = np.full(len(self.changes), np.inf)
+        self.passes = np.zeros(len(self.changes), dtype=np.int64)
+
+    def run(self, steps: int) -> None:
+        """Find a first change of the decision, and make it smaller step by step."""
+        self._start()
+        rows = np.flatnonzero(np.isfinite(self.radii))
+        for step in range(1, steps + 1):
+            if len(rows):
+                self._step(rows, step)
+        if len(rows) and self.space.free.sum(axis=1).max() <= MOST_RESET:
+            self._reset(rows)
+
+    def _ask(self, changes: Floats, rows: Ints) -> Masks:
+        np.add.at(self.passes, rows, 1)
+        return self.differs(self.space.values[rows] + changes, rows)
+
+    def _length(self, changes: Floats) -> Floats:
+        return np.asarray(np.linalg.norm(changes, axis=-1) if self.norm == "l2" else np.abs(changes).max(-1))
+
+    def _keep(self, rows: Ints, changes: Floats) -> None:
+        """Note changes of the decision that are smaller than those known."""
+        radii = self._length(changes)
+        better = radii < self.radii[rows]
+        self.changes[rows[better]], self.radii[rows[better]] = changes[better], radii[better]
+
+    def _start(self) -> None:
+        """Random values within the bounds, in growing distance, until the decision differs."""
+        rows = np.flatnonzero(self.space.free.any(axis=1))
+        for attempt in range(TRIES):
+            if not len(rows):
+                return
+            drawn = self._drawn(rows, lambda rng, n: rng.random(n))
+            lower, upper = self.space.lower[rows], self.space.upper[rows]  # type: ignore[index]
+            corner = attempt % 3 == 2  # the ends are reached by chance too rarely
+            drawn = np.round(drawn) if corner else drawn
+            changes = lower + drawn * (upper - lower)
+            differs = self._ask(changes, rows)
+            self._keep(rows[differs], self._bisected(rows[differs], changes[differs]))
+            rows = rows[~differs]
+
+    def _drawn(self, rows: Ints, draw: Callable[[np.random.Generator, int], Floats]) -> Floats:
+        n = self.space.values.shape[1]
+        return np.stack([draw(self.generators[row], n) for row in rows.tolist()]) * self.space.free[rows]
+
+    def _bisected(self, rows: Ints, far: Floats) -> Floats:
+        """The smallest share of each change at which the decision still differs."""
+        if not len(rows):
+            return far
+        low, high = np.zeros(len(rows)), np.ones(len(rows))
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            differs = self._ask(far * middle[:, None], rows)
+            high, low = np.where(differs, middle, high), np.where(differs, low, middle)
+        return far * high[:, None]
+
+    def _step(self, rows: Ints, step: int) -> None:
+        """Estimate the boundary's normal at the best change, go along it, and come back to the boundary."""
+        at, radii = self.changes[rows], self.radii[rows]
+        probes = np.stack([self._drawn(rows, lambda rng, n: rng.standard_normal(n)) for _ in range(PROBES)])
+        probes /= np.maximum(np.linalg.norm(probes, axis=-1, keepdims=True), 1e-12)
+        width = (radii / np.sqrt(step) / 4)[:, None]
+        points = self._clip(at + width * probes, rows)
+        probes = points - at
+        asked = points.reshape(-1, points.shape[-1])
+        sides = np.where(self._ask(asked, np.tile(rows, PROBES)).reshape(PROBES, -1), 1.0, -1.0)
+        normal = ((sides - sides.mean(axis=0))[..., None] * probes).mean(axis=0)
+        size = np.linalg.norm(normal, axis=1, keepdims=True)
+        normal = np.sign(normal) if self.norm == "linf" else normal / np.maximum(size, 1e-12)
+        length = radii / np.sqrt(step)
+        todo = np.flatnonzero(size[:, 0] > 0)
+        for _ in range(HALVINGS):
+            if not len(todo):
+                return
+            moved = self._clip(at[todo] + length[todo, None] * normal[todo], rows[todo])
+            differs = self._ask(moved, rows[todo])
+            self._keep(rows[todo[differs]], self._bisected(rows[todo[differs]], moved[differs]))
+            todo = todo[~differs]
+            length[todo] /= 2
+
+    def _clip(self, changes: Floats, rows: Ints) -> Floats:
+        assert self.space.lower is not None and self.space.upper is not None
+        return np.clip(changes, self.space.lower[rows], self.space.upper[rows])
+
+    def _reset(self, rows: Ints) -> None:
+        """Try for each value, the least changed first, whether it can go back all the way or half."""
+        order = np.argsort(np.abs(self.changes[rows]), axis=1)
+        for place in range(order.shape[1]):
+            for share in (0.0, 0.5):
+                tried = self.changes[rows].copy()
+                tried[np.arange(len(rows)), order[:, place]] *= share
+                differs = self._ask(tried, rows)
+                self._keep(rows[differs], tried[differs])
