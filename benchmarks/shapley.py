@@ -1,106 +1,43 @@
-"""Error against evaluations of the Shapley estimators, on games whose values are known.
+"""Error against evaluations of the Shapley estimators and their peers, on games whose values are known.
 
-    python benchmarks/shapley.py [--seeds 10] [--json out.json]
+    python benchmarks/shapley.py [--seeds 10] [--long 2] [--long-seeds 3] [--json out.json] [--plot out.png]
 
 Texts of 10 to 12 words under the embedded classifiers, rows under forests and boosting, and sums of
-unanimity games, each with all 2^d answers known. Prints the mean squared error of every estimator as a
-share of kernel-shap's, at 2d to 50d evaluations, and how often 1.96 standard errors cover the truth.
+unanimity games, each with all 2^d answers known; and reviews of 34 words, whose values come from a long
+run. Prints the mean squared error of every estimator as a share of kernel-shap's, at 2d to 50d
+evaluations; how often 1.96 standard errors cover the truth; and what the arithmetic of `shapley` takes
+beside a 6-layer encoder. Peers take at least the distinct evaluations of `shapley`,
+as nearly as they can be told to.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections import defaultdict
-from collections.abc import Iterator
-from math import comb
 from typing import Any
 
 import numpy as np
 from common import save
+from shapley_encoder import beside_an_encoder
+from shapley_games import Game, exact_games, long_games
+from shapley_peers import SLOW, peers, with_at_least
+from shapley_plot import plot
 
-import pertinent
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, plan_budget
-from pertinent.removal.base import removals
-from pertinent.types import Floats, Masks
+from pertinent.types import Floats
 
-TIMES = (2, 3, 5, 10, 20, 50)
+TIMES = (2, 5, 10, 20, 50)
 METHODS = ("kernel-shap", "shapley-sampling", "shapley")
-REVIEWS = (
-    "A slow start then a wonderful ending and superb acting overall",
-    "Flat jokes and a clumsy script waste a talented cast here",
-    "Not bad at all but never really funny or moving either",
-)
-NEWS = (
-    "Shares of the chip maker rose after it raised its forecast",
-    "The goalkeeper saved two penalties and the home side won",
-    "Astronomers found water on a small planet near a star",
-)
+SAMPLED = ("shapley-sampling", "shapley")
+Errors = dict[tuple[str, int], dict[str, list[float]]]
 
 
-def games() -> Iterator[tuple[str, Floats]]:
-    """A family and the values of all masks, in binary order."""
-    for name, texts in (("sentiment", REVIEWS), ("topics", NEWS)):
-        model = pertinent.load(name)
-        yield from ((name, values_of(model, text)) for text in texts)
-    from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-    from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
-
-    tables: tuple[tuple[str, Any, Any], ...] = (
-        ("forest", load_wine, RandomForestClassifier(60, random_state=0)),
-        ("boosted regressor", load_diabetes, GradientBoostingRegressor(max_depth=4, random_state=0)),
-        ("boosted classifier", load_breast_cancer, GradientBoostingClassifier(max_depth=5, random_state=0)),
-    )
-    for name, load, estimator in tables:
-        rows, truth = load(return_X_y=True)
-        rows = rows[:, :12]
-        model = pertinent.wrap(estimator.fit(rows, truth), background=rows[:: len(rows) // 30])
-        yield from ((name, values_of(model, rows[i])) for i in (3, len(rows) // 2, len(rows) - 5))
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        masks, total = all_masks(12), np.zeros(2**12)
-        for _ in range(30):
-            members = rng.choice(12, rng.integers(1, 13), replace=False)
-            total += rng.uniform(-1, 1) * masks[:, members].all(axis=1)
-        yield "unanimity games", total
-
-
-def all_masks(d: int) -> Masks:
-    """All subsets, in binary order."""
-    return np.asarray((np.arange(2**d)[:, None] >> np.arange(d)) & 1, dtype=np.bool_)
-
-
-def values_of(model: Any, raw: Any) -> Floats:
-    """The target's value for every mask."""
-    input = model.prepare(raw)
-    removal = removals.make(model.default_removal(input)).bind(model)
-    answers = []
-    for part in np.array_split(all_masks(input.n_features), 16):
-        outputs = np.asarray(model.submit([removal(input, part, 0)]).outputs())
-        checked = model.checked(outputs, len(part) * removal.draws)
-        answers.append(model.output.natural(model.output.average(checked, removal.draws)))
-    table = np.concatenate(answers)
-    return np.asarray(table[:, model.output.default_target(table[-1])])
-
-
-def exact(values: Floats) -> Floats:
-    """Shapley values of a table of all masks."""
-    d = len(values).bit_length() - 1
-    every = np.arange(2**d)
-    size = all_masks(d).sum(axis=1)
-    weight = 1 / (d * np.array([comb(d - 1, min(int(s), d - 1)) for s in size]))
-    found = []
-    for i in range(d):
-        without = every[(every >> i) & 1 == 0]
-        found.append(((values[without | (1 << i)] - values[without]) * weight[without]).sum())
-    return np.array(found)
-
-
-def play(explainer: Explainer, values: Floats, budget: int, seed: int) -> Finding:
-    """Run an estimator on a table."""
-    d = len(values).bit_length() - 1
-    place = 1 << np.arange(d)
-    task = Task(d, 0, values[-1:], plan_budget(explainer, budget, d), (0.5,), np.random.default_rng(seed))
+def play(explainer: Explainer, game: Game, budget: int, seed: int) -> Finding:
+    """Run an estimator on a game."""
+    full = game(np.ones((1, game.d)))
+    task = Task(game.d, 0, full, plan_budget(explainer, budget, game.d), (0.5,), np.random.default_rng(seed))
     algorithm, answer = explainer.explain(task), None
     while True:
         try:
@@ -109,40 +46,77 @@ def play(explainer: Explainer, values: Floats, budget: int, seed: int) -> Findin
             found: Finding = stop.value
             return found
         assert isinstance(asked, Values)
-        answer = values[asked.masks @ place][:, None]
+        answer = game(asked.masks)[:, None]
+
+
+class Results:
+    """Squared errors, coverage and seconds of every method in every family and column."""
+
+    def __init__(self) -> None:
+        self.errors: Errors = defaultdict(lambda: defaultdict(list))
+        self.covered: Errors = defaultdict(lambda: defaultdict(list))
+        self.seconds: dict[str, list[float]] = defaultdict(list)
+
+    def measure(self, game: Game, times: int, seeds: int) -> None:
+        """All methods and peers with `times` · d evaluations."""
+        key, budget = (game.family, times), min(times * game.d, 2**game.d)
+        for seed in range(seeds):
+            for method in METHODS:
+                start = time.perf_counter()
+                found = play(explainers.make(method), game, budget, seed)
+                self.seconds[method].append(time.perf_counter() - start)
+                assert found.scores is not None
+                off = found.scores.reshape(-1) - game.truth
+                self._add(key, method, off, game)
+                if method in SAMPLED and found.standard_errors is not None:
+                    bound = 1.96 * found.standard_errors.reshape(-1)
+                    if np.isfinite(bound).all():
+                        self.covered[key][method].append(float((np.abs(off) <= bound).mean()))
+            for name, peer in peers().items():
+                if name not in SLOW or seed < SLOW[name]:
+                    scores = with_at_least(peer, game, 2 * (budget // 2), seed)
+                    self._add(key, name, scores - game.truth, game)
+
+    def _add(self, key: tuple[str, int], method: str, off: Floats, game: Game) -> None:
+        self.errors[key][method].append(float((off**2).mean()) - game.own_error)
+
+    def shares(self) -> list[dict[str, Any]]:
+        """Of each method's error in kernel-shap's, one row for each family and column."""
+        rows = []
+        for (family, times), errors in self.errors.items():
+            base = np.mean(errors["kernel-shap"])
+            row: dict[str, Any] = {"family": family, "evaluations": f"{times}d"}
+            row |= {method: f"{np.mean(errors[method]) / base:.3f}" for method in errors}
+            for method in SAMPLED:
+                inside = self.covered[family, times][method]
+                row[f"coverage of {method}"] = f"{np.mean(inside):.0%}" if inside else "–"
+            rows.append(row)
+        return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--long", type=int, default=2, help="reviews of 34 words")
+    parser.add_argument("--long-seeds", type=int, default=3)
     parser.add_argument("--json", help="also keep the rows here")
+    parser.add_argument("--plot", help="draw error against evaluations into this file")
     arguments = parser.parse_args()
-    errors: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    covered: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for family, values in games():
-        truth = exact(values)
-        d = len(truth)
+    results = Results()
+    for game in exact_games():
         for times in TIMES:
-            budget = min(times * d + 2, 2**d)
-            for method in METHODS:
-                for seed in range(arguments.seeds):
-                    found = play(explainers.make(method), values, budget, seed)
-                    assert found.scores is not None
-                    scores = found.scores.reshape(-1)
-                    errors[family, times][method].append(float(((scores - truth) ** 2).mean()))
-                    if method == "shapley" and found.standard_errors is not None:
-                        error = found.standard_errors.reshape(-1)
-                        if np.isfinite(error).all():
-                            covered[family, times].append(float((abs(scores - truth) <= 1.96 * error).mean()))
-    rows = []
-    for (family, times), found_errors in errors.items():
-        base = np.mean(found_errors["kernel-shap"])
-        row: dict[str, Any] = {"family": family, "evaluations": f"{times}d"}
-        row |= {method: f"{np.mean(found_errors[method]) / base:.3f}" for method in METHODS}
-        inside = covered.get((family, times))
-        row["coverage of shapley"] = f"{np.mean(inside):.0%}" if inside else "–"
-        rows.append(row)
-    save(rows, arguments.json)
+            results.measure(game, times, arguments.seeds)
+    for game in long_games(arguments.long):
+        print(
+            f"truth of a long review: its own root mean squared error is {game.own_error**0.5:.2e}",
+            flush=True,
+        )
+        for times in TIMES[:-1]:
+            results.measure(game, times, arguments.long_seeds)
+    save(results.shares(), arguments.json)
+    save([beside_an_encoder(budget) for budget in (200, 500, 1000)], None)
+    if arguments.plot:
+        plot(results.errors, METHODS, arguments.plot)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
     sizes = np.arange(1, d // 2 + 1)
     weight = np.array([(d - 1) / (s * (d - s)) * (2 if 2 * s != d else 1) for s in sizes])
     weight /= weight.sum()
-    counts = [comb(d, int(s)) // (2 if 2 * s == d else 1) for s in sizes]
+    counts = [n_pairs_of(d, s) for s in sizes.tolist()]
     masks: list[Masks] = []
     weights: list[Floats] = []
     covered = 0
@@ -112,7 +112,7 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
         rest = n_pairs - sum(map(len, masks))
         if count > rest or rest * share / weight[covered:].sum() < count * (1 - 1e-9):
             break
-        masks.append(_all_pairs(d, size, count))
+        masks.append(all_pairs(d, size))
         weights.append(np.full(count, share / count))
         covered += 1
     complete = sum(map(len, masks))
@@ -123,8 +123,14 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
     return Coalitions(np.concatenate(masks), np.concatenate(weights), complete)
 
 
-def _all_pairs(d: int, size: int, count: int) -> Masks:
+def n_pairs_of(d: int, size: int) -> int:
+    """How many subsets there are of one size; only one of each pair of complements counts."""
+    return comb(d, size) // (2 if 2 * size == d else 1)
+
+
+def all_pairs(d: int, size: int) -> Masks:
     """All subsets of one size, but only one of each pair of complements."""
+    count = n_pairs_of(d, size)
     chosen = np.array([c for _, c in zip(range(count), combinations(range(d), size), strict=False)])
     masks = np.zeros((count, d), dtype=np.bool_)
     masks[np.arange(count)[:, None], chosen] = True

@@ -7,15 +7,21 @@ from typing import Literal
 
 import numpy as np
 
-from pertinent.asks import Values
+from pertinent.asks import TreeValues, Values
+from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.explainers.shapley.kernel_shap import KernelShap, draw_coalitions
-from pertinent.explainers.shapley.odd_process import infer
+from pertinent.explainers.shapley.kernel_shap import KernelShap
+from pertinent.explainers.shapley.odd_process import posterior
+from pertinent.explainers.shapley.process_fit import fit
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
+from pertinent.explainers.shapley.spread_masks import spread_pairs
 from pertinent.masks import empty_mask, full_mask
 
-FEW = 1.4
-"""With fewer pairs of masks than this for each feature, permutations are better than a fitted model."""
+FEW = 0.7
+"""With fewer pairs of masks than this for each feature, an order is better than a fitted model."""
+
+FIRST = 2
+"""Pairs of masks for each feature after which to look for the first time whether to stop."""
 
 MOST_PAIRS = 4000
 """Pairs of masks up to which a Gaussian process is fitted in seconds; with more, a regression will do."""
@@ -26,10 +32,12 @@ MOST_PAIRS = 4000
 class Shapley(Explainer):
     """Shapley values, estimated in the way that was measured to be best for the budget.
 
-    All :math:`2^d` masks if the budget allows. Else pairs of a mask and its complement, and a Gaussian
-    process that explains their answers (`odd_process`), whose Shapley values and their errors are known in
-    closed form. With a budget of less than about 3 d, antithetic permutations; with one of more than
-    8,000, kernel-shap's regression.
+    If the model is a sum of trees, on this scale and with this removal, exact values from one walk of them,
+    as by `tree-shap`, whose extra must be installed. All :math:`2^d` masks if the budget allows. Else pairs
+    of a mask and its complement, and a Gaussian process that explains their answers (`odd_process`), whose
+    Shapley values and their errors are known in closed form. With a budget of less than 1.4 d, a
+    permutation; with one of more than 8,000, kernel-shap's regression. To stop early, pairs are asked for
+    in rounds, at most 4,000 of them.
 
     Parameters
     ----------
@@ -39,6 +47,7 @@ class Shapley(Explainer):
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
     summary = "Shapley values by the best estimator for the budget"
+    stops = True
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
 
     def min_budget(self, n_features: int) -> int:
@@ -47,14 +56,23 @@ class Shapley(Explainer):
 
     def explain(self, task: Task) -> Steps:
         """Choose, and estimate."""
+        if self.estimator == "auto" and task.trees:
+            walked = yield TreeValues(tentative=True)
+            if walked is not None:
+                found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
+                return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
+        if task.until is not None and self.estimator == "regression":
+            raise SettingError("`until` must be left out with estimator='regression', which asks only once.")
+        if task.until is not None and name == "regression":
+            name = "process"
         if name == "permutations":
             found = yield from ShapleySampling().explain(task)
         elif name == "regression":
             found = yield from KernelShap().explain(task)
         else:
             found = yield from _process(task)
-        return replace(found, details={"estimator": name})
+        return replace(found, details={"estimator": name, **found.details})
 
 
 def choose(d: int, budget: int) -> str:
@@ -66,11 +84,33 @@ def choose(d: int, budget: int) -> str:
 
 
 def _process(task: Task) -> Steps:
-    """Ask for pairs of a mask and its complement, and fit a Gaussian process to what differs in them."""
+    """Ask for pairs of a mask and its complement, and fit a Gaussian process to what differs in them.
+
+    In rounds, if one may stop early; then the last is a regression if it has all pairs there are.
+    """
     d = task.n_features
     ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
-    pairs = draw_coalitions(d, (task.budget - 2) // 2, task.rng).pairs
-    values = yield Values(np.concatenate([pairs, ~pairs]))
-    odd = np.concatenate([[ends[1] - ends[0]], values[: len(pairs)] - values[len(pairs) :]]) / 2
-    found = infer(np.concatenate([full_mask(d), pairs]), odd, task.rng)
-    return Finding(found.values.T, found.standard_errors.T, base_values=ends[0])
+    rounds = task.rounds(FIRST * d, _most_pairs(task))
+    pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
+    for size in rounds:
+        if task.until is not None and size == 2 ** (d - 1) - 1:
+            found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})
+            return task.stopped(found, "stable" if task.settled(found, len(rounds)) else "all masks")
+        more = spread_pairs(pairs, size, task.rng)
+        answers = yield Values(np.concatenate([more, ~more]))
+        pairs = np.concatenate([pairs, more])
+        values = np.concatenate([values, answers[: len(more)]])
+        complements = np.concatenate([complements, answers[len(more) :]])
+        odd, even = (values - complements) / 2, (values + complements) / 2
+        masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
+        known = posterior(fit(masks, odd[:, own], even[:, own]), masks, odd)
+        found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
+        if task.settled(found, len(rounds)):
+            return task.stopped(found, "stable")
+    return task.stopped(found, "budget")
+
+
+def _most_pairs(task: Task) -> int:
+    """As many as the budget allows; in rounds no more than there are, or than a process takes."""
+    pairs = (task.budget - 2) // 2
+    return pairs if task.until is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

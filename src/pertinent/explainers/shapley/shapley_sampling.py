@@ -16,6 +16,9 @@ from pertinent.types import Floats, Ints, Masks
 SHARED = 1
 """How many draws the variance of all features counts for: measured to give intervals that cover 95%."""
 
+FIRST = 12
+"""Orders after which to look for the first time whether to stop: of fewer, errors are hardly known."""
+
 
 @explainers.register("shapley-sampling")
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class ShapleySampling(Explainer):
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
     summary = "Shapley values from random permutations"
+    stops = True
     samples: Count | None = None
     antithetic: bool = True
 
@@ -52,33 +56,61 @@ class ShapleySampling(Explainer):
         """Walk along each order from the empty to the full mask."""
         d = task.n_features
         ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
-        samples = self.samples or max(1, (task.budget - 2) // max(1, d - 1))
-        orders = draw_orders(task.rng, samples, d, antithetic=self.antithetic)
         if d == 1:
-            return Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
-        values = yield Values(prefixes(orders).reshape(-1, d))
-        path = np.empty((samples, d + 1, ends.shape[1]))
-        path[:, 0], path[:, -1] = ends
-        path[:, 1:-1] = values.reshape(samples, d - 1, -1)
-        gains = np.empty((samples, d, ends.shape[1]))
-        gains[np.arange(samples)[:, None], orders] = np.diff(path, axis=1)
-        return Finding(gains.mean(axis=0).T, self._standard_errors(gains).T, base_values=ends[0])
+            found = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
+            return task.stopped(found, "stable")
+        rounds = task.rounds(FIRST, self._samples(task), step=2)
+        gains = np.empty((0, d, ends.shape[1]))
+        for samples in rounds:
+            orders = draw_orders(task.rng, samples - len(gains), d, antithetic=self.antithetic)
+            values = yield Values(prefixes(orders).reshape(-1, d))
+            gains = np.concatenate([gains, _gains(orders, values, ends)])
+            found = self._found(gains, ends)
+            if task.settled(found, len(rounds)):
+                return task.stopped(found, "stable")
+        return task.stopped(found, "budget")
 
-    def _standard_errors(self, gains: Floats) -> Floats:
-        """The standard error of the mean; an order and its reverse are one draw.
+    def _samples(self, task: Task) -> int:
+        """How many orders; if the budget decides, all with their reverse, since one alone varies far more."""
+        if self.samples is not None:
+            return self.samples
+        samples = max(1, (task.budget - 2) // (task.n_features - 1))
+        return samples - samples % 2 if self.antithetic and samples > 1 else samples
+
+    def _found(self, gains: Floats, ends: Floats) -> Finding:
+        """The mean, and its standard error; an order and its reverse are one draw.
 
         Of few draws a variance is hardly known: it is moderated by the mean variance of all features, as
         if that came from `SHARED` draws more, and enlarged as Student's t has it, so that 1.96 standard
-        errors are a 95% interval.
+        errors are a 95% interval. An order left over without its reverse varies by itself.
         """
         each = 2 if self.antithetic else 1
-        n = len(gains) // each
-        if n < 2:
-            return np.full(gains.shape[1:], np.nan)
-        draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
-        variance = draws.var(axis=0, ddof=1)
-        moderated = (SHARED * variance.mean(axis=0) + (n - 1) * variance) / (SHARED + n - 1)
-        return np.asarray(student_factor(SHARED + n - 1) * np.sqrt(moderated * each / len(gains)))
+        n, left = divmod(len(gains), each)
+        mean, errors, enlarged = gains.mean(axis=0), np.full(gains.shape[1:], np.nan), 1.0
+        if n > 1:
+            draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
+            variance = n * each**2 * _moderated(draws) + left * _moderated(gains)
+            enlarged = student_factor(SHARED + n - 1)
+            errors = enlarged * np.sqrt(variance) / len(gains)
+        return Finding(mean.T, errors.T, base_values=ends[0], enlarged=enlarged)
+
+
+def _moderated(draws: Floats) -> Floats:
+    """The variance of each feature (features, columns), moderated by that of all."""
+    variance = draws.var(axis=0, ddof=1)
+    freedom = len(draws) - 1
+    return np.asarray((SHARED * variance.mean(axis=0) + freedom * variance) / (SHARED + freedom))
+
+
+def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:
+    """What each feature adds in each order (orders, features, columns)."""
+    n, d = orders.shape
+    path = np.empty((n, d + 1, ends.shape[1]))
+    path[:, 0], path[:, -1] = ends
+    path[:, 1:-1] = values.reshape(n, d - 1, -1)
+    gains = np.empty((n, d, ends.shape[1]))
+    gains[np.arange(n)[:, None], orders] = np.diff(path, axis=1)
+    return gains
 
 
 def draw_orders(rng: np.random.Generator, n: int, d: int, *, antithetic: bool) -> Ints:

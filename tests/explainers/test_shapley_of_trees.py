@@ -1,0 +1,87 @@
+"""`shapley` walks the trees of a model where that gives what its masks would, and says so."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression
+
+import pertinent
+
+pytest.importorskip("shap")
+
+D = 8
+ROWS = np.random.default_rng(0).normal(size=(200, D))
+VALUES = 3 * ROWS[:, 0] - 2 * ROWS[:, 1] ** 2 + ROWS[:, 2] * ROWS[:, 3]
+CLASSES = (VALUES > 0).astype(int)
+SMALL = {"n_estimators": 8, "max_depth": 3, "random_state": 0}
+
+
+def explained(model, method="shapley", answers=CLASSES, **options):
+    wrapped = pertinent.wrap(model.fit(ROWS, answers), background=ROWS, **options.pop("wrap", {}))
+    options = {"removal": "background:rows=30", "progress": False} | options
+    return pertinent.explain(wrapped, ROWS[3], method, **options)
+
+
+@pytest.mark.parametrize("removal", ["background:rows=30", "background:rows=200", "mean", "constant"])
+@pytest.mark.parametrize(
+    ("model", "answers"),
+    [(RandomForestClassifier(**SMALL), CLASSES), (RandomForestRegressor(**SMALL), VALUES)],
+    ids=["classes", "values"],
+)
+def test_trees_give_the_exact_values_in_one_walk(model, answers, removal):
+    fast = explained(model, answers=answers, removal=removal)
+    slow = explained(model, "exact-shapley", answers=answers, removal=removal)
+    assert fast.details == {"estimator": "trees"}
+    assert fast.evaluations == 1
+    np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-6)
+    np.testing.assert_allclose(fast.base_values, slow.base_values, atol=1e-6)
+    assert (fast.standard_errors is None) == (slow.standard_errors is None)
+    if fast.standard_errors is not None:
+        np.testing.assert_allclose(fast.standard_errors, slow.standard_errors, atol=1e-6)
+
+
+def test_boosting_is_walked_in_logits_alone():
+    model = GradientBoostingClassifier(**SMALL)
+    assert explained(model, scale="logit").details == {"estimator": "trees"}
+    natural = explained(model, budget=256)
+    assert natural.details == {"estimator": "regression"}
+    assert natural.evaluations == 256  # the try is not paid for
+    exact = explained(model, "exact-shapley")
+    np.testing.assert_allclose(natural.scores, exact.scores, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (LogisticRegression(), {}),
+        (AdaBoostClassifier(n_estimators=3, random_state=0), {}),
+        (RandomForestClassifier(**SMALL), {"removal": "uniform-noise:samples=3"}),
+        (RandomForestClassifier(**SMALL), {"scale": "logit"}),
+        (RandomForestClassifier(**SMALL), {"estimator": "process"}),
+        (
+            RandomForestClassifier(**SMALL),
+            {"wrap": {"columns": list("abcdefgh"), "groups": {"ab": ["a", "b"]}}},
+        ),
+    ],
+    ids=["no trees", "not read by shap", "random for each mask", "not a sum", "asked for", "groups"],
+)
+def test_other_estimators_where_trees_do_not_have_the_meaning(model, options):
+    assert explained(model, budget=60, **options).details["estimator"] == "process"
+
+
+def test_without_the_extra_masks_are_asked(monkeypatch):
+    monkeypatch.setattr("pertinent.models.trees.find_spec", lambda _: None)
+    assert explained(RandomForestClassifier(**SMALL), budget=60).details == {"estimator": "process"}
+
+
+def test_trees_are_exact_so_only_draws_leave_the_order_open():
+    model = RandomForestRegressor(**SMALL)
+    options = {"answers": VALUES, "until": "stable", "top": 1}
+    assert explained(model, removal="background:rows=200", **options).details["stopped"] == "stable"
+    few = explained(model, removal="background:rows=2", **{**options, "top": D})
+    assert few.details["stopped"] == "all masks"

@@ -1,0 +1,161 @@
+"""The process behind `shapley`: its gradient, its search, and its masks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from pertinent.explainers.shapley import process_fit
+from pertinent.explainers.shapley.odd_process import Prior, invert_lower, posterior
+from pertinent.explainers.shapley.process_fit import CONSTANT, climb, log_posterior
+from pertinent.explainers.shapley.spread_masks import spread_pairs
+
+NONE = np.zeros((0, 9), dtype=bool)
+
+
+def answers(n=24, d=5, columns=2, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random((n, d)) < 0.5, 1.0, -1.0)
+    x[0] = 1.0
+    return x, rng.normal(size=(n, columns)), rng.normal(size=(n, columns))
+
+
+def points(d=5):
+    rng = np.random.default_rng(1)
+    return [
+        np.concatenate([rng.normal(-1.5, 0.7, d), rest]) for rest in ([0.3, -2.0], [-3.0, -7.0], [2.0, -1.0])
+    ]
+
+
+@pytest.mark.parametrize("point", points())
+def test_the_gradient_is_that_of_the_log_posterior(point):
+    x, odd, even = answers()
+    _, slope = log_posterior(point, x, odd, even)
+    steps = 1e-5 * np.eye(len(point))
+    by_hand = [
+        (log_posterior(point + s, x, odd, even)[0] - log_posterior(point - s, x, odd, even)[0]) / 2e-5
+        for s in steps
+    ]
+    np.testing.assert_allclose(slope, by_hand, rtol=1e-5, atol=1e-6)
+
+
+def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scale():
+    """Up to a constant: its difference between two priors is that of scipy's densities."""
+    x, odd, even = answers(columns=1)
+    n, d = x.shape
+    one, other = points()[:2]
+
+    def density(point):
+        prior = Prior(1 / (1 + np.exp(-point[:d])), np.exp(point[d]), np.exp(point[d + 1]))
+        odd_part, even_part = prior.parts(x, x)
+        covariances = [odd_part + prior.linear * (x * prior.r) @ x.T, even_part + CONSTANT * even_part[0, 0]]
+        noise = np.diag(prior.noise_of(n, covariances[0][0, 0]))
+        explained = sum(
+            part[:, 0] @ np.linalg.solve(k + noise, part[:, 0])
+            for k, part in zip(covariances, (odd, even), strict=True)
+        )
+        scale = explained / (2 * n)
+        log_density = sum(
+            multivariate_normal(cov=scale * (k + noise), allow_singular=True).logpdf(part[:, 0])
+            for k, part in zip(covariances, (odd, even), strict=True)
+        )
+        return log_density + process_fit._log_hyperprior(point)[0]
+
+    found = log_posterior(one, x, odd, even)[0] - log_posterior(other, x, odd, even)[0]
+    assert found == pytest.approx(density(one) - density(other), rel=1e-8)
+
+
+def test_the_climb_finds_what_scipy_finds(monkeypatch):
+    x, odd, even = answers(n=40)
+    odd = odd * 0.1 + x @ np.array([[3.0, 1.0], [0.5, 0], [0, 2.0], [0.1, 0], [0, 0]])
+    start = np.concatenate([np.full(5, -np.log(5)), [1.0, -9.0]])
+    best = minimize(lambda p: [-part for part in log_posterior(p, x, odd, even)], start, jac=True)
+    roughly = climb(lambda p: log_posterior(p, x, odd, even), start)
+    assert log_posterior(roughly, x, odd, even)[0] > -best.fun - 1.0
+    monkeypatch.setattr(process_fit, "ENOUGH", 1e-9)
+    found = climb(lambda p: log_posterior(p, x, odd, even), start)
+    assert log_posterior(found, x, odd, even)[0] == pytest.approx(-best.fun, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [3, 64, 65, 200])
+def test_the_inverse_of_a_triangle(n):
+    root = np.tril(np.random.default_rng(n).normal(size=(n, n))) + n * np.eye(n)
+    np.testing.assert_allclose(invert_lower(root) @ root, np.eye(n), atol=1e-12)
+
+
+def test_the_posterior_is_that_of_all_terms():
+    """Bayes' rule on the coefficients of all odd sets, with the scale that the answers tell."""
+    from itertools import combinations, product
+
+    d = 4
+    prior = Prior(np.array([0.5, 0.2, 0.7, 0.3]), linear=2.0, noise=0.05)
+    sets = [t for k in (1, 3) for t in combinations(range(d), k)]
+    masks = np.array(list(product([True, False], repeat=d)))[:7]
+    x = np.where(masks, 1.0, -1.0)
+    odd = np.random.default_rng(0).normal(size=(7, 1))
+    variances = np.array([np.prod(prior.r[list(t)]) * (1 + prior.linear * (len(t) == 1)) for t in sets])
+    basis = np.array([x[:, list(t)].prod(axis=1) for t in sets]).T
+    shares = np.array([[2 / len(t) if i in t else 0.0 for t in sets] for i in range(d)])
+    k = basis @ np.diag(variances) @ basis.T
+    k += np.diag(prior.noise_of(7, k[0, 0]))
+    gain = np.diag(variances) @ basis.T @ np.linalg.inv(k)
+    values = shares @ gain @ odd
+    values += (2 * odd[0] - values.sum(axis=0)) / d
+    found = posterior(prior, masks, odd)
+    np.testing.assert_allclose(found.values, values, atol=1e-9)
+    left = shares @ (np.diag(variances) - gain @ basis @ np.diag(variances)) @ shares.T
+    surprise = [odd[i, 0] - _foretold(k, odd[:, 0], i) for i in range(7)]
+    precision = np.diag(np.linalg.inv(k))
+    weight = (shares @ gain).T ** 2
+    own = (weight * np.square(surprise)[:, None]).sum(axis=0) / (weight / precision[:, None]).sum(axis=0)
+    scale = np.maximum(own, float(odd[:, 0] @ np.linalg.solve(k, odd[:, 0])) / 7) * 7 / 3
+    np.testing.assert_allclose(found.standard_errors[:, 0], np.sqrt(left.diagonal() * scale), rtol=1e-6)
+
+
+def _foretold(k, y, i):
+    """The mean of an answer given the others."""
+    others = np.delete(np.arange(len(y)), i)
+    return k[i, others] @ np.linalg.solve(k[np.ix_(others, others)], y[others])
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 7, 10, 20])
+def test_masks_are_as_many_as_asked_for_and_no_two_are_alike(d):
+    most = 2 ** (d - 1) - 1
+    for n in {1, min(most, d - 1), min(most, d), min(most, 3 * d), min(most, 511), min(most, 510)}:
+        masks = spread_pairs(np.zeros((0, d), dtype=bool), n, np.random.default_rng(n))
+        assert masks.shape == (n, d)
+        assert len(np.unique(masks ^ masks[:, :1], axis=0)) == n
+        assert not masks.all(axis=1).any()
+        assert masks.any(axis=1).all()
+
+
+def test_masks_go_on_from_those_that_are_known():
+    known = spread_pairs(NONE, 20, np.random.default_rng(0))
+    more = spread_pairs(known, 60, np.random.default_rng(1))
+    both = np.concatenate([known, more])
+    assert len(both) == 60
+    assert len(np.unique(both ^ both[:, :1], axis=0)) == 60
+
+
+def test_the_first_masks_span_all_features():
+    """With the full mask d − 1 of them do, so additive games are solved with 2d evaluations."""
+    for seed in range(20):
+        masks = np.concatenate([np.ones((1, 9), bool), spread_pairs(NONE, 8, np.random.default_rng(seed))])
+        assert np.linalg.matrix_rank(np.where(masks, 1.0, -1.0)) == 9
+
+
+def test_spread_masks_are_less_alike_than_random_ones_of_the_same_sizes():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        masks = spread_pairs(np.zeros((0, 30), dtype=bool), 150, rng)
+        masks = masks[masks.sum(axis=1) >= 10]  # a few features are alike however they are drawn
+        drawn = np.array([rng.permutation(mask) for mask in masks])
+        assert likeness(masks) < 0.7 * likeness(drawn)
+
+
+def likeness(masks):
+    """The sum of the fourth powers of the cosines of different masks."""
+    x = np.where(masks, 1.0, -1.0)
+    return ((x @ x.T / masks.shape[1]) ** 4).sum() - len(x)
