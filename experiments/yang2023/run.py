@@ -1,151 +1,118 @@
-"""Stability, error and cost of Shapley values on a sentiment classifier, sampled and amortized.
+"""Measure, several stages at a time.
 
-    python experiments/yang2023/run.py --model FOLDER --data DATA --out RESULTS.json
+    python experiments/yang2023/run.py --data PACKED --encoder ENCODER --work WORK --results RESULTS
 
-`--model` is a fine-tuned classifier (`experiments/hase2021/fine_tune.py` makes one), `--data` a folder with
-`sst2` as in `experiments/hase2021`. Scores are of logits and features are tokens, as in the paper.
+Each stage of each set writes one JSON file into RESULTS; what is there already is not made again, so a run
+that was stopped goes on. WORK holds the models, and belongs to the RESULTS. A stage that fails says so in its
+file and is tried again by the next run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
+import multiprocessing
+import os
 import time
+import traceback
+from dataclasses import fields, replace
+from itertools import zip_longest
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from job import Job
+from sets import SIZES, Sizes
 
-import pertinent
-from pertinent.models.embedded.load import load_transformer
-from pertinent.results.agreement import spearman
-from pertinent.results.explanation import Explanations
+ALONE = "seconds"
+"""The stage beside which nothing else runs."""
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "hase2021"))
 
-from data import read
+def carry_out(job: Job, name: str, made: Path, tf32: bool) -> None:
+    """Run one stage in a process of its own, and write what it found, or why it failed."""
+    import torch
+    from stages import stages_of
 
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    "SVS-25": ("shapley-sampling", {"samples": 25}),
-    "KS-200": ("kernel-shap", {"samples": 200}),
-    "KS-2000": ("kernel-shap", {"samples": 2000}),
-    "shapley, 200": ("shapley", {"budget": 202}),
-    "shapley, 500": ("shapley", {"budget": 502}),
-    "shapley, 2000": ("shapley", {"budget": 2002}),
-}
-REFINED = (1, 2, 3, 5, 10, 25)
-OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}
+    if tf32:
+        torch.set_float32_matmul_precision("high")
+    torch.set_num_threads(1)
+    stage = {k: v for phase in stages_of(job.which) for k, v in phase.items()}[name]
+    start = time.perf_counter()
+    try:
+        result = stage(job)
+    except Exception:  # noqa: BLE001 (the others go on)
+        result = {"error": traceback.format_exc()[-2000:]}
+    result["wall seconds"] = round(time.perf_counter() - start, 2)
+    unfinished = made.with_suffix(".part")
+    unfinished.write_text(json.dumps(result))
+    unfinished.rename(made)
+
+
+def is_made(path: Path) -> bool:
+    """Whether a stage was carried out, and did not fail."""
+    return path.is_file() and "error" not in json.loads(path.read_text())
+
+
+def run_phase(waiting: list[tuple[Job, str, Path, bool]], processes: int, last: float) -> None:
+    """Run the stages, so many at a time, until all are done or time is up."""
+    start = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    running: dict[Path, tuple[BaseProcess, float]] = {}
+    waiting = [each for each in waiting if not is_made(each[2])]
+    while (waiting or running) and time.time() < last:
+        while waiting and len(running) < processes:
+            each = waiting.pop(0)
+            begun = start.Process(target=carry_out, args=each)
+            begun.start()
+            running[each[2]] = begun, time.time()
+        time.sleep(0.1)
+        for made, (process, since) in list(running.items()):
+            if not process.is_alive():
+                del running[made]
+                state = "done" if is_made(made) else "FAILED"
+                print(f"{made.stem}: {state} ({time.time() - since:.0f} s)", flush=True)
+    for made, (process, since) in running.items():
+        process.kill()
+        print(f"{made.stem}: stopped, time is up ({time.time() - since:.0f} s)", flush=True)
+    for each in waiting:
+        print(f"{each[2].stem}: left out, time is up", flush=True)
 
 
 def main() -> None:
-    """Measure everything and write one JSON file."""
+    """Run the phases one after the other; in the last, the sets take turns."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="what sets.py packed")
+    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--sets", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--stages", nargs="+", metavar="STAGE", help="only these, such as method-KS-25")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--texts", type=int, default=200, help="test texts")
-    parser.add_argument("--fit", type=int, default=3000, help="training texts of the amortized model")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--reference", type=int, default=500, help="permutations of the reference values")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--tf32", action="store_true", help="multiply in TF32, which is faster")
+    parser.add_argument("--processes", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after this long")
+    for size in fields(Sizes):
+        parser.add_argument(f"--{size.name.replace('_', '-')}", type=int, help="other than each set's own")
     arguments = parser.parse_args()
-    model = load_transformer(arguments.model, device=arguments.device)
-    test = [
-        e["text"] for e in read(arguments.data, "sst2", "test", None).examples if len(e["text"].split()) > 8
+    last = time.time() + arguments.seconds
+    # Many processes side by side: one thread each.
+    os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    from stages import stages_of
+
+    given = {size.name: getattr(arguments, size.name) for size in fields(Sizes)}
+    given = {name: value for name, value in given.items() if value is not None}
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    jobs = [
+        Job(which, arguments.data, arguments.work, arguments.encoder, arguments.device, replace(own, **given))
+        for which, own in SIZES.items()
+        if which in arguments.sets
     ]
-    test = test[: arguments.texts]
-    results: dict[str, Any] = {"texts": len(test), "seeds": arguments.seeds}
-    truth = pertinent.explain(
-        model, test, "shapley-sampling", samples=arguments.reference, seed=99, **OPTIONS
-    )
-    results["reference"] = {
-        "permutations": arguments.reference,
-        "tokens": _mean(len(e.features) for e in truth),
-    }
-    results["methods"] = {
-        name: sampled(model, test, method, settings, seeds=arguments.seeds, truth=truth)
-        for name, (method, settings) in METHODS.items()
-    }
-    _write(arguments.out, results)
-    texts = long_enough(read(arguments.data, "sst2", "train", None))[: arguments.fit]
-    start = time.perf_counter()
-    references = pertinent.explain(model, texts, "shapley-sampling", samples=25, **OPTIONS)
-    results["fit"] = {"texts": len(texts), "reference seconds": time.perf_counter() - start}
-    start = time.perf_counter()
-    fitted = pertinent.fit(model, texts, references=references, dev=0.1, epochs=arguments.epochs, **OPTIONS)
-    results["fit"]["training seconds"] = time.perf_counter() - start
-    results["fit"]["dev spearman"] = fitted.network.card["dev_spearman"]
-    results["amortized"] = compared(pertinent.explain(model, test, fitted, **OPTIONS), truth)
-    results["refined"] = {}
-    for m in REFINED:
-        rows = {
-            "refined": [
-                pertinent.explain(model, test, fitted.refined(m), seed=seed, **OPTIONS)
-                for seed in range(arguments.seeds)
-            ],
-            "sampling": [
-                pertinent.explain(model, test, "shapley-sampling", samples=m, seed=seed, **OPTIONS)
-                for seed in range(arguments.seeds)
-            ],
-        }
-        results["refined"][str(m)] = {
-            name: {
-                key: _mean(compared(found, truth)[key] for found in several)
-                for key in ("spearman", "squared error", "evaluations")
-            }
-            for name, several in rows.items()
-        }
-    _write(arguments.out, results)
-
-
-def long_enough(split: Any) -> list[str]:
-    """Texts of more than eight words."""
-    return [e["text"] for e in split.examples if len(e["text"].split()) > 8]
-
-
-def sampled(
-    model: Any, texts: list[str], method: str, settings: dict[str, Any], *, seeds: int, truth: Explanations
-) -> dict[str, float]:
-    """Stability over seeds, and the agreement with the reference."""
-    start = time.perf_counter()
-    found = [
-        pertinent.explain(model, texts, method, seed=seed, **settings, **OPTIONS) for seed in range(seeds)
-    ]
-    seconds = time.perf_counter() - start
-    between = []
-    for of_one in zip(*found, strict=True):
-        ranks = spearman(np.stack([e.scores for e in of_one]))
-        between.append(ranks[np.triu_indices(len(of_one), 1)].mean())
-    row = {key: _mean(compared(one, truth)[key] for one in found) for key in compared(found[0], truth)}
-    return row | {"between seeds": _mean(between), "seconds per text": seconds / seeds / len(texts)}
-
-
-def compared(found: Explanations, truth: Explanations) -> dict[str, float]:
-    """Rank correlation and mean squared error against the reference, and evaluations."""
-    assert len(found) == len(truth), found.failures[:1]
-    pairs = list(zip(found, truth, strict=True))
-    inside = [
-        abs(e.scores - t.scores) <= 1.96 * np.hypot(e.standard_errors, t.standard_errors)
-        for e, t in pairs
-        if e.standard_errors is not None and t.standard_errors is not None
-    ]
-    return {
-        "spearman": _mean(spearman(np.stack([e.scores, t.scores]))[0, 1] for e, t in pairs),
-        "squared error": _mean(((e.scores - t.scores) ** 2).mean() for e, t in pairs),
-        "evaluations": _mean(e.evaluations for e in found),
-        "coverage": float(np.mean(np.concatenate(inside))) if inside else float("nan"),
-    }
-
-
-def _mean(values: Any) -> float:
-    return float(np.nanmean(list(values)))
-
-
-def _write(path: Path, results: dict[str, Any]) -> None:
-    path.write_text(json.dumps(results, indent=1))
-    print(f"written: {path}", flush=True)
+    for phase in zip_longest(*(stages_of(job.which) for job in jobs), fillvalue={}):
+        in_turn = (each for several in zip_longest(*phase) for each in zip(jobs, several, strict=True))
+        waiting = [
+            (job, name, arguments.results / f"{job.which}.{name}.json", arguments.tf32)
+            for job, name in in_turn
+            if name is not None and name in (arguments.stages or [name])
+        ]
+        run_phase(waiting, 1 if ALONE in phase[0] else arguments.processes, last)
 
 
 if __name__ == "__main__":

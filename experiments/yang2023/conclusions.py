@@ -1,0 +1,221 @@
+"""Which of the paper's findings hold here: each as a difference between paired numbers of the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from collect import Results, difference
+from sets import SETS, TARGETS
+
+from pertinent.statistics import Difference
+from pertinent.types import Floats
+
+WITH_SVS = "svs spearman"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper found, its numbers, and a difference that is positive where it holds."""
+
+    text: str
+    paper: str
+    measured: str
+    of_set: Callable[[Results, str], Difference | None]
+
+
+def between(more: str, less: str, measure: str) -> Callable[[Results, str], Difference | None]:
+    """The first method's measure minus the second's."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        return difference(
+            results.column(which, f"method-{more}", measure), results.column(which, f"method-{less}", measure)
+        )
+
+    return of_set
+
+
+def below(method: str, limit: float) -> Callable[[Results, str], Difference | None]:
+    """How far a method's correlation between seeds is below a limit."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        found = results.column(which, f"method-{method}", "spearman")
+        return None if found is None else difference(np.full(len(found), limit), found)
+
+    return of_set
+
+
+def padding(results: Results, which: str) -> Difference | None:
+    """How much more stable KS-200 is without padding."""
+    found = results.column(which, "padded-KS-200", "spearman of all")
+    return difference(results.column(which, "method-KS-200", "spearman"), found)
+
+
+def shorter(results: Results, which: str) -> Difference | None:
+    """The correlation between seeds of KS-200 on the shorter half of the texts minus that on the longer."""
+    found = results.column(which, "method-KS-200", "spearman")
+    lengths = results.column(which, "method-KS-200", "features")
+    if found is None or lengths is None:
+        return None
+    order = np.argsort(lengths, kind="stable")
+    half = len(order) // 2
+    return difference(found[order[:half]], found[order[-half:]])
+
+
+def adapted(kind: str, m: int, beside: str | None) -> Callable[[Results, str], Difference | None]:
+    """Local adaption with m permutations minus these permutations alone, or minus the prediction."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        other = (
+            results.column(which, "method-amortized", WITH_SVS)
+            if beside is None
+            else results.column(which, "adapted", WITH_SVS, f"{beside} {m}")
+        )
+        return difference(results.column(which, "adapted", WITH_SVS, f"{kind} {m}"), other)
+
+    return of_set
+
+
+def transferred(results: Results, which: str) -> Difference | None:
+    """On the set it is transferred to first."""
+    if not TARGETS[which]:
+        return None
+    stage = f"transfer-{TARGETS[which][0]}"
+    rows: list[Floats | None] = [results.column(which, stage, WITH_SVS, n) for n in ("amortized", "KS-100")]
+    return difference(*rows)
+
+
+def calibrated(results: Results, which: str) -> Difference | None:
+    """Accuracy on MRPC with explanations by the amortized model minus that with KS-2000's."""
+    found = results.stage(which, "calibration")
+    beside = None if found is None else found["rows"]["amortized"].get("beside KS-2000")
+    return None if beside is None else Difference(**beside)
+
+
+def masked(more: str, less: str) -> Callable[[Results, str], Difference | None]:
+    """Accuracy with the top 20% of the one masked minus that of the other, as the paper masks."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        rows = [results.right(which, f"method-{name}", "pad-token", "0.2") for name in (more, less)]
+        return difference(*rows)
+
+    return of_set
+
+
+FINDINGS = (
+    Finding("KS-200 is unstable", "0.16, 0.24", "0.40 − ρ between seeds", below("KS-200", 0.4)),
+    Finding("even KS-2000 is hardly stable", "0.37, 0.52", "0.60 − ρ between seeds", below("KS-2000", 0.6)),
+    Finding("(ours) padding is what makes KS-200 unstable", "–", "ρ without − with padding", padding),
+    Finding("the longer a text, the less stable", "Figure 3", "ρ of the shorter − the longer half", shorter),
+    Finding(
+        "SVS-25 is more stable than KS-2000",
+        "0.84 > 0.37, 0.75 > 0.52",
+        "difference of ρ between seeds",
+        between("SVS-25", "KS-2000", "spearman"),
+    ),
+    Finding(
+        "amortized is better than KS-200",
+        "0.61 > 0.24, 0.42 > 0.35",
+        "difference of ρ with SVS-25",
+        between("amortized", "KS-200", WITH_SVS),
+    ),
+    Finding(
+        "KS-2000 is better than amortized",
+        "0.51 < 0.61, 0.60 > 0.42",
+        "difference of ρ with SVS-25",
+        between("KS-2000", "amortized", WITH_SVS),
+    ),
+    Finding(
+        "amortized is better than FastSHAP",
+        "0.61 > 0.18, 0.42 > 0.23",
+        "difference of ρ with SVS-25",
+        between("amortized", "FastSHAP", WITH_SVS),
+    ),
+    Finding(
+        "Alg. 1 with 5 permutations is better than these alone",
+        "0.71 > 0.69, 0.57 > 0.55",
+        "difference of ρ with SVS-25",
+        adapted("alg. 1", 5, "SVS"),
+    ),
+    Finding(
+        "… and than the prediction",
+        "0.71 > 0.61, 0.57 > 0.42",
+        "difference of ρ with SVS-25",
+        adapted("alg. 1", 5, None),
+    ),
+    Finding(
+        "(ours) precision weights are better than Alg. 1",
+        "–",
+        "difference of ρ with SVS-25, 5 permutations",
+        adapted("ours", 5, "alg. 1"),
+    ),
+    Finding(
+        "in another domain amortized is better than KS-100",
+        "0.50 > 0.46",
+        "difference of ρ with SVS-25",
+        transferred,
+    ),
+    Finding(
+        "amortized is more faithful than KS-200",
+        "Figure 5",
+        "accuracy without the top 20% of KS-200 − of amortized",
+        masked("KS-200", "amortized"),
+    ),
+    Finding(
+        "SVS-25 is more faithful than amortized",
+        "Figure 5",
+        "accuracy without the top 20% of amortized − of SVS-25",
+        masked("amortized", "SVS-25"),
+    ),
+    Finding("calibration: amortized is better than KS-2000", "68.0 > 67.4", "accuracy on MRPC", calibrated),
+    Finding(
+        "(ours) `shapley` with 200 evaluations is nearer to the reference than amortized",
+        "–",
+        "difference of ρ with the reference",
+        between("shapley-200", "amortized", "reference spearman"),
+    ),
+    Finding(
+        "(ours) `shapley` with 500 evaluations is nearer to the reference than SVS-25",
+        "–",
+        "difference of ρ with the reference",
+        between("shapley-500", "SVS-25", "reference spearman"),
+    ),
+)
+
+
+def verdict(found: list[Difference]) -> str:
+    """What the intervals say, of all sets together."""
+    holds, fails = [each.low > 0 for each in found], [each.high < 0 for each in found]
+    if not found:
+        return "–"
+    if all(holds):
+        return "yes"
+    if any(holds):
+        return "on some sets, on others the reverse" if any(fails) else "on some sets"
+    return "no, the reverse" if all(fails) else "no"
+
+
+def rows(results: Results) -> list[list[str]]:
+    """A row for each finding: what the paper found, the difference on each set, and whether it holds."""
+    made = []
+    for finding in FINDINGS:
+        found = {which: finding.of_set(results, which) for which in results.sets}
+        cells = [
+            "–" if each is None else f"{each.mean:+.2f} [{each.low:+.2f}, {each.high:+.2f}]"
+            for each in found.values()
+        ]
+        known = [each for each in found.values() if each is not None]
+        made.append([finding.text, finding.paper, finding.measured, *cells, verdict(known)])
+    return made
+
+
+def head(results: Results) -> list[str]:
+    """The columns of `rows`."""
+    return [
+        "finding",
+        "paper, Yelp / MNLI",
+        "measured here",
+        *(SETS[which].name for which in results.sets),
+        "holds",
+    ]

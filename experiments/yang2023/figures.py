@@ -1,0 +1,132 @@
+"""Draw Figures 3 to 5, a panel for each set.
+
+python experiments/yang2023/figures.py --results RESULTS
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from collect import Results, interval
+from measure import SHARES
+from sets import SETS
+from stages import PROPORTIONS
+
+from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
+from pertinent.results.agreement import Agreement
+from pertinent.results.stability import Stability
+from pertinent.statistics import Interval
+from pertinent.types import Floats
+
+SAMPLED = ("KS-25", "KS-200", "KS-2000", "KS-8000", "SVS-25", "shapley-200", "shapley-500", "shapley-2000")
+MASKED = ("KS-25", "KS-200", "KS-2000", "SVS-25", "shapley-200", "amortized", "FastSHAP")
+MEASURES = ("spearman", "top_5", "top_10", "mse", "evaluations")
+
+
+def draw(axes: Any, number: int, label: str, x: Sequence[float], found: Sequence[Interval]) -> None:
+    """A line with 95% intervals."""
+    mean, low, high = (np.array([getattr(each, of) for each in found]) for of in ("mean", "low", "high"))
+    whiskers = np.nan_to_num(np.stack([mean - low, high - mean])).clip(0.0)
+    style = {"color": (*LINES, QUIET)[number], "marker": MARKERS[number % len(MARKERS)]}
+    axes.errorbar(x, mean, yerr=whiskers, ms=4.5, lw=1.4, elinewidth=0.9, label=label, **style)
+
+
+def by_length(results: Results, which: str, method: str) -> Stability | None:
+    """A method's agreement between seeds, as `pertinent.stability` gives it."""
+    columns = {name: results.column(which, f"method-{method}", name) for name in ("features", *MEASURES)}
+    known = {name: values for name, values in columns.items() if values is not None}
+    if len(known) < len(columns):
+        return None
+    rows = []
+    for i, length in enumerate(known["features"]):
+        measures: dict[str, Any] = {name: float(known[name][i]) for name in MEASURES}
+        rows.append(Agreement(i, int(length), seconds=np.nan, **measures))
+    return Stability(tuple(rows), method, {}, None, "attention-mask", "tokens", (), "logit")
+
+
+def figure_3(axes: Any, results: Results, which: str) -> None:
+    """Stability against the length of texts."""
+    found = {name: by_length(results, which, name) for name in SAMPLED}
+    known = {name: own for name, own in found.items() if own is not None}
+    ticks = {each.low: str(each) for own in known.values() for each in own.by_length}
+    places = {low: place for place, low in enumerate(sorted(ticks))}
+    for number, (name, own) in enumerate(known.items()):
+        lengths = [each for each in own.by_length if each.measures["spearman"].n]
+        shift = 0.05 * (number - (len(known) - 1) / 2)
+        x = [places[each.low] + shift for each in lengths]
+        draw(axes, SAMPLED.index(name), name, x, [each.measures["spearman"] for each in lengths])
+    axes.set_xticks(range(len(ticks)), [ticks[low] for low in sorted(ticks)])
+    axes.set_xlabel("number of tokens", fontsize=9, color=QUIET)
+    axes.set_ylabel("Spearman's correlation between seeds", fontsize=9, color=QUIET)
+
+
+def figure_4(axes: Any, results: Results, which: str) -> None:
+    """The amortized model against the number of its training texts."""
+    lines = {"with the reference": "reference spearman", "with SVS-25": "svs spearman"}
+    lines |= {"between trainings": "spearman"}
+    for number, (label, measure) in enumerate(lines.items()):
+        stages = [f"curve-{share}" for share in PROPORTIONS if results.stage(which, f"curve-{share}")]
+        columns = [results.column(which, stage, measure) for stage in stages]
+        found = [interval(column) for column in columns if column is not None]
+        x = [results.stage(which, stage)["texts"] for stage in stages]
+        if len(found) == len(x) > 0:
+            draw(axes, number, label, x, found)
+    axes.set_xlabel("training texts", fontsize=9, color=QUIET)
+    axes.set_ylabel("Spearman's correlation", fontsize=9, color=QUIET)
+
+
+def figure_5(axes: Any, results: Results, which: str) -> None:
+    """Accuracy as the most important tokens are masked, as in the paper, on the same texts for all."""
+    shares = ("0", *map(str, SHARES))
+    found: dict[str, list[Floats]] = {}
+    for name in MASKED:
+        rows = [results.right(which, f"method-{name}", "pad-token", share) for share in shares]
+        known = [row for row in rows if row is not None]
+        found |= {name: known} if known else {}
+    texts = min((len(rows[0]) for rows in found.values()), default=0)
+    for name, known in found.items():
+        number = MASKED.index(name)
+        x = [100 * float(share) + 0.12 * (number - 3) for share in shares]
+        draw(axes, number, name, x, [interval(100 * row[:texts]) for row in known])
+    axes.set_xlabel("% of tokens masked, the most important first", fontsize=9, color=QUIET)
+    axes.set_ylabel("accuracy, %", fontsize=9, color=QUIET)
+
+
+FIGURES: dict[str, Callable[[Any, Results, str], None]] = {
+    "figure3": figure_3,
+    "figure4": figure_4,
+    "figure5": figure_5,
+}
+
+
+def main() -> None:
+    """Draw each figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    arguments = parser.parse_args()
+    results = Results(arguments.results)
+    for name, fill in FIGURES.items():
+        figure = new_figure(4.0 * len(results.sets) + 1.2, 3.6)
+        panels = np.atleast_1d(figure.subplots(1, len(results.sets)))
+        for axes, which in zip(panels, results.sets, strict=True):
+            fill(axes, results, which)
+            axes.set_title(SETS[which].name, loc="left", fontsize=10)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.tick_params(labelsize=8)
+        lines = {
+            label: line
+            for axes in panels
+            for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(lines.values(), lines.keys(), fontsize=8, frameon=False, loc="outside right center")
+        figure.savefig(arguments.out / f"{name}.png", dpi=150)
+        print(f"{name}.png", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Tables 4 to 6 and the numbers of Figures 4 and 5: amortized models, and what explanations are used for."""
+
+from __future__ import annotations
+
+import numpy as np
+import paper
+from collect import LEARNED, NAMES, Results, number, shown, table
+from measure import REMOVALS, SHARES
+from sets import SETS, TARGETS
+from stages import ADAPTED, PROPORTIONS, TRANSFERRED
+
+
+def training(results: Results) -> str:
+    """Table 4, and the numbers of Figure 4."""
+    rows = []
+    for share in PROPORTIONS:
+        row = [f"{share}%", *(f"{paper.TRAINING[of][share]:.2f}" for of in (paper.YELP, paper.MNLI))]
+        for which in results.sets:
+            found = results.stage(which, f"curve-{share}")
+            row += [
+                "–" if found is None else f"{found['texts']:,}",
+                shown(results.column(which, f"curve-{share}", "spearman")),
+                shown(results.column(which, f"curve-{share}", "svs spearman")),
+            ]
+        rows.append(row)
+    head = ["training texts", "between trainings: paper, Yelp", "MNLI"]
+    for which in results.sets:
+        head += [f"{SETS[which].name}: texts", "between trainings", "with SVS-25"]
+    return table(head, rows)
+
+
+def adaption(results: Results) -> str:
+    """Table 5."""
+    parts = []
+    kinds = ("SVS", "SVS-antithetic", "alg. 1", "ours")
+    for which in results.sets:
+        beside = paper.BESIDE[which]
+        rows = [
+            [
+                str(m),
+                number(paper.SVS[beside].get(m)),
+                number(paper.ADAPTED[beside].get(m)),
+                *(shown(results.column(which, "adapted", "svs spearman", f"{kind} {m}")) for kind in kinds),
+                *(
+                    shown(results.column(which, "adapted", "reference mse", f"{kind} {m}"), 4)
+                    for kind in kinds
+                ),
+            ]
+            for m in ADAPTED
+        ]
+        rows = [row for row in rows if row[3] != "–"]
+        head = ["m", "ρ with SVS-25: paper, SVS", "paper, Alg. 1", "SVS", "with reverses", "Alg. 1", "ours"]
+        head += ["MSE to the reference: SVS", "with reverses", "Alg. 1", "ours"]
+        alone = shown(results.column(which, "method-amortized", "svs spearman"))
+        error = shown(results.column(which, "method-amortized", "reference mse"), 4)
+        name = f"**{SETS[which].name}**, beside {beside}. The prediction alone: ρ {alone}, MSE {error}"
+        parts.append(f"{name}\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def transfer(results: Results) -> str:
+    """Section 6.4."""
+    rows = []
+    for which in results.sets:
+        for target in TARGETS[which]:
+            found = results.stage(which, f"transfer-{target}")
+            name = f"{SETS[which].name} → {SETS[target].name}"
+            for method in TRANSFERRED if found else ():
+                values = [
+                    shown(results.column(which, f"transfer-{target}", measure, method))
+                    for measure in ("svs spearman", "reference spearman")
+                ]
+                published = (
+                    paper.TRANSFER.get(method, (None,))[0] if which == "imdb" and target == "sst2" else None
+                )
+                right = f"{100 * np.mean(found['right']):.0f}%"
+                rows.append([name, right, NAMES.get(method, method), number(published), *values])
+    head = ["model and explainer → texts", "accuracy", "method", "paper (Yelp → SST-2)"]
+    return table([*head, "ρ with SVS-25", "ρ with the reference"], rows)
+
+
+def selection(results: Results) -> str:
+    """The numbers of Figure 5."""
+    paper_removal, own_removal = REMOVALS[::-1]
+    rows = []
+    for which in results.sets:
+        for name, label in (NAMES | LEARNED).items():
+            stage = f"method-{name}"
+            found = [results.right(which, stage, paper_removal, share) for share in ("0", *map(str, SHARES))]
+            found.append(results.right(which, stage, own_removal, str(SHARES[-1])))
+            texts = "–" if found[0] is None else str(len(found[0]))
+            rows.append([f"{SETS[which].name}, {label}", texts, *(shown(each, 0, 100) for each in found)])
+    head = ["", "texts", "nothing", *(f"{share:.0%}" for share in SHARES)]
+    return table([*head, f"{SHARES[-1]:.0%}, not attended to"], rows)
+
+
+def calibration(results: Results) -> str:
+    """Table 6."""
+    found = results.stage("mnli", "calibration")
+    if found is None:
+        return "Not measured.\n"
+    plain = found["uncalibrated"]
+    accuracy = f"{100 * plain['mean']:.1f} [{100 * plain['low']:.1f}, {100 * plain['high']:.1f}]"
+    rows = [["the model as it is", "", accuracy, "–", "–"]]
+    for name, row in found["rows"].items():
+        beside = row["beside BOW"]
+        rows.append(
+            [
+                name
+                if name in ("majority", "probabilities", "BOW")
+                else f"ShapCal ({NAMES.get(name, name)})",
+                number(paper.CALIBRATION.get(name), ".1f"),
+                f"{100 * row['mean']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
+                "–"
+                if name == "BOW"
+                else f"{100 * beside['mean']:+.1f} [{100 * beside['low']:+.1f}, {100 * beside['high']:+.1f}]",
+                "–" if row["auc"] is None else f"{100 * row['auc']:.1f}",
+            ]
+        )
+    text = f"{found['pairs']:,} pairs, {found['splits']} splits with {found['train']} to learn from.\n\n"
+    return text + table(["", "accuracy: paper", "ours", "beside BOW", "AUC"], rows)

@@ -1,0 +1,146 @@
+"""What is measured of explanations: agreement between seeds and with references, accuracy without the top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import pertinent
+from pertinent.asks import Values
+from pertinent.explainers.base import Explainer
+from pertinent.metric.base import Measures, Metric
+from pertinent.models.base import Model
+from pertinent.results.agreement import agreement, spearman, top_in_common
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.types import Floats
+
+OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "KS-25": ("kernel-shap", {"samples": 25}),
+    "KS-200": ("kernel-shap", {"samples": 200}),
+    "SVS-25": ("shapley-sampling", {"samples": 25, "antithetic": False}),
+    "SVS-25-antithetic": ("shapley-sampling", {"samples": 25}),
+    "shapley-200": ("shapley", {"budget": 202}),
+    "shapley-500": ("shapley", {"budget": 502}),
+    "KS-2000": ("kernel-shap", {"samples": 2000}),
+    "shapley-2000": ("shapley", {"budget": 2002}),
+    "KS-8000": ("kernel-shap", {"samples": 8000}),
+}
+SHARES = (0.01, 0.05, 0.1, 0.2)
+"""Of the features that are masked, the most important first (Figure 5)."""
+REMOVALS = ("attention-mask", "pad-token")
+"""How they are masked: as in the explanations, and as in the paper."""
+AGREEMENT = ("spearman", "top_5", "top_10", "mse")
+
+Examples = Sequence[dict[str, str]]
+Columns = dict[str, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Reference values of each text: of many evaluations, and the paper's, one run of SVS-25."""
+
+    scores: list[Floats]
+    errors: list[Floats]
+    svs: list[Floats]
+
+    @classmethod
+    def of(cls, model: Model, texts: Examples, evaluations: int) -> Truth:
+        """Compute both, with seeds that no method has."""
+        found = explained(model, texts, "kernel-shap", seed=99, samples=evaluations)
+        svs = explained(model, texts, *METHODS["SVS-25"][:1], seed=98, **METHODS["SVS-25"][1])
+        errors = [np.zeros(len(e.scores)) if e.standard_errors is None else e.standard_errors for e in found]
+        return cls([e.scores for e in found], errors, [e.scores for e in svs])
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Truth:
+        """The inverse of `to_dict`."""
+        return cls(*([np.array(row) for row in plain[name]] for name in ("scores", "errors", "svs")))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists."""
+        return {name: [row.tolist() for row in getattr(self, name)] for name in ("scores", "errors", "svs")}
+
+
+@dataclass(frozen=True)
+class Predicted(Metric):
+    """The class predicted without the most important features, at each share."""
+
+    name = "predicted"
+    paper = "Yang et al. 2023, Sec. 6.5"
+    summary = "the class predicted without the most important features"
+    better = "lower"
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Mask the top features of each share, at least one."""
+        answer = yield Values(~np.array([explanation.mask(share) for share in SHARES]))
+        return dict(zip(SHARES, answer.argmax(axis=1).astype(float).tolist(), strict=True))
+
+
+def explained(
+    model: Model, texts: Examples, method: str | Explainer, *, seed: int, **settings: Any
+) -> Explanations:
+    """Explain all of them, or raise the first failure."""
+    found: Explanations = pertinent.explain(model, list(texts), method, seed=seed, **settings, **OPTIONS)
+    if found.failures:
+        raise RuntimeError(f"Text {found.failures[0].index}: {found.failures[0].reason}")
+    return found
+
+
+def columns(found: Sequence[Explanations], truth: Truth) -> Columns:
+    """One number for each text: agreement between seeds, with the references, and what it cost.
+
+    Agreement with references is the mean over seeds; of one seed alone there is none between seeds.
+    """
+    rows: list[dict[str, float]] = []
+    for i, several in enumerate(zip(*found, strict=True)):
+        row = {"features": float(len(several[0].features))}
+        if len(several) > 1:
+            own = agreement(several)
+            row |= {name: getattr(own, name) for name in AGREEMENT}
+        row["evaluations"] = float(np.mean([e.evaluations for e in several]))
+        for name, values in (("reference", truth.scores[i]), ("svs", truth.svs[i])):
+            first = np.argsort(-values, kind="stable").tolist()
+            row |= {
+                f"{name} spearman": _mean(spearman(np.stack([e.scores, values]))[0, 1] for e in several),
+                f"{name} top_5": _mean(top_in_common([e.ranking.tolist(), first], 5) for e in several),
+                f"{name} mse": _mean(((e.scores - values) ** 2).mean() for e in several),
+            }
+        row["coverage"] = _mean(_coverage(e, truth.scores[i], truth.errors[i]) for e in several)
+        rows.append(row)
+    return {name: [_short(row[name]) for row in rows] for name in rows[0]}
+
+
+def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[str, dict[str, list[int]]]:
+    """Whether each text is classified rightly, 1 or 0, with the top features masked and with none."""
+    whole = [int(e.prediction.argmax() == labels[e.index]) for e in found]
+    right = {}
+    for removal in REMOVALS:
+        measured = pertinent.evaluate(found, model, Predicted(), removal=removal, progress=False)
+        right[removal] = {"0": whole} | {
+            str(share): [
+                int(e.measures["predicted"][share] == labels[e.index]) for e in measured.explanations
+            ]
+            for share in SHARES
+        }
+    return right
+
+
+def _coverage(explanation: Explanation, values: Floats, errors: Floats) -> float:
+    """The share of scores within 1.96 standard errors of the reference, whose own error counts too."""
+    if explanation.standard_errors is None:
+        return np.nan
+    width = 1.96 * np.hypot(explanation.standard_errors, errors)
+    return float((abs(explanation.scores - values) <= width).mean()) if np.isfinite(width).all() else np.nan
+
+
+def _mean(values: Any) -> float:
+    return float(np.mean(list(values)))
+
+
+def _short(value: float) -> float | None:
+    """Five digits, and ``None`` for NaN, which JSON does not have."""
+    return float(f"{value:.5g}") if np.isfinite(value) else None

@@ -1,0 +1,88 @@
+"""Write the tables into README.md, between their markers, from what run.py and calibrate.py found.
+
+python experiments/yang2023/tables.py --results RESULTS
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import conclusions
+import numpy as np
+from collect import Results, table
+from learned_tables import adaption, calibration, selection, training, transfer
+from sampled_tables import approximation, padding, stability
+from sets import SETS
+
+README = Path(__file__).parent / "README.md"
+
+
+def overview(results: Results) -> str:
+    """The models, the texts and the references."""
+    rows = []
+    for which in results.sets:
+        model, reference = results.stage(which, "model"), results.stage(which, "reference")
+        learned = results.stage(which, "learned")
+        tokens = reference and np.mean(reference["features"])
+        rows.append(
+            [
+                SETS[which].name,
+                f"{100 * model['test accuracy']:.1f}%",
+                "–" if reference is None else f"{reference['texts']}, {tokens:.0f} tokens on average",
+                "–" if reference is None else f"{reference['squared error']:.1e}",
+                "–" if learned is None else f"{learned['texts']:,}",
+                "–" if learned is None else f"{learned['reference seconds']:.0f} s",
+                "–" if learned is None else f"{learned['training seconds']:.0f} s",
+            ]
+        )
+    head = ["set", "accuracy", "test texts", "squared error of the reference", "texts learned from"]
+    text = table([*head, "their references took", "training took"], rows)
+    errors = [f"- {name} failed: `{error}`" for name, error in results.errors.items()]
+    return text + ("\n" + "\n".join(errors) + "\n" if errors else "")
+
+
+def findings(results: Results) -> str:
+    """What holds and what does not."""
+    return table(conclusions.head(results), [row for row in conclusions.rows(results) if row[-1] != "–"])
+
+
+PARTS: dict[str, Callable[[Results], str]] = {
+    "overview": overview,
+    "findings": findings,
+    "stability": stability,
+    "padding": padding,
+    "approximation": approximation,
+    "training": training,
+    "adaption": adaption,
+    "transfer": transfer,
+    "selection": selection,
+    "calibration": calibration,
+}
+
+
+def _filled(text: str, found: re.Match[str]) -> str:
+    return f"{found[1]}\n{text}\n{found[2]}"
+
+
+def main() -> None:
+    """Put each table between its markers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--page", type=Path, default=README)
+    arguments = parser.parse_args()
+    results = Results(arguments.results)
+    page = arguments.page.read_text(encoding="utf-8")
+    for name, make in PARTS.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(page):
+            parser.error(f"{arguments.page} has no place for {name}: <!-- {name} --> and <!-- end -->.")
+        page = pattern.sub(partial(_filled, make(results)), page)
+    arguments.page.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
