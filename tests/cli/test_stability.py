@@ -77,7 +77,7 @@ def test_what_cannot_be_read_or_explained_is_listed(run, tmp_path):
         (["a b", "--method", "lime", "--seed", "1"], "--seed"),
         (["a b", "--method", "limes"], "limes"),
         (["a b", "--method", "lime", "--plot", "a.txt"], "--plot must end in .png, .svg, .pdf"),
-        (["--method", "lime"], "Nothing to explain"),
+        (["--method", "lime"], "No input"),
     ],
 )
 def test_bad_usage(run, arguments, message):

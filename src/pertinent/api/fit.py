@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,21 +15,17 @@ from pertinent.api.fitting import Fitting
 from pertinent.api.request import TO_BE_FITTED, Request, for_each, of_input
 from pertinent.api.runner import Runner
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, ModelError, unknown
+from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.explainers.base import Explainer
-from pertinent.explainers.learned.amortized_shapley import AmortizedShapley
+from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
 from pertinent.inputs.base import Input
-from pertinent.models.base import Model
-from pertinent.models.transformer import TransformerModel
+from pertinent.models.torch.fitted_network import scorer_for
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Positive, ProperShare, Seed, checked
 from pertinent.training.settings import ScoreSettings
-
-SAMPLES = 25
-"""Permutations of a reference, as in Yang et al. 2023 (SVS-25)."""
 
 
 @checked
@@ -35,50 +34,62 @@ def fit(
     inputs: Any,
     method: str = "amortized-shapley",
     *,
-    reference: str | Explainer = "shapley-sampling",
+    labels: Sequence[Any] | None = None,
+    reference: str | Explainer | None = None,
     references: str | Path | Explanations | None = None,
-    classes: Literal["predicted", "all"] = "predicted",
+    classes: Literal["predicted", "all"] | None = None,
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
     dev: ProperShare = 0.1,
-    epochs: Count = 10,
+    epochs: Count | None = None,
     batch_size: Count = 32,
-    learning_rate: Positive = 5e-5,
+    learning_rate: Positive | None = None,
     patience: Count | None = 3,
     precision: Literal["float32", "bfloat16", "float16"] = "float32",
     seed: Seed = 0,
     out: str | Path | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
-) -> AmortizedShapley:
-    """Fit an explainer to a model: a network that predicts the scores which a slower method gives.
+) -> LearnedExplainer:
+    """Fit an explainer to a model: a network that scores the features of an input in one pass.
+
+    A transformer is explained by its own encoder with a linear layer; any other model of texts, images or
+    table rows by a small network of words, pixels or columns.
 
     Parameters
     ----------
     model
-        A transformers text classifier, wrapped or as `wrap` accepts it.
+        A model of any kind, wrapped or as `wrap` accepts it.
     inputs
-        The texts to learn from, a few hundred to a few thousand. They need no labels.
+        The inputs to learn from, a few hundred to a few thousand. They need no labels.
     method
-        ``"amortized-shapley"``: the model's own encoder with a linear layer (Yang et al. 2023).
+        ``"amortized-shapley"`` learns the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the
+        model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its loss grows
+        without a feature (Schwab & Karlen 2019).
+    labels
+        The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
     reference
-        The method to learn from, by name or as an instance; ``"shapley-sampling"`` with 25 permutations by
-        default.
+        The method that ``"amortized-shapley"`` learns from, by name or as an instance; by default
+        ``"shapley-sampling"`` with 25 permutations.
     references
         Explanations to learn from that were made before: a Parquet file that `explain` or `fit` wrote,
         or `Explanations`. Those of the `inputs` are used.
     classes
-        Learn the scores of the predicted class, or of all classes at once.
+        Learn the scores of the ``"predicted"`` class, or of ``"all"`` at once. By default of all for a small
+        network, which learns them better, if the method has them and there are at most 20; else of the
+        predicted.
     removal, features, scale
         As in `explain`; to be explained with the same removal and scale.
     dev
-        The share of inputs on which the rank correlation with the references is measured after each
-        epoch; the best network is kept.
-    epochs, batch_size, learning_rate, precision
+        The share of inputs on which the network is measured while it is trained, by its loss or by the rank
+        correlation with the references; the best is kept.
+    epochs, learning_rate
+        By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network.
+    batch_size, precision
         As in `training.train`.
     patience
-        Stop when the rank correlation has not improved this many times in a row.
+        Stop when the measure has not improved this many times in a row.
     seed
         The same seed gives the same network, on CUDA up to the order of floating-point sums.
     out
@@ -87,39 +98,70 @@ def fit(
     progress
         As in `explain`.
     **settings
-        Settings of the reference method, such as ``samples=50``.
+        Settings of the method, such as ``loss="rank"``, and of what it learns from, such as ``samples=50``.
     """
     if method not in TO_BE_FITTED:
         raise unknown("method to fit", method, TO_BE_FITTED)
     optional("accelerate")
     model = wrap(model)
-    if reference == "shapley-sampling":
-        settings.setdefault("samples", SAMPLES)
-    request = Request.of(reference, settings, removal=removal, features=None, scale=scale, seed=seed)
-    _check_model(model)
+    explainer = learned.get(method)
+    learner, others = _learner(explainer, settings)
+    _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
+    if reference in (None, learner.reference):
+        reference, others = learner.reference, {**learner.reference_settings, **others}
+    request = Request.of(reference, others, removal=removal, features=None, scale=scale, seed=seed)
     runner = Runner(model, "references", None, progress)
     prepared = _prepared(runner, inputs, features)
+    require(
+        labels is None or len(labels) == len(prepared),
+        "labels",
+        f"one for each of {len(prepared)} inputs",
+        None if labels is None else len(labels),
+    )
+    scorer = scorer_for(model, prepared)
+    epochs = epochs or scorer.epochs
+    every = None
+    if scorer.checks is not None:
+        steps = epochs * math.ceil(len(prepared) * (1 - dev) / batch_size)
+        every = math.ceil(steps / scorer.checks)
     training = ScoreSettings(
         epochs=epochs,
         batch_size=batch_size,
-        learning_rate=learning_rate,
+        learning_rate=learning_rate or scorer.learning_rate,
         seed=seed,
         precision=precision,
         patience=patience,
-        checkpoint_steps=None,
-        options={},
+        checkpoint_steps=every,
+        options={} if every is None else {"logging_strategy": "steps", "logging_steps": every},
+        measure=learner.measure,
     )
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
-        fitting = Fitting(runner, prepared, request, classes, dev, training, references)
+        fitting = Fitting(
+            runner, explainer, learner, prepared, labels, request, classes, dev, training, references
+        )
         return fitting.run(Path(folder), keep=out is not None)
 
 
-def _check_model(model: Model) -> None:
-    if not isinstance(model, TransformerModel):
-        raise ModelError(
-            f"An explainer can be fitted to a transformers text classifier, not to {type(model).__name__}."
-        )
+def _learner(
+    explainer: type[LearnedExplainer], settings: Mapping[str, Any]
+) -> tuple[Learner, dict[str, Any]]:
+    """How the method learns, and the settings that are not its own."""
+    own = {f.name for f in fields(explainer.learner)}
+    others = {name: value for name, value in settings.items() if name not in own}
+    return explainer.learner(**{name: settings[name] for name in settings.keys() & own}), others
+
+
+def _check(
+    learner: Learner, method: str, *, reference: Any, classes: str | None, scale: str, labels: Any
+) -> None:
+    """Raise a `SettingError` for what the method cannot learn."""
+    if reference is not None and not learner.any_reference:
+        raise SettingError(f"{method} asks the model itself: leave out `reference`.")
+    require(classes != "all" or learner.all_classes, "classes", f"'predicted' for {method}", classes)
+    require(scale in learner.scales, "scale", f"{' or '.join(learner.scales)} for {method}", scale)
+    if labels is not None and not learner.with_labels:
+        raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
 
 
 def _prepared(runner: Runner, inputs: Any, features: Any) -> list[Input]:

@@ -10,50 +10,56 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.references import FEW, computed, error_variances, looked_up, sampling_variances, scored
+from pertinent.api.references import computed, lessons_of, looked_up, piloted
 from pertinent.api.request import TO_BE_FITTED, Request
 from pertinent.api.runner import Runner
 from pertinent.digests import digest, generator
 from pertinent.errors import FileError, InputError
-from pertinent.explainers.learned.amortized_shapley import AmortizedShapley, normalized
+from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
 from pertinent.files import read_json
 from pertinent.inputs.base import Input
-from pertinent.models.torch.token_network import CARD, TokenNetwork, TokenScorer, load_token_network
+from pertinent.models.base import Model
+from pertinent.models.torch.fitted_network import CARD, FittedNetwork, load_network, new_scorer
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import SCALES
 from pertinent.plain_data import PlainData
 from pertinent.registry import settings_of
 from pertinent.removal.base import removals
 from pertinent.results.explanation import Explanations
-from pertinent.training.folder import Folder
-from pertinent.training.scored import Scored
+from pertinent.training.folder import Folder, is_begun
+from pertinent.training.lessons import Lessons
 from pertinent.training.settings import ScoreSettings
 from pertinent.types import Floats
 
 CLASSES = ("predicted", "all")
+MOST_CLASSES = 20
+"""With more, a network learns the scores of the predicted class by default."""
+
+PILOT = 100
+"""How many inputs the learner's pilot methods are tried on."""
 
 
-def load_explainer(folder: str | Path) -> AmortizedShapley:
+def load_explainer(folder: str | Path) -> LearnedExplainer:
     """The explainer that `fit` or `save` wrote into a folder.
 
     It explains the model that it was fitted to, and refuses others.
     """
     path = Path(folder)
     if not (path / CARD).is_file():
-        raise FileError(f"There is no explainer in {str(path)!r}: it has no {CARD}.")
+        unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
+        raise FileError(f"There is no explainer in {str(path)!r}: it has no {CARD}.{unfinished}")
     card = read_json(path / CARD)
     try:
         data = PlainData(card, "card")
-        data.text("method", TO_BE_FITTED)
+        explainer = learned.get(data.text("method", TO_BE_FITTED))
         data.text("classes", CLASSES)
         data.text("scale", SCALES)
         data.text("model")
-        n_columns = len(data.floats("error_variances", None))
-        data.floats("sampling_variances", len(FEW), n_columns)
+        explainer.check_card(data)
         PlainData(data.mapping("removal"), "removal").text("fingerprint")
     except InputError as error:
         raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
-    return AmortizedShapley(load_token_network(path, card))
+    return explainer(load_network(path, card))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +67,21 @@ class Fitting:
     """One fit: the references, the training, and how well the network does on the dev inputs."""
 
     runner: Runner
+    explainer: type[LearnedExplainer]
+    learner: Learner
     inputs: Sequence[Input]
+    labels: Sequence[Any] | None
     request: Request
-    classes: Literal["predicted", "all"]
+    classes: Literal["predicted", "all"] | None
     dev: float
     training: ScoreSettings
     references: str | Path | Explanations | None
 
-    def run(self, path: Path, *, keep: bool) -> AmortizedShapley:
+    def run(self, path: Path, *, keep: bool) -> LearnedExplainer:
         """Fit, in a folder that is kept or not."""
         from pertinent.training.score_trainer import train_scorer
 
-        model: Any = self.runner.model
+        model, learner = self.runner.model, self.learner
         folder = Folder(path, self._recorded())
         folder.open(resume=True)
         if folder.finished:
@@ -83,10 +92,14 @@ class Fitting:
             found = computed(
                 self.runner, self.inputs, self.request, path / "references.parquet" if keep else None
             )
-        data, dev = self._split(scored(found, self.inputs, self.request, self.classes))
-        few = sampling_variances(self.runner, dev, self.request, self.classes)
-        scorer = TokenScorer.of(model.model, data.deviation, self.training.seed)
+        classes = self._classes(found)
+        every = lessons_of(learner, found, self.inputs, self.request, classes=classes, labels=self.labels)
+        data, dev = self._split(every)
+        some = every.pick(self._order(every)[:PILOT])
+        pilots = piloted(self.runner, learner, some, self.request, classes)
+        scorer = new_scorer(model, data.inputs, learner.deviation(data.lessons), self.training.seed)
         done = train_scorer(
+            learner,
             scorer,
             model,
             data,
@@ -95,30 +108,41 @@ class Fitting:
             folder=folder,
             progress=self.runner.progress,
         )
-        network = TokenNetwork(scorer, {})
-        total = [scores.sum(axis=1) for scores in dev.scores]
-        predicted = [normalized(*each) for each in zip(_predictions(network, model, dev), total, strict=True)]
+        predicted = _predictions(FittedNetwork(scorer, {}), model, dev)
+        done |= learner.measured(dev.lessons, predicted, some.lessons, pilots)
         done |= {
-            # One standard error more: the network was chosen by these inputs, so they flatter it.
-            "error_variances": np.add(*error_variances(dev, predicted)).tolist(),
-            "sampling_variances": [own.tolist() for own in few],
+            "classes": classes,
+            "names": list(found[0].classes),
             "learned_from": {name: found[0].to_dict()[name] for name in ("method", "settings")},
             "examples": len(data),
             "dev_examples": len(dev),
         }
-        fitted = AmortizedShapley(TokenNetwork(scorer, json.loads(json.dumps(folder.record(done)))))
+        card = json.loads(json.dumps(folder.record(done)))
+        fitted = self.explainer(FittedNetwork(scorer, card))
         if keep:
             fitted.save(path)
             folder.remove_checkpoints()
         return fitted
 
-    def _split(self, data: Scored) -> tuple[Scored, Scored]:
+    def _classes(self, found: Explanations) -> Literal["predicted", "all"]:
+        """As wanted, or what the network learns best."""
+        if self.classes is not None:
+            return self.classes
+        small = not isinstance(self.runner.model, TransformerModel) and self.learner.all_classes
+        known = all(e.class_scores is not None for e in found)
+        return "all" if small and known and len(found[0].classes) <= MOST_CLASSES else "predicted"
+
+    def _split(self, data: Lessons) -> tuple[Lessons, Lessons]:
         """The inputs to train on, and the dev inputs; which is which depends on the seed."""
         if len(data) < 2:
             raise InputError(f"At least 2 inputs with a reference are needed, but there are {len(data)}.")
-        order = generator(self.training.seed, "dev").permutation(len(data))
+        order = self._order(data)
         n_dev = min(max(1, round(self.dev * len(data))), len(data) - 1)
         return data.pick(np.sort(order[n_dev:])), data.pick(np.sort(order[:n_dev]))
+
+    def _order(self, data: Lessons) -> Any:
+        """A random order of the inputs."""
+        return generator(self.training.seed, "dev").permutation(len(data))
 
     def _recorded(self) -> dict[str, Any]:
         """What is fitted, to what and how, in plain JSON."""
@@ -127,9 +151,9 @@ class Fitting:
         removal = removal.bind(model)
         asked = request.to_dict()
         return {
-            "method": AmortizedShapley.name,
-            "classes": self.classes,
-            "names": list(model.classes),
+            "method": self.explainer.name,
+            "settings": settings_of(self.learner),
+            "wanted_classes": self.classes,
             "model": model.fingerprint.hex(),
             "removal": {
                 "name": removal.name,
@@ -148,10 +172,21 @@ class Fitting:
             "patience": training.patience,
             "inputs": len(self.inputs),
             "data": digest(*(input.fingerprint for input in self.inputs)).hex(),
+            "references": self._given(),
+            "labels": None if self.labels is None else digest([str(each) for each in self.labels]).hex(),
         }
 
+    def _given(self) -> str | None:
+        """A digest of the references that were given."""
+        if self.references is None:
+            return None
+        if isinstance(self.references, Explanations):
+            return digest(*(np.ascontiguousarray(e.scores) for e in self.references)).hex()
+        path = Path(self.references)
+        return digest(path.read_bytes() if path.is_file() else str(path)).hex()
 
-def _predictions(network: TokenNetwork, model: TransformerModel, dev: Scored) -> list[Floats]:
+
+def _predictions(network: Any, model: Model, dev: Lessons) -> list[Floats]:
     """What the network says of the dev inputs, one after the other."""
     answers = [(network.submit(model, [input]), input) for input in dev.inputs]
     return [network.read(answer.outputs(), [input])[0] for answer, input in answers]

@@ -1,33 +1,25 @@
-"""The scores that a learned explainer learns from: computed by the engine, or read from a file."""
+"""The answers that a learned explainer learns from: computed by the engine, or read from a file."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
+from typing import Any, Literal
 
 from pertinent.api.explaining import explain_all
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, raise_first
 from pertinent.errors import FileError, SettingError
-from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
+from pertinent.explainers.learned.base import Learner
 from pertinent.inputs.base import Input
-from pertinent.models.transformer import TransformerModel
+from pertinent.models.base import Model
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.files import read, read_run
-from pertinent.training.scored import Scored
+from pertinent.training.lessons import Lessons
 from pertinent.types import Floats
 
 logger = logging.getLogger(__name__)
-
-PILOT = 100
-"""How many dev inputs a few permutations are tried on."""
-
-FEW = (1, 2)
-"""A permutation alone, and one with its reverse."""
 
 
 def computed(runner: Runner, inputs: Sequence[Input], request: Request, out: Path | None) -> Explanations:
@@ -38,7 +30,7 @@ def computed(runner: Runner, inputs: Sequence[Input], request: Request, out: Pat
     return found
 
 
-def looked_up(references: str | Path | Explanations, model: TransformerModel, removal: str) -> Explanations:
+def looked_up(references: str | Path | Explanations, model: Model, removal: str) -> Explanations:
     """The explanations in a file of the same model, or those given; all with the same removal."""
     if isinstance(references, Explanations):
         found = references
@@ -56,64 +48,58 @@ def looked_up(references: str | Path | Explanations, model: TransformerModel, re
     return found
 
 
-def scored(
-    found: Explanations, inputs: Sequence[Input], request: Request, classes: Literal["predicted", "all"]
-) -> Scored:
-    """The explanation of each input, as what a network learns; inputs without any are left out."""
+def lessons_of(
+    learner: Learner,
+    found: Explanations,
+    inputs: Sequence[Input],
+    request: Request,
+    *,
+    classes: Literal["predicted", "all"],
+    labels: Sequence[Any] | None = None,
+) -> Lessons:
+    """What is learned of each input; inputs without an explanation are left out."""
     own = {e.input.fingerprint: e for e in found}
-    kept = [input for input in inputs if input.fingerprint in own]
+    kept = [i for i, input in enumerate(inputs) if input.fingerprint in own]
     if len(kept) < len(inputs):
         logger.warning("%d of %d inputs have no reference.", len(inputs) - len(kept), len(inputs))
-    pairs = [_learned(own[input.fingerprint], request, classes) for input in kept]
-    return Scored(kept, [scores for scores, _ in pairs], [variances for _, variances in pairs])  # type: ignore[arg-type]
+    lessons = []
+    for i in kept:
+        explanation = own[inputs[i].fingerprint]
+        columns = _columns(explanation, request, classes)
+        lessons.append(learner.lesson(explanation, columns, None if labels is None else labels[i]))
+    return Lessons([inputs[i] for i in kept], lessons)
 
 
-def _learned(
+def _columns(
     explanation: Explanation, request: Request, classes: Literal["predicted", "all"]
-) -> tuple[Floats, Floats]:
-    """The scores (columns, features) to be learned, and their variances, 0 if the method does not sample."""
+) -> Sequence[int]:
+    """The columns of the model to be learned."""
     if explanation.scale != request.scale:
         raise SettingError(
             f"The references are of the scale {explanation.scale!r}, but `scale` is {request.scale!r}."
         )
-    scores, errors = explanation.scores[None], explanation.standard_errors
-    errors = None if errors is None else errors[None]
     if classes == "all":
-        if explanation.class_scores is None:
-            raise SettingError(
-                f"`classes` must be 'predicted', because {explanation.method} has scores for one class alone."
-            )
-        scores, errors = explanation.class_scores, explanation.class_standard_errors
-    elif explanation.target != explanation.output.default_target(explanation.prediction):
+        return range(len(explanation.prediction))
+    if explanation.target != explanation.output.default_target(explanation.prediction):
         raise SettingError("The references must be of the predicted class: compute them without `target`.")
-    return scores, np.zeros_like(scores) if errors is None else np.nan_to_num(errors**2)
+    return [explanation.target]
 
 
-def sampling_variances(
-    runner: Runner, dev: Scored, request: Request, classes: Literal["predicted", "all"]
-) -> list[Floats]:
-    """The error variance (columns,) of a permutation, and of one with its reverse, against the references."""
-    dev = dev.pick(np.arange(min(len(dev), PILOT)))
-    another = (request.seed + 1) % 2**63  # the same permutations as in the references would look too good
-    pilots = [
-        Request(ShapleySampling(samples=m), request.removal, seed=another, scale=request.scale) for m in FEW
-    ]
-    found = explain_all(runner, dev.inputs, pilots)
+def piloted(
+    runner: Runner,
+    learner: Learner,
+    data: Lessons,
+    request: Request,
+    classes: Literal["predicted", "all"],
+) -> list[list[Floats]]:
+    """The scores of each input by each of the learner's pilot methods."""
+    if not learner.pilots:
+        return []
+    another = (request.seed + 1) % 2**63  # the same draws as in the references would look too good
+    pilots = [Request(pilot, request.removal, seed=another, scale=request.scale) for pilot in learner.pilots]
+    found = explain_all(runner, data.inputs, pilots)
     if found.failures:
         raise_first(found.failures, "explained")
-    by_pilot = [Explanations(found[i :: len(FEW)]) for i in range(len(FEW))]
-    return [error_variances(dev, scored(own, dev.inputs, request, classes).scores)[0] for own in by_pilot]
-
-
-def error_variances(dev: Scored, predicted: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """The mean squared error of predicted scores (columns,), and its standard error over inputs.
-
-    What is the references' own error does not count.
-    """
-    squares = [(mine - own) ** 2 for mine, own in zip(predicted, dev.scores, strict=True)]
-    raw, noise = (np.concatenate(rows, axis=1).mean(axis=1) for rows in (squares, dev.variances))
-    # Never less than a tenth: the difference of two uncertain numbers may come out near zero by chance.
-    variances = np.maximum(raw - noise, raw / 10)
-    means = np.array([own.mean(axis=1) for own in squares])
-    spread = means.std(axis=0, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else variances
-    return variances, spread
+    by_pilot = [Explanations(found[i :: len(pilots)]) for i in range(len(pilots))]
+    lessons = [lessons_of(learner, own, data.inputs, request, classes=classes).lessons for own in by_pilot]
+    return [[lesson["scores"] for lesson in own] for own in lessons]

@@ -42,10 +42,6 @@ class Network(ABC):
         """Raise an error unless it was fitted for this model and this removal."""
 
     @abstractmethod
-    def cost(self, input: Input) -> int:
-        """What one pass costs, in the model's unit."""
-
-    @abstractmethod
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
         """Start a pass over these inputs, on the model's device."""
 
@@ -89,9 +85,9 @@ class NetworkOutputs(Question):
         return input.group, self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """What the network says, once it is known that it was fitted for this."""
+        """All of the input, like a gradient, once it is known that the network was fitted for this."""
         self.network.check(model, removal)
-        return np.full(len(rows), self.network.cost(input))
+        return np.full(len(rows), model.gradient_cost(input))
 
     @staticmethod
     def submit(model: Model, parts: Sequence[Part]) -> Answer:

@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _interrupted(arguments: Sequence[str]) -> str:
     """That the run was interrupted, and how to continue it if that is possible."""
-    if arguments[0] not in ("explain", "compare") or not any(
-        a.partition("=")[0] == "--out" for a in arguments
-    ):
+    kept = {"explain": "finished explanations are", "compare": "finished explanations are"}
+    kept["fit"] = "what was done of the fit is"
+    if arguments[0] not in kept or not any(a.partition("=")[0] == "--out" for a in arguments):
         return "interrupted"
-    return f"interrupted; finished explanations are kept. To continue: pertinent {shlex.join(arguments)}"
+    return f"interrupted; {kept[arguments[0]]} kept. To continue: pertinent {shlex.join(arguments)}"

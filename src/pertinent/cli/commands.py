@@ -96,6 +96,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
     options |= {"target": args.target, "removal": args.removal, "scale": args.scale}
+    options |= {name: getattr(args, name) for name in ("until", "top", "confidence") if name in args}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
     requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]

@@ -34,6 +34,7 @@ examples:
   pertinent explain --file wines.csv --model table --method shapley-sampling --set samples=25
   pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --out out.parquet
   pertinent explain --file rows.csv --model my_package.my_module:predict --id-column id
+  pertinent explain "some text" --method ./my-explainer --set refine=5     what `pertinent fit` wrote
 
 Each explanation is also measured: sufficiency (how much is lost with only the chosen features;
 lower is better) and comprehensiveness (how much is lost without them; higher is better).
@@ -47,6 +48,7 @@ examples:
   pertinent compare --file reviews.txt --methods kernel-shap,parallel-local-search --budget 500
   pertinent compare --file reviews.jsonl --methods lime,shapley-sampling --set lime.samples=300 --show
   pertinent compare --file wines.csv --model table --methods kernel-shap,leave-one-out --html report.html
+  pertinent compare "some text" --methods ./my-explainer,shapley --set ./my-explainer.refine=5
 """
 
 EVALUATE = """\
@@ -102,6 +104,26 @@ examples:
 
 DATA is .csv, .tsv, .jsonl or .parquet, with a text (or a pair, or a query and its document) and a
 label in each record. A label is the name of a class or its number.
+"""
+
+FIT = """\
+Fit an explainer to a model: a network that scores the features of an input in one pass. It learns the
+scores of a slower method (amortized-shapley, Yang et al. 2023), the model's answers to random coalitions
+(fastshap, Jethani et al. 2021), or by how much the loss grows without a feature (cxplain, Schwab & Karlen
+2019). A few hundred to a few thousand inputs are needed, like those that will be explained.
+
+examples:
+  pertinent fit --file reviews.csv --out my-explainer
+  pertinent fit --file reviews.csv --column review --model ./my-classifier --out my-explainer --device cuda
+  pertinent fit --file pairs.jsonl --model ./my-classifier --out my-explainer --classes all --set samples=50
+  pertinent fit --file reviews.csv --out another --references my-explainer/references.parquet --epochs 20
+  pertinent fit --file wines.csv --model table --out my-fastshap --method fastshap
+  pertinent explain "a slow start, then wonderful" --method ./my-explainer
+  pertinent explain "a slow start, then wonderful" --method ./my-explainer --set refine=5
+
+The same command continues a fit that was stopped. An explainer explains the model it was fitted to, with
+the same --removal and --scale; that of amortized-shapley is more exact with --set refine=5, which adds 5
+permutations of the input's features to the prediction.
 """
 
 DEMO = """\

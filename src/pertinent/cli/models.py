@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pertinent.errors import ModelError, SettingError, unknown
+from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
@@ -49,7 +49,25 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
             f"{unknown('model', name, NAMES)} A folder with a transformers model also works, and "
             "package.module:name for a model of your own."
         )
+    if _is_explainer(Path(name)):
+        raise SettingError(
+            f"{name!r} holds an explainer, not a model: name it with --method, and with --model the model "
+            "that it was fitted to."
+        )
     return load_transformer(name, device=device, dtype=dtype)
+
+
+def _is_explainer(folder: Path) -> bool:
+    """Whether `fit` wrote a folder, by the method in its card."""
+    from pertinent.api.request import TO_BE_FITTED
+    from pertinent.files import read_json
+    from pertinent.training.folder import RECORD
+
+    try:
+        card = read_json(folder / RECORD)
+    except FileError:
+        return False
+    return isinstance(card, dict) and card.get("method") in TO_BE_FITTED
 
 
 def _own_model(name: str) -> Model:

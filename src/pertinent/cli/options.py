@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """What to explain."""
-    group = parser.add_argument_group("what to explain")
+def add_inputs(parser: argparse.ArgumentParser, verb: str = "explain") -> None:
+    """What to explain or to learn from."""
+    group = parser.add_argument_group(f"what to {verb}")
     group.add_argument("inputs", nargs="*", metavar="TEXT", help="one text or several")
     group.add_argument(
         "--file",
@@ -22,14 +22,16 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--id-column", metavar="NAME", help="the column with a name for each input, kept with its explanation"
     )
-    group.add_argument("--image", action="append", metavar="FILE", help="an image file; may be repeated")
+    group.add_argument(
+        "--image", action="append", metavar="FILE", help="an image file, or a folder of them; may be repeated"
+    )
     group.add_argument(
         "--row",
         action="append",
         metavar="JSON",
         help="a table row, as a JSON object or array; may be repeated",
     )
-    group.add_argument("--limit", type=positive, metavar="N", help="explain the first N inputs only")
+    group.add_argument("--limit", type=positive, metavar="N", help=f"{verb} the first N inputs only")
 
 
 def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
@@ -43,23 +45,37 @@ def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
         metavar="N",
         help="how many masks each explanation may ask for; a gradient counts as two",
     )
-    parser.add_argument(
-        "--features",
-        metavar="WHAT",
-        help="words, tokens, sentences; patches:SIDE, pixels, superpixels:COUNT; columns",
-    )
+    add_features(parser)
     parser.add_argument(
         "--target",
         metavar="NAME",
         help="the class, label or value to explain, by name or number (the predicted class)",
     )
-    parser.add_argument(
-        "--scale",
-        choices=("natural", "logit"),
-        default="natural",
-        help="score features by probabilities, or by logits (%(default)s)",
-    )
+    add_scale(parser)
     add_measured(parser)
+
+
+def add_until(parser: argparse.ArgumentParser) -> None:
+    """When to stop before the budget is spent."""
+    parser.add_argument(
+        "--until",
+        choices=("stable",),
+        help="stop before the budget is spent, as soon as the order of the strongest features is settled",
+    )
+    parser.add_argument(
+        "--top",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="with --until: how many features must be in the right order (%(default)s)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=rate,
+        default=0.95,
+        metavar="P",
+        help="with --until: the probability that they are (%(default)s)",
+    )
 
 
 def add_measured(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +86,30 @@ def add_measured(parser: argparse.ArgumentParser) -> None:
         metavar="S,S,…",
         help="shares of features that count as chosen (.05,.1,.2,.5)",
     )
+    add_removal(parser)
+
+
+def add_features(parser: argparse._ActionsContainer) -> None:
+    """What a feature is."""
+    parser.add_argument(
+        "--features",
+        metavar="WHAT",
+        help="words, tokens, sentences; patches:SIDE, pixels, superpixels:COUNT; columns",
+    )
+
+
+def add_scale(parser: argparse._ActionsContainer) -> None:
+    """What scores are of."""
+    parser.add_argument(
+        "--scale",
+        choices=("natural", "logit"),
+        default="natural",
+        help="score features by probabilities, or by logits (%(default)s)",
+    )
+
+
+def add_removal(parser: argparse._ActionsContainer) -> None:
+    """How features are removed."""
     parser.add_argument(
         "--removal",
         metavar="NAME",
@@ -99,6 +139,12 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The model, and where it runs."""
     group = parser.add_argument_group("the model")
+    add_name(group)
+    add_place(group)
+
+
+def add_name(group: argparse._ArgumentGroup) -> None:
+    """Which model."""
     group.add_argument(
         "--model",
         metavar="NAME|FOLDER|MODULE:NAME",
@@ -106,11 +152,21 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "or images; or package.module:name, a model or function in a module of your own, which is imported "
         "(sentiment for texts, digits for images, table for rows)",
     )
-    add_place(group)
 
 
 def add_place(group: argparse._ArgumentGroup) -> None:
     """The device, precision and batch size of a model."""
+    add_device(group)
+    group.add_argument(
+        "--batch-size",
+        type=positive,
+        metavar="N",
+        help="tokens (transformers) or rows in a batch (found during the run)",
+    )
+
+
+def add_device(group: argparse._ArgumentGroup) -> None:
+    """The device and precision of a model."""
     group.add_argument(
         "--device",
         default="cpu",
@@ -122,12 +178,6 @@ def add_place(group: argparse._ArgumentGroup) -> None:
         default="float32",
         metavar="NAME",
         help="its precision: float32, bfloat16, float16, float64 (%(default)s)",
-    )
-    group.add_argument(
-        "--batch-size",
-        type=positive,
-        metavar="N",
-        help="tokens (transformers) or rows in a batch (found during the run)",
     )
 
 
@@ -173,7 +223,12 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 def add_stability(parser: argparse.ArgumentParser) -> None:
     """All of ``pertinent stability``."""
     add_inputs(parser)
-    parser.add_argument("--method", required=True, metavar="NAME", help="a name from `pertinent methods`")
+    parser.add_argument(
+        "--method",
+        required=True,
+        metavar="NAME|FOLDER",
+        help="a name from `pertinent methods`, or a folder from `pertinent fit`",
+    )
     parser.add_argument(
         "--seeds", type=several, default=5, metavar="N", help="how many seeds: 0, 1, 2 … (%(default)s)"
     )
@@ -294,13 +349,13 @@ def several(text: str) -> int:
 
 
 def rate(text: str) -> float:
-    """A learning rate."""
+    """A learning rate or a probability."""
     try:
         rate = float(text)
     except ValueError:
         rate = 0.0
     if not 0 < rate < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, such as 2e-5, but got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, but got {text!r}")
     return rate
 
 

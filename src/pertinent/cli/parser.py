@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pertinent import __version__
-from pertinent.cli import help_texts, options
+from pertinent.cli import fit_options, help_texts, options
 from pertinent.errors import SettingError, unknown
 
 COMMANDS = {
@@ -17,6 +17,7 @@ COMMANDS = {
     "check": "pertinent.cli.check:check",
     "stability": "pertinent.cli.stability:stability",
     "train": "pertinent.cli.train:train",
+    "fit": "pertinent.cli.fit:fit",
     "demo": "pertinent.cli.demo:demo",
     "methods": "pertinent.cli.commands:catalogue",
     "metrics": "pertinent.cli.commands:catalogue",
@@ -69,8 +70,14 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
 
     explain = command("explain", "explain texts, images or table rows", help_texts.EXPLAIN)
     options.add_inputs(explain)
-    explain.add_argument("--method", default="shapley", help="a name from `pertinent methods` (%(default)s)")
+    explain.add_argument(
+        "--method",
+        default="shapley",
+        metavar="NAME|FOLDER",
+        help="a name from `pertinent methods`, or a folder from `pertinent fit` (%(default)s)",
+    )
     options.add_how(explain, "SETTING=VALUE")
+    options.add_until(explain)
     options.add_seed(explain)
     explain.add_argument(
         "--no-measure", action="store_true", help="leave out sufficiency and comprehensiveness"
@@ -81,7 +88,11 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     compare = command("compare", "explain by several methods, side by side", help_texts.COMPARE)
     options.add_inputs(compare)
     compare.add_argument(
-        "--methods", type=options.names, required=True, metavar="A,B,…", help="names from `pertinent methods`"
+        "--methods",
+        type=options.names,
+        required=True,
+        metavar="A,B,…",
+        help="names from `pertinent methods`, or folders from `pertinent fit`",
     )
     options.add_how(compare, "METHOD.SETTING=VALUE")
     options.add_seed(compare)
@@ -109,6 +120,8 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     options.add_train(
         command("train", "fine-tune a text classifier, with tokens removed too", help_texts.TRAIN)
     )
+
+    fit_options.add_fit(command("fit", "fit an explainer that answers in one pass", help_texts.FIT))
 
     demo = command("demo", "explain examples with the embedded models", help_texts.DEMO)
     demo.add_argument(

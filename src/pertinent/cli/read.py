@@ -12,6 +12,9 @@ from pertinent.errors import SettingError
 
 logger = logging.getLogger(__name__)
 
+IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""The files of a folder that are images, by the end of their names."""
+
 _GIVE = {"text": "texts, or --file", "image": "--image FILE", "table": "--row JSON, or --file"}
 
 
@@ -23,7 +26,7 @@ def kind_given(args: Namespace) -> str | None:
         raise SettingError(f"One kind of input at a time, but got {' and '.join(kinds)}.")
     if not kinds and args.file is None:
         raise SettingError(
-            "Nothing to explain: give a text, --file, --image or --row. See: pertinent explain --help"
+            f"No input: give a text, --file, --image or --row. See: pertinent {args.command} --help"
         )
     return kinds[0] if kinds else None
 
@@ -40,9 +43,19 @@ def items(args: Namespace, kind: str | None) -> list[Item]:
         if len(text) < 256 and Path(text).is_file():
             logger.warning("%r is explained as a text; to explain what is in the file, use --file.", text)
         found.append(Item(f"text {number}", text))
-    found += [Item(path, Path(path)) for path in args.image or ()]
+    found += [Item(str(path), path) for given in args.image or () for path in _images(Path(given))]
     found += [item_of(f"row {n}", json_row, text) for n, text in enumerate(args.row or (), start=1)]
     if args.file is not None:
         columns = Columns(kind or named, args.column, args.pair_column, id=args.id_column)
         found += file_items(args.file, columns, args.limit)
     return found[: args.limit]
+
+
+def _images(path: Path) -> list[Path]:
+    """The file, or all image files in a folder, by name."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(own for own in path.iterdir() if own.suffix.lower() in IMAGES)
+    if not found:
+        raise SettingError(f"There are no image files in the folder {str(path)!r} ({', '.join(IMAGES)}).")
+    return found

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 
+from pertinent.api.request import TO_BE_FITTED
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.metric.base import Metric, metrics
+from pertinent.registry import with_settings
+from pertinent.setting_texts import read_settings
 
 
 def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
-    """Methods by name; each of `pairs` is ``setting=value``, or ``method.setting=value`` among several."""
+    """Methods by name or folder, with settings.
+
+    Each of `pairs` is ``setting=value``, or ``method.setting=value`` among several.
+    """
+    settings = read_pairs(names, pairs)
+    return [_made(name, settings[name]) for name in names]
+
+
+def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The settings of each method, as text."""
     settings: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in pairs:
         left, equals, value = pair.partition("=")
@@ -25,7 +38,25 @@ def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
         if method not in settings:
             raise unknown("method in --set", method, names)
         settings[method][setting] = value
-    return [explainers.make_from_text(name, settings[name]) for name in names]
+    return settings
+
+
+def _made(name: str, settings: Mapping[str, str]) -> Explainer:
+    """A registered method, else the explainer in a folder of that name."""
+    if Path(name).is_dir() and name not in explainers.all():
+        from pertinent.api.fitting import load_explainer
+
+        fitted = load_explainer(name)
+        return with_settings(fitted, read_settings(type(fitted), settings))
+    if name in TO_BE_FITTED:
+        raise SettingError(
+            f"{name!r} has to learn first: pertinent fit --method {name} --out FOLDER, then --method FOLDER."
+        )
+    if Path(name).name != name:
+        raise SettingError(
+            f"There is no folder {name!r}: name a method, or a folder that `pertinent fit` wrote."
+        )
+    return explainers.make_from_text(name, settings)
 
 
 def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> list[Metric]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pertinent.api.evaluate import evaluation_of
 from pertinent.api.explaining import explain_all
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner
 from pertinent.cli.items import Item
+from pertinent.explainers.learned.base import LearnedExplainer
+from pertinent.inputs.base import Input
 from pertinent.models.base import Model
+from pertinent.removal.base import removals
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 
@@ -39,6 +43,7 @@ def carry_out(
     runner = Runner(model, "explain", batch_size, progress)
     raws = [item.raw if item.error is None else item.error for item in items]
     ids = [item.id or item.where for item in items] if any(item.id for item in items) else None
+    _check_fitted(runner, raws, requests)
     interrupted = False
     try:
         found = explain_all(runner, raws, requests, None if out is None else Path(out), ids)
@@ -50,3 +55,14 @@ def carry_out(
     metrics = requests[0].metrics
     evaluation = evaluation_of(list(found), metrics, found.failures) if metrics and len(found) else None
     return Outcome(found, evaluation, reasons, interrupted)
+
+
+def _check_fitted(runner: Runner, raws: Sequence[Any], requests: Sequence[Request]) -> None:
+    """Raise the error of an explainer that was fitted to another model once, not for every input."""
+    for request in requests:
+        if isinstance(request.method, LearnedExplainer):
+            prepared = (runner.prepare(raw, request.features) for raw in raws)
+            input = next((each for each in prepared if isinstance(each, Input)), None)
+            if input is not None:
+                removal = request.removal or removals.make(runner.model.default_removal(input))
+                request.method.network.check(runner.model, removal.bind(runner.model))

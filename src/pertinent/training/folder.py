@@ -88,3 +88,8 @@ class Folder:
                 f"{str(self.path)!r} holds a training run with other settings ({', '.join(changed)}): "
                 "choose another folder."
             )
+
+
+def is_begun(path: Path) -> bool:
+    """Whether a run in this folder was begun and not finished."""
+    return (path / "checkpoints" / _BEGUN).is_file()

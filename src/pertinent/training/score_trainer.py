@@ -1,12 +1,11 @@
-"""Training a network to give the scores that a slower method gave."""
+"""Training a network to score features, by the loss of a method."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cached_property
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,54 +13,43 @@ import torch
 from torch.nn.attention import sdpa_kernel
 
 from pertinent.engine.progress import Callback, progress_callback
+from pertinent.explainers.learned.base import Learner
+from pertinent.models.base import Model
 from pertinent.models.embedded.load import no_bar
 from pertinent.models.torch import devices
-from pertinent.models.torch.token_network import TokenScorer, feature_scores, token_batch
-from pertinent.models.transformer import TransformerModel
+from pertinent.models.torch.fitted_network import device_of
+from pertinent.models.torch.scorers.base import Scorer
 from pertinent.results.agreement import spearman
 from pertinent.training.folder import Folder
-from pertinent.training.scored import Scored
-from pertinent.training.settings import TrainerSettings
+from pertinent.training.lessons import LessonCollator, Lessons
+from pertinent.training.settings import ScoreSettings
 from pertinent.training.trainer import ExampleTrainer
-from pertinent.types import Floats
 
 HISTORY = ("epoch", "loss", "eval_loss", "eval_spearman")
 """What is kept of each epoch; not the time it took, so that the same fit gives the same record."""
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreCollator:
-    """Makes batches from indices; `labels` (rows, columns, width) are NaN where there is no feature.
+class ScoreTrainer(ExampleTrainer):
+    """Trains a scorer on lessons; `learner` has the loss, `explained` is the model that is explained.
 
-    Labels are in units of `deviation`, and of the same width in every batch.
+    `examples` are those to train on, and those to measure on.
     """
 
-    examples: Scored
-    deviation: Floats
-    pad_id: int
-
-    @cached_property
-    def width(self) -> int:
-        """The largest number of features."""
-        return max(input.n_features for input in self.examples.inputs)
-
-    def __call__(self, places: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """A batch of whole texts."""
-        chosen = [example for _, example in places]
-        batch, owners = token_batch([self.examples.inputs[i] for i in chosen], self.pad_id)
-        labels = np.full((len(chosen), len(self.deviation), self.width), np.nan, dtype=np.float32)
-        for row, i in zip(labels, chosen, strict=True):
-            row[:, : self.examples.inputs[i].n_features] = self.examples.scores[i] / self.deviation[:, None]
-        return {"labels": torch.from_numpy(labels), "batch": batch, "owners": torch.from_numpy(owners)}
-
-
-class ScoreTrainer(ExampleTrainer):
-    """The mean squared error over all features; special tokens and padding are none."""
-
-    def __init__(self, wrapped: TransformerModel, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._wrapped = copy.copy(wrapped)
-        self._wrapped.device = self.args.device
+    def __init__(
+        self,
+        learner: Learner,
+        explained: Model,
+        scorer: Scorer,
+        arguments: Any,
+        examples: tuple[Lessons, Lessons],
+        **options: Any,
+    ) -> None:
+        data, dev = examples
+        placed = copy.copy(explained)
+        placed.device = arguments.device  # type: ignore[attr-defined]
+        collators = LessonCollator(data, placed, scorer), LessonCollator(dev, placed, scorer)
+        super().__init__(scorer, arguments, data, dev, collators=collators, metrics=lambda _: {}, **options)
+        self._learner, self._explained, self._scorer, self._dev = learner, placed, scorer, dev
 
     def compute_loss(
         self,
@@ -70,62 +58,94 @@ class ScoreTrainer(ExampleTrainer):
         return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
-        """Score the tokens, sum by feature, compare."""
+        """Score the features in one or more passes, and compare."""
         del num_items_in_batch
-        labels = inputs["labels"]
-        tokens = self._wrapped.forward(inputs["batch"], model).float()
-        scores = feature_scores(tokens, inputs["owners"], labels.shape[2])
-        real = ~labels.isnan()
-        loss = ((scores - labels.nan_to_num()) * real).square().sum() / real.sum()
+        real = inputs["real"]
+        passes = [
+            self._scorer.scores(self._explained, batch, real.shape[1], model) for batch in inputs["passes"]
+        ]
+        scores = torch.cat(passes)
+        loss = self._learner.compute_loss(scores, inputs["lesson"], real, self._scorer.deviation)
         return (loss, {"scores": scores}) if return_outputs else loss
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The mean loss of the dev inputs, and what the learner wants to be measured."""
+        self._scorer.eval()
+        losses, found = [], []
+        size = self.args.per_device_eval_batch_size
+        for start in range(0, len(self._dev), size):
+            chosen = range(start, min(start + size, len(self._dev)))
+            batch = self._prepare_inputs(self._dev_collator([(0, i) for i in chosen]))
+            with torch.no_grad(), self.compute_loss_context_manager():
+                loss, outputs = self.compute_loss(self.model, batch, return_outputs=True)
+            losses.append(float(loss) * len(chosen))
+            found += _correlations(outputs["scores"], batch) if self._learner.measure == "spearman" else []
+        metrics = {"eval_loss": sum(losses) / len(self._dev)}
+        if self._learner.measure == "spearman":
+            metrics["eval_spearman"] = float(np.mean(found)) if found else 0.0
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
 
 
 def train_scorer(
-    scorer: TokenScorer,
-    wrapped: TransformerModel,
-    data: Scored,
-    dev: Scored,
+    learner: Learner,
+    scorer: Scorer,
+    model: Model,
+    data: Lessons,
+    dev: Lessons,
     *,
-    settings: TrainerSettings,
+    settings: ScoreSettings,
     folder: Folder,
     progress: Callback | bool | None,
 ) -> dict[str, Any]:
     """Train in place, from the last checkpoint in the folder if there is one; what came of it."""
-    deviation = scorer.deviation.cpu().numpy().astype(np.float64)
-    settings.check_device(wrapped.device.type)
-    arguments = settings.arguments(folder.checkpoints, measured=True, device=wrapped.device.type)
+    device = device_of(model)
+    settings.check_device(device.type)
+    arguments = settings.arguments(folder.checkpoints, measured=True, device=device.type)
     with ExitStack() as stack:
         callback = stack.enter_context(progress_callback(progress, "fit"))
         stack.enter_context(no_bar())
+        stack.enter_context(_quick_checkpoints())
         trainer = ScoreTrainer(
-            wrapped,
+            learner,
+            model,
             scorer,
             arguments,
-            data,
-            dev,
-            collators=(
-                ScoreCollator(data, deviation, wrapped.pad_id),
-                ScoreCollator(dev, deviation, wrapped.pad_id),
-            ),
-            metrics=_mean_spearman,
+            (data, dev),
             progress=callback,
             callbacks=settings.callbacks(),
         )
-        stack.enter_context(devices.disable_onednn(wrapped.device, getattr(torch, settings.precision)))
+        stack.enter_context(devices.disable_onednn(device, getattr(torch, settings.precision)))
         stack.enter_context(sdpa_kernel(devices.ATTENTION))
         trainer.train(resume_from_checkpoint=folder.last_checkpoint())
-    scorer.to(wrapped.device).eval()
+    scorer.to(device).eval()
     state = trainer.state
     history = [{name: log[name] for name in HISTORY if name in log} for log in state.log_history]
-    return {"dev_spearman": state.best_metric, "steps": state.global_step, "history": history}
+    return {f"dev_{learner.measure}": state.best_metric, "steps": state.global_step, "history": history}
 
 
-def _mean_spearman(answers: Any) -> dict[str, float]:
-    """The mean over inputs and columns; one without any correlation counts as 0."""
-    found = []
-    for scores, labels in zip(answers.predictions, answers.label_ids, strict=True):
-        real = ~np.isnan(labels[0])
+@contextmanager
+def _quick_checkpoints() -> Iterator[None]:
+    """A small network writes several in a second, which transformers warns of and deals with."""
+    logger = logging.getLogger("transformers.trainer_utils")
+
+    def other(record: logging.LogRecord) -> bool:
+        return "mtime" not in record.getMessage()
+
+    logger.addFilter(other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(other)
+
+
+def _correlations(scores: torch.Tensor, batch: Mapping[str, Any]) -> list[float]:
+    """Spearman's with the lesson, for each input of several features and column; none counts as 0."""
+    arrays = (each.cpu().numpy() for each in (scores, batch["lesson"]["scores"], batch["real"]))
+    found: list[float] = []
+    for mine, wanted, real in zip(*arrays, strict=True):
         if real.sum() > 1:
-            pairs = zip(scores[:, real], labels[:, real], strict=True)
+            pairs = zip(mine[:, real], wanted[:, real], strict=True)
             found += [spearman(np.stack(pair))[0, 1] for pair in pairs]
-    return {"spearman": float(np.nan_to_num(found).mean()) if found else 0.0}
+    return [0.0 if np.isnan(each) else each for each in found]

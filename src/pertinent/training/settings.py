@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pertinent.errors import SettingError, require
 from pertinent.registry import settings_of
@@ -17,8 +18,8 @@ PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": Tru
 
 
 @dataclass(frozen=True)
-class TrainerSettings(Settings):
-    """Settings that every training has; `metric` is what is measured on the dev examples."""
+class TrainerSettings(Settings, ABC):
+    """Settings that every training has."""
 
     epochs: Count
     batch_size: Count
@@ -28,7 +29,11 @@ class TrainerSettings(Settings):
     patience: Count | None
     checkpoint_steps: Count | None
     options: Mapping[str, Any]
-    metric: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def metric(self) -> str:
+        """What is measured on the dev examples; more is better, unless it is the loss."""
 
     def check_device(self, device: str) -> None:
         """Mixed float16 needs loss scaling, which only CUDA has."""
@@ -68,7 +73,7 @@ class TrainerSettings(Settings):
                 "eval_strategy": every,
                 "load_best_model_at_end": True,
                 "metric_for_best_model": self.metric,
-                "greater_is_better": True,
+                "greater_is_better": self.metric != "loss",
             }
             if self.checkpoint_steps is not None:
                 settings["eval_steps"] = self.checkpoint_steps
@@ -86,9 +91,14 @@ class TrainerSettings(Settings):
 
 @dataclass(frozen=True)
 class ScoreSettings(TrainerSettings):
-    """Settings of a training on scores, measured by their mean rank correlation."""
+    """Settings of a training of scores; `measure` is what is measured of them."""
 
-    metric = "spearman"
+    measure: str
+
+    @property
+    def metric(self) -> str:
+        """As the method wants it."""
+        return self.measure
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,11 @@ class TrainingSettings(TrainerSettings):
     removal: Removal | None
     sparsities: tuple[Share, ...]
     max_length: Count | None
-    metric = "accuracy"
+
+    @property
+    def metric(self) -> str:
+        """The share of labels that are predicted."""
+        return "accuracy"
 
     @classmethod
     def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:

@@ -1,0 +1,142 @@
+"""``pertinent fit``: an explainer that learns from the explanations of a slower method."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pertinent.api.fit import fit as fit_explainer
+from pertinent.api.request import TO_BE_FITTED
+from pertinent.api.runner import Runner
+from pertinent.cli.items import Columns, Item
+from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
+from pertinent.cli.output import Output, conclude
+from pertinent.cli.read import items, kind_given
+from pertinent.cli.records import file_items
+from pertinent.cli.settings import read_pairs
+from pertinent.errors import SettingError, unknown
+from pertinent.explainers.base import explainers
+from pertinent.explainers.learned.base import learned
+from pertinent.inputs.base import Input
+from pertinent.setting_texts import read_settings
+from pertinent.training.folder import RECORD
+
+ENOUGH = 20
+"""With fewer held-out inputs what is measured on them says little."""
+
+_PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": ["--row", "JSON"]}
+"""What to explain, in the command that is suggested."""
+
+
+def fit(args: Namespace) -> int:
+    """Fit an explainer, and print how well it does and how to use it."""
+    if args.method not in TO_BE_FITTED:
+        raise unknown("method to fit", args.method, TO_BE_FITTED)
+    output = Output(Namespace(quiet=args.quiet))
+    settings = _settings(args)
+    args.model = args.model or DEFAULTS[kind_given(args) or "text"]
+    own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
+    found = _items(args, kind_read(args.model, own))
+    model = own or load_model(args.model, args.device, args.dtype)
+    prepare = Runner(model, "fit").prepare
+    prepared = [prepare(item.error or item.raw, args.features) for item in found]
+    pairs = list(zip(found, prepared, strict=True))
+    usable = [item for item, each in pairs if isinstance(each, Input)]
+    kind = next((each.kind for each in prepared if isinstance(each, Input)), None)
+    unusable = [(item.where, str(each)) for item, each in pairs if isinstance(each, Exception)]
+    if kind is None:
+        return conclude(0, unusable)
+    finished = (Path(args.out) / RECORD).is_file()
+    fitted = fit_explainer(
+        model,
+        [item.raw for item in usable],
+        args.method,
+        labels=None if args.label_column is None else [item.label for item in usable],
+        reference=args.reference,
+        references=args.references,
+        classes=args.classes,
+        removal=args.removal,
+        features=args.features,
+        scale=args.scale,
+        dev=args.dev,
+        epochs=args.epochs,
+        batch_size=args.batch_size,
+        learning_rate=args.learning_rate,
+        patience=args.patience,
+        precision=args.precision,
+        seed=args.seed,
+        out=args.out,
+        progress=False if args.quiet else None,
+        **settings,
+    )
+    for line in _report(fitted.network.card, finished=finished):
+        output.show(line)
+    output.show(f"Saved: {Path(args.out).resolve()}")
+    output.show(f"Next: {_next(args, kind)}")
+    return conclude(len(usable), unusable)
+
+
+def _settings(args: Namespace) -> dict[str, Any]:
+    """The settings of the method and of what it learns from, as the types that they declare."""
+    learner = learned.get(args.method).learner
+    reference = args.reference or learner.reference
+    texts = read_pairs([args.method], args.set)[args.method]
+    taught = explainers.get(reference) if isinstance(reference, str) else type(reference)
+    owner = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
+    for name in texts:
+        if name not in owner:
+            raise unknown(f"setting of {args.method}", name, owner)
+    return {name: read_settings(owner[name], {name: text})[name] for name, text in texts.items()}
+
+
+def _items(args: Namespace, kind: str | None) -> list[Item]:
+    """The inputs given, with their labels if a column of the file has them."""
+    if args.label_column is None:
+        return items(args, kind)
+    if args.file is None or kind_given(args) is not None:
+        raise SettingError("--label-column names a column of --file: give all inputs by --file.")
+    columns = Columns(kind, args.column, args.pair_column, args.label_column, args.id_column)
+    return file_items(args.file, columns, args.limit)
+
+
+def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
+    """What was learned from how much, and how well."""
+    begin = "Was fitted before" if finished else "Fitted"
+    measure = "Loss"
+    if "dev_spearman" in card:
+        measure = f"Rank correlation with {card['learned_from']['method']}"
+    best = card.get("dev_spearman", card.get("dev_loss"))
+    shown = "none" if best is None else f"{best:.3f}"
+    n_dev = card["dev_examples"]
+    examples, steps = _count(card["examples"], "input"), _count(card["steps"], "step")
+    lines = [
+        f"{begin}: {card['method']}, on {examples} in {steps}.",
+        f"{measure} on {_count(n_dev, 'held-out input')}, by which the best network was chosen: {shown}.",
+    ]
+    if n_dev < ENOUGH:
+        lines.append(f"That is uncertain: fit on more inputs, to hold out at least {ENOUGH}.")
+    return lines
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _next(args: Namespace, kind: str) -> str:
+    """A command that explains with what was fitted."""
+    words = ["pertinent", "explain", *_PLACEHOLDERS[kind], "--method", args.out]
+    options = {
+        "model": DEFAULTS[kind],
+        "dtype": "float32",
+        "features": None,
+        "removal": None,
+        "scale": "natural",
+    }
+    for name, default in options.items():
+        if getattr(args, name) != default:
+            words += [f"--{name}", getattr(args, name)]
+    return shlex.join(words)
