@@ -114,7 +114,7 @@ def test_examples_in_the_help_can_be_parsed():
         (["explian", "x"], "Did you mean 'explain'?"),
         (["explain", "x", "--methd", "lime"], "Did you mean '--method'?"),
         (["--wrong"], "--help"),
-        (["explain"], "Nothing to explain"),
+        (["explain"], "No input"),
         (["explain", TEXT, "--limit", "0"], "at least 1"),
         (["explain", TEXT, "--seed", "-1"], "--seed"),
         (["explain", TEXT, "--sparsity", "a"], "shares"),

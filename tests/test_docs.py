@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 import pertinent
+from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli.models import is_own
 from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.cli.settings import make_methods, make_metrics
@@ -105,10 +106,11 @@ def test_commands_are_understood(page, line, words):
         assert stop.value.code == 0
         return
     args = parse(words)
-    if "method" in args:
-        make_methods([args.method], args.set)
-    if "methods" in args:
-        make_methods(args.methods, args.set)
+    methods = getattr(args, "methods", [args.method] if "method" in args else [])
+    if args.command == "fit":
+        assert args.method in TO_BE_FITTED
+    elif methods and not any(method.startswith("./") for method in methods):
+        make_methods(methods, args.set)
     make_metrics(getattr(args, "metrics", None) or (), None)
     if getattr(args, "removal", None):
         removals.make(args.removal)

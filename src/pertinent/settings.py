@@ -146,6 +146,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one f
 
 def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
     """The value as the first of several types that it has."""
+    if value is None and NoneType in hints:  # a `Literal` that comes first would refuse it
+        return None
     for hint in hints:
         try:
             return _converted(name, value, hint)

@@ -460,7 +460,7 @@ def test_memory_that_runs_out_in_gradients_leaves_values_alone():
                 raise MemoryError
             return super().forward(rows)
 
-    model = pertinent.wrap(Greedy(3, 2), kind="table")
+    model = pertinent.wrap(Greedy(3, 2), kind="table", output="logit")
     engine = Engine(model, batch_size=64)
 
     def steps():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.api.explaining import explain_all, explain_each
-from pertinent.api.request import DEFAULT_METHOD, Request, for_each
+from pertinent.api.request import DEFAULT_METHOD, Request, Until, for_each
 from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback
 from pertinent.explainers.base import Explainer
@@ -16,7 +16,7 @@ from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Failure
 from pertinent.results.removal_check import RemovalCheck
-from pertinent.settings import Count, Seed, Share, checked
+from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 
 @checked
@@ -31,6 +31,9 @@ def explain(
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
+    until: Until | None = None,
+    top: Count = 5,
+    confidence: ProperShare = 0.95,
     check: RemovalCheck | None = None,
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
@@ -72,6 +75,14 @@ def explain(
         Whether scores are of probabilities (``"natural"``) or of logits (``"logit"``): those that the
         model returns, else log-probabilities of classes and log-odds of labels. Searches, gradients
         and regressors have the natural scale alone.
+    until
+        ``"stable"`` to stop before the budget is spent, as soon as the order of the first `top` features,
+        by the magnitude of their scores, is settled; the explanation's ``evaluations`` say what it took,
+        and its ``details`` why it stopped. For shapley and shapley-sampling.
+    top
+        How many features must be in the right order to stop.
+    confidence
+        The probability that they are, at least.
     check
         What `check_removal` found: explanations by a removal that is badly out of distribution warn.
     seed
@@ -109,6 +120,9 @@ def explain(
         budget=budget,
         features=for_each(features, one=many is None),
         scale=scale,
+        until=until,
+        top=top,
+        confidence=confidence,
         seed=seed,
     )
     runner = Runner(model, request.method.name, batch_size, progress)
@@ -131,6 +145,9 @@ def explain_iter(
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
+    until: Until | None = None,
+    top: Count = 5,
+    confidence: ProperShare = 0.95,
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
@@ -141,7 +158,8 @@ def explain_iter(
 
     Parameters
     ----------
-    model, inputs, method, target, sparsity, budget, removal, features, scale, seed, ids, batch_size, progress
+    model, inputs, method, target, sparsity, budget, removal, features, scale, until, top, confidence, \
+    seed, ids, batch_size, progress
         As in `explain`; inputs may come from a generator that never ends.
 
     Yields
@@ -169,6 +187,9 @@ def explain_iter(
         budget=budget,
         features=for_each(features, one=many is None),
         scale=scale,
+        until=until,
+        top=top,
+        confidence=confidence,
         seed=seed,
     )
     runner = Runner(model, request.method.name, batch_size, progress)

@@ -20,8 +20,10 @@ from pertinent.engine.meter import Meter
 from pertinent.errors import require
 from pertinent.explainers import base
 from pertinent.explainers.base import Finding, n_kept, plan_budget
+from pertinent.explainers.draws import Draws
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
+from pertinent.models.trees import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal
@@ -176,8 +178,21 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             target = column_index(wanted, classes, "target")
         rng = generator(request.seed, explainer.name, input.fingerprint)
         meter = Meter(budget)
-        task = base.Task(d, target, prediction, budget, request.sparsities, rng, output)
-        finding = yield from meter.watch(on_scale(explainer.explain(task), request.scale))
+        draws = Draws(tuple(map(len, removal.groups)), removal.undrawn) if explainer.columnwise else Draws()
+        task = base.Task(
+            d,
+            target,
+            prediction,
+            budget,
+            request.sparsities,
+            rng,
+            output,
+            draws,
+            request.until,
+            trees=may_be_walked(model, input, removal),
+        )
+        asked = on_scale(explainer.explain(task), request.scale, len(draws.sizes))
+        finding = task.counted((yield from meter.watch(asked)))
         explanation = Explanation(
             method=explainer.name,
             settings=settings_of(explainer),

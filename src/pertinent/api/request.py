@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,16 +13,20 @@ from pertinent.api.scale import check_scale
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
+from pertinent.explainers.until import Stable
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Scale
 from pertinent.registry import settings_of, with_settings
 from pertinent.removal.base import Removal, removals
-from pertinent.settings import Count, Seed, Share, checked
+from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 DEFAULT_METHOD = "shapley"
-TO_BE_FITTED = ("amortized-shapley",)
+TO_BE_FITTED = ("amortized-shapley", "cxplain", "fastshap")
 """Methods that learn first."""
+
+Until: TypeAlias = Literal["stable"]
+"""When a method may stop before its budget is spent."""
 
 _DIGEST = "digest"
 
@@ -44,6 +48,8 @@ class Request:
         What a feature is; a tuple has one entry for each input.
     sparsities, budget, scale, seed
         As in `explain`.
+    until
+        When a method may stop before its budget is spent.
     metrics
         What is measured of each explanation as soon as it is there.
     """
@@ -57,6 +63,7 @@ class Request:
     seed: int = 0
     metrics: tuple[Metric, ...] = ()
     scale: Scale = "natural"
+    until: Stable | None = None
 
     @classmethod
     @checked
@@ -73,6 +80,9 @@ class Request:
         seed: Seed = 0,
         metrics: str | Metric | Sequence[str | Metric] = (),
         scale: Scale = "natural",
+        until: Until | None = None,
+        top: Count = 5,
+        confidence: ProperShare = 0.95,
     ) -> Request:
         """A request in the words of a user, checked.
 
@@ -81,6 +91,8 @@ class Request:
         """
         explainer = make_explainer(method, settings)
         check_scale(scale, explainer)
+        if until is not None:
+            _check_stops(explainer)
         return cls(
             explainer,
             make_removal(removal),
@@ -91,10 +103,12 @@ class Request:
             seed,
             make_metrics(metrics),
             scale,
+            None if until is None else Stable(top, confidence),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts; of what a file cannot hold, its digest."""
+        until = {} if self.until is None else {"until": asdict(self.until)}
         return {
             "method": self.method.name,
             "settings": _plain_settings(self.method),
@@ -106,6 +120,7 @@ class Request:
             "seed": self.seed,
             "metrics": [_described(metric) for metric in self.metrics],
             "scale": self.scale,
+            **until,
         }
 
     @classmethod
@@ -119,6 +134,7 @@ class Request:
             removal=None if removal is None else removals.make(removal["name"], _settings(removal)),
             sparsities=tuple(plain["sparsities"]),
             metrics=tuple(registered_metrics.make(m["name"], _settings(m)) for m in plain["metrics"]),
+            until=Stable(**plain["until"]) if "until" in plain else None,
             **rest,
         )
 
@@ -135,6 +151,15 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
     if method in TO_BE_FITTED:
         raise SettingError(f"{method!r} has to learn first: pertinent.fit(model, inputs, {method!r}).")
     return explainers.make(method, settings)
+
+
+def _check_stops(explainer: Explainer) -> None:
+    """Raise a `SettingError` unless the method can stop before its budget is spent."""
+    if not explainer.stops:
+        able = " or ".join(name for name, cls in explainers.all().items() if cls.stops)
+        raise SettingError(
+            f"`until` must be left out for {explainer.name}, which cannot stop early: choose {able}."
+        )
 
 
 def make_removal(removal: str | Removal | None) -> Removal | None:

@@ -1,10 +1,11 @@
-"""The scale of a request: an algorithm asks for values, and is answered with probabilities or logits."""
+"""How an algorithm that asks for values is answered: in probabilities or logits, draws together or apart."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from pertinent.asks import Algorithm, Ask, Fork
+from pertinent.asks import Algorithm, Ask, Fork, TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.outputs import Output, Scale
@@ -13,9 +14,11 @@ from pertinent.outputs import Output, Scale
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
     if scale not in explainer.scales:
+        fitted = hasattr(explainer, "network")
+        advice = "it was fitted on that scale" if fitted else "only methods that ask for values have both"
         raise SettingError(
             f"`scale` must be {' or '.join(map(repr, explainer.scales))} for {explainer.name}, but got "
-            f"{scale!r}: choose a method that scores features by values, such as kernel-shap."
+            f"{scale!r}: {advice}."
         )
     if scale == "logit" and output is not None and output.kind == "value":
         raise SettingError(
@@ -23,9 +26,9 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
         )
 
 
-def on_scale(algorithm: Algorithm, scale: Scale) -> Algorithm:
-    """The same algorithm, whose questions for values are asked on the scale."""
-    if scale == "natural":
+def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
+    """The same algorithm, whose questions for values are asked on the scale, and for groups of draws."""
+    if scale == "natural" and not groups:
         return (yield from algorithm)
     answer: Any = None
     error: Exception | None = None
@@ -36,12 +39,13 @@ def on_scale(algorithm: Algorithm, scale: Scale) -> Algorithm:
             return stop.value
         error = None
         try:
-            answer = yield _asked_on(ask, scale)
+            answer = yield _asked_on(ask, scale, groups)
         except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
             error = raised
 
 
-def _asked_on(ask: Ask, scale: Scale) -> Ask:
+def _asked_on(ask: Ask, scale: Scale, groups: int) -> Ask:
     if isinstance(ask, Fork):
-        return Fork([on_scale(branch, scale) for branch in ask.branches])
-    return ask.on_scale(scale)
+        return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
+    question = ask.on_scale(scale)
+    return replace(question, groups=groups) if isinstance(question, Values | TreeValues) else question

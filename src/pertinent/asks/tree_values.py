@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TreeScores:
-    """The answer: Shapley values (columns, features), and the value of the empty mask (columns,)."""
+    """The answer: Shapley values (columns, features), and the value of the empty mask (columns,).
+
+    With groups of draws the columns come again for each of them.
+    """
 
     scores: Floats
     base_values: Floats
@@ -33,10 +36,14 @@ class TreeValues(Question):
 
     Answered with `TreeScores`. A mask is worth what the trees answer with the removed columns filled from
     the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
-    once, which costs 1.
+    once, which costs 1. With `groups`, as many as the removal has, the columns come again for each group of
+    rows, with these left out of the mean. If it is `tentative`, the answer is ``None``, and costs nothing,
+    where trees do not give the values.
     """
 
     scale: Scale = "natural"
+    groups: int = 0
+    tentative: bool = False
 
     @property
     def keys(self) -> range:
@@ -47,6 +54,10 @@ class TreeValues(Question):
         """One."""
         del paid
         return 1
+
+    def unspent(self, answer: Any) -> int:
+        """All, if there is no answer."""
+        return int(answer is None)
 
     def on_scale(self, scale: Scale) -> TreeValues:
         """The same question on this scale."""
@@ -72,13 +83,15 @@ class TreeValues(Question):
         """One answer for each part."""
         del model, parts
         return [
-            [found] if np.isfinite(found.scores).all() else ModelError("The trees answer NaN or infinity.")
+            [found]
+            if found is None or np.isfinite(found.scores).all()
+            else ModelError("The trees answer NaN or infinity.")
             for found in outputs
         ]
 
-    def assemble(self, model: Model, answers: list[Any]) -> TreeScores:
+    def assemble(self, model: Model, answers: list[Any]) -> TreeScores | None:
         """The only answer."""
         del model
         (found,) = answers
-        assert isinstance(found, TreeScores)
+        assert found is None or isinstance(found, TreeScores)
         return found

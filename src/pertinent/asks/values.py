@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.asks.base import Part, Question, check_masks, first_reason, split
 from pertinent.errors import ModelError
 from pertinent.masks import mask_bytes
-from pertinent.outputs import Scale
+from pertinent.outputs import Output, Scale
 from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
@@ -26,12 +26,14 @@ class Values(Question):
     """What does the model answer with only these features?
 
     Answered with an array (masks, columns) of probabilities or values, or of logits. Each distinct
-    mask costs 1.
+    mask costs 1. If a removal makes several random draws, their mean is the answer; with `groups`, as many
+    as the removal has, the columns come again for each group of draws, with these left out of the mean.
     """
 
     remembered = True
     masks: Masks
     scale: Scale = "natural"
+    groups: int = 0
 
     @cached_property
     def keys(self) -> list[bytes]:
@@ -63,7 +65,7 @@ class Values(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
-        """One row for each mask, its draws averaged."""
+        """One row for each mask, its draws averaged; with more rows of means if there are groups of draws."""
         draws = [part.removal.draws for part in parts]
         checked = model.checked(
             outputs, sum(n * len(part.rows) for n, part in zip(draws, parts, strict=True))
@@ -71,19 +73,36 @@ class Values(Question):
         reasons = model.output.unusable(checked)
         answers: list[Any] = []
         first = 0
-        for n, rows in zip(draws, split(checked, parts, draws), strict=True):
+        for part, n, rows in zip(parts, draws, split(checked, parts, draws), strict=True):
             reason = first_reason(reasons, first, len(rows))
             first += len(rows)
             if reason is not None:
                 answers.append(ModelError(reason))
             else:
-                answers.append(model.output.average(rows, n) if n > 1 else rows)
+                answers.append(_means(rows, part.removal, model.output) if n > 1 else rows)
         return answers
 
     def assemble(self, model: Model, answers: list[Floats]) -> Floats:
-        """An array (masks, columns)."""
-        outputs = np.array(answers) if answers else np.empty((0, len(model.classes)))
-        return model.output.as_scale(outputs, self.scale)
+        """An array (masks, columns), or (masks, (1 + groups) · columns)."""
+        if not answers:
+            return np.empty((0, (1 + self.groups) * len(model.classes)))
+        outputs = np.array(answers)
+        if outputs.ndim == 3:
+            outputs = outputs[:, : 1 + self.groups].reshape(-1, outputs.shape[2])
+        return model.output.as_scale(outputs, self.scale).reshape(len(answers), -1)
+
+
+def _means(rows: Floats, removal: Removal, output: Output) -> Floats:
+    """The mean over all draws (masks, columns); then, if there are groups, over all but those of each."""
+    mean = output.average(rows, removal.draws)
+    if not removal.groups:
+        return mean
+    drawn = rows.reshape(-1, removal.draws, rows.shape[1])
+    means = [mean]
+    for group in removal.groups:
+        rest = np.delete(drawn, group, axis=1)
+        means.append(output.average(rest.reshape(-1, rows.shape[1]), rest.shape[1]))
+    return np.stack(means, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

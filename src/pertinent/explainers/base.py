@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.asks import Ask
 from pertinent.errors import BudgetError
+from pertinent.explainers.draws import Draws
+from pertinent.explainers.until import Stable
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
@@ -31,7 +33,9 @@ class Task:
     """One input to explain, as an algorithm sees it.
 
     `prediction` is the model's output for the whole input, probabilities or values; `target` is the
-    column explained.
+    column explained. If a removal draws at random, `draws` are the groups that are left out in turn. With
+    `until` an explainer that can stops as soon as the order is settled. `trees` tells whether the model seems
+    to be a sum of trees that can be asked for.
     """
 
     n_features: int
@@ -41,10 +45,44 @@ class Task:
     sparsities: tuple[float, ...]
     rng: np.random.Generator
     output: Output = field(default_factory=Classes)
+    draws: Draws = field(default_factory=Draws)
+    until: Stable | None = None
+    trees: bool = False
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
         return self.output.objective(values, self.prediction, self.target)
+
+    def counted(self, finding: Finding) -> Finding:
+        """The finding for the model's own columns, whose standard errors count the draws."""
+        columns, scores, errors = len(self.prediction), finding.scores, finding.standard_errors
+        base_values = None if finding.base_values is None else finding.base_values[:columns]
+        if self.draws.sizes and scores is not None and len(scores) == columns * (1 + len(self.draws.sizes)):
+            errors = self.draws.standard_errors(scores, errors, finding.enlarged)
+            scores = scores[:columns]
+        return replace(finding, scores=scores, standard_errors=errors, base_values=base_values)
+
+    def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
+        """How much to have asked for at each look; all at once unless one may stop early."""
+        return [most] if self.until is None else self.until.rounds(first, most, step)
+
+    def settled(self, finding: Finding, looks: int) -> bool:
+        """Whether one may stop with this finding (columns, features), at one of so many looks."""
+        if self.until is None:
+            return False
+        found = self.counted(finding)
+        assert found.scores is not None
+        errors = found.standard_errors
+        return self.until.settled(
+            found.scores[self.target], None if errors is None else errors[self.target], looks
+        )
+
+    def stopped(self, finding: Finding, why: Literal["stable", "budget", "all masks"]) -> Finding:
+        """The finding, with why no more was asked for, if one might have stopped early."""
+        if self.until is None:
+            return finding
+        details = {"stopped": why, "top": self.until.top, "confidence": self.until.confidence}
+        return replace(finding, details={**finding.details, **details})
 
 
 @dataclass(frozen=True)
@@ -52,9 +90,9 @@ class Finding:
     """What an algorithm returns.
 
     `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
-    shape; `base_values` (columns,) are given if base value + sum of scores = prediction; `chosen` has a
-    mask of the important features for each sparsity; `details` has anything else to report, as plain
-    numbers, strings, lists and dicts.
+    shape, and are `enlarged` by a factor where they come from few draws; `base_values` (columns,) are given
+    if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
+    sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts.
     """
 
     scores: Floats | None = None
@@ -62,6 +100,7 @@ class Finding:
     base_values: Floats | None = None
     chosen: Mapping[float, Masks] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    enlarged: float = 1.0
 
 
 Steps: TypeAlias = Generator[Ask, Any, Finding]
@@ -71,13 +110,17 @@ Steps: TypeAlias = Generator[Ask, Any, Finding]
 class Explainer(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
 
-    `scales` are those on which the values it asks for may be.
+    `scales` are those on which the values it asks for may be. One that is `columnwise` scores each column of
+    values by itself: it may be given more than the model's own, and gives as many. One that `stops` looks
+    several times whether it may, if the task has an `until`.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
     scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
+    columnwise: ClassVar[bool] = True
+    stops: ClassVar[bool] = False
 
     def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""

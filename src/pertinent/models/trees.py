@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +19,18 @@ from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
 from pertinent.outputs import Probabilities, Scale
 from pertinent.removal.background import FromBackground
-from pertinent.types import Array, Floats
+from pertinent.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
+    from pertinent.models.base import Model
     from pertinent.models.estimator import EstimatorModel
+    from pertinent.removal.base import Removal
 
 MOST_KEPT = 8
 """For so many sets of background rows the trees are kept, such as those of several seeds."""
+
+_OF_TREES = ("tree_", "estimators_", "_predictors", "get_booster", "booster_")
+"""What scikit-learn's trees, forests and boosting, xgboost's and lightgbm's estimators have."""
 
 PRECISION = 1e-4
 """How closely the trees as shap reads them must give the estimator's answers; some compute in float32."""
@@ -51,23 +58,66 @@ class Trees:
         found = np.asarray(self._explainer.model.predict(rows))
         return (found[:, None] if found.ndim == 1 else found) + self._offset_missed
 
-    def shapley_values(self, rows: Floats) -> Floats:
-        """The Shapley values of these sums (rows, columns, features)."""
-        found = np.asarray(self._explainer.shap_values(rows, check_additivity=False))
+    def shapley_values(self, rows: Floats, filling: Ints | None = None) -> Floats:
+        """The Shapley values of these sums (rows, columns, features), for some of the rows that fill."""
+        explainer = self._explainer
+        if filling is not None:
+            explainer = copy(explainer)
+            explainer.data, explainer.data_missing = explainer.data[filling], explainer.data_missing[filling]
+        found = np.asarray(explainer.shap_values(rows, check_additivity=False))
         return found[:, None] if found.ndim == 2 else found.transpose(0, 2, 1)
 
 
-def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
-    """The answers to questions for tree values, those filled from the same rows together."""
+def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Sequence[TreeScores | None]:
+    """The answers to questions for tree values; none to a tentative one that there is none to."""
+    try:
+        return _walked(model, parts)
+    except Exception:
+        if len(parts) > 1 or not parts[0].question.tentative:  # of several, each is tried again by itself
+            raise
+        return [None]
+
+
+def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
+    """The answers to all, those filled from the same rows together."""
     found: dict[int, TreeScores] = {}
     for trees, scale, places in _together(model, parts):
         rows = np.stack([_row(parts[place].input) for place in places])
         _check_sum(model, trees, scale, rows)
-        scores, base_values = trees.shapley_values(rows), trees.outputs(trees.background).mean(axis=0)
-        if len(base_values) < len(model.classes):  # log-odds of the second class
-            scores, base_values = np.concatenate([-scores, scores], axis=1), np.array([-1, 1]) * base_values
+        first = parts[places[0]]
+        both = _means(trees, rows, first.removal.groups if first.question.groups else ())
+        if both[0][1].shape[0] < len(model.classes):  # log-odds of the second class
+            both = [(np.concatenate([-own, own], axis=1), np.array([-1, 1]) * base) for own, base in both]
+        scores = np.concatenate([own for own, _ in both], axis=1)
+        base_values = np.concatenate([base for _, base in both])
         found |= {place: TreeScores(own, base_values) for place, own in zip(places, scores, strict=True)}
     return [found[place] for place in range(len(parts))]
+
+
+def _means(trees: Trees, rows: Floats, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
+    """Shapley values (rows, columns, features) and base values; then those without each group of fillings."""
+    outputs, n = trees.outputs(trees.background), len(trees.background)
+    if not groups:
+        return [(trees.shapley_values(rows), outputs.mean(axis=0))]
+    sums = [len(group) * trees.shapley_values(rows, group) for group in groups]
+    total = np.sum(sums, axis=0)
+    found = [(total / n, outputs.mean(axis=0))]
+    for group, own in zip(groups, sums, strict=True):
+        found.append(((total - own) / (n - len(group)), np.delete(outputs, group, axis=0).mean(axis=0)))
+    return found
+
+
+def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
+    """Whether asking for tree values is worth a try: what is seen without walking speaks for it."""
+    estimator = getattr(model, "estimator", None)
+    return (
+        any(hasattr(estimator, own) for own in _OF_TREES)
+        and isinstance(input, TableInput)
+        and all(len(own) == 1 for own in input.columns)
+        and not input.without_numbers()
+        and (not removal.is_random or isinstance(removal, FromBackground))
+        and find_spec("shap") is not None
+    )
 
 
 def _offset_missed(estimator: Any, read: Any) -> Floats:
@@ -78,14 +128,14 @@ def _offset_missed(estimator: Any, read: Any) -> Floats:
 
 def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Trees, Scale, list[int]]]:
     """The places of the parts that have the same background rows and scale, with the trees for them."""
-    groups: dict[tuple[bytes, Scale], list[int]] = {}
+    groups: dict[tuple[bytes, Scale, int], list[int]] = {}
     backgrounds: dict[bytes, Floats] = {}
     for place, part in enumerate(parts):
         background = _background(part)
         key = digest(background)
         backgrounds[key] = background
-        groups.setdefault((key, part.question.scale), []).append(place)
-    for (key, scale), places in groups.items():
+        groups.setdefault((key, part.question.scale, part.question.groups), []).append(place)
+    for (key, scale, _), places in groups.items():
         if key not in model.trees:
             if len(model.trees) >= MOST_KEPT:
                 model.trees.clear()

@@ -75,6 +75,11 @@ class FromBackground(NeedsBackground, Removal):
         """True unless all rows are used."""
         return self.background is not None and len(self.background.values) > self.rows
 
+    @property
+    def undrawn(self) -> float:
+        """The share of background rows that are not used."""
+        return 1 - self.draws / len(self.background.values) if self.background else 1.0
+
     def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
         """`draws` rows per mask."""
         assert isinstance(input, TableInput)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -54,6 +54,9 @@ class TokenRows:
 
 Rows: TypeAlias = TokenRows | list[Text] | Array
 
+MOST_GROUPS = 10
+"""Groups of draws that are left out in turn, to see how much depends on the draws."""
+
 
 @dataclass(frozen=True)
 class Removal(Settings, ABC):
@@ -79,6 +82,16 @@ class Removal(Settings, ABC):
     def is_random(self) -> bool:
         """Whether the result depends on the seed."""
         return False
+
+    @property
+    def undrawn(self) -> float:
+        """The share of all that could be drawn that is not: less than 1 only where each is drawn once."""
+        return 1.0
+
+    @property
+    def groups(self) -> tuple[Ints, ...]:
+        """The draws of each group that is left out in turn; none where nothing is drawn several times."""
+        return _groups(self.draws) if self.is_random and self.draws > 1 else ()
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -117,6 +130,13 @@ class Removals(Registry[Removal]):
 
 
 removals = Removals("removal", "pertinent.removal")
+
+
+@lru_cache
+def _groups(draws: int) -> tuple[Ints, ...]:
+    """Groups of nearly equal size; shuffled, since draws may be in the order of a table."""
+    shuffled = np.random.default_rng(0).permutation(draws)
+    return tuple(np.array_split(shuffled, min(draws, MOST_GROUPS)))
 
 
 class TokenRemoval(Removal):

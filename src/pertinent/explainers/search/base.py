@@ -45,6 +45,7 @@ class Search(Explainer):
 
     for_each_sparsity: ClassVar[bool] = True
     scales = ("natural",)
+    columnwise = False
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
     spread: bool = field(default=False, kw_only=True)
     trajectory: bool = field(default=False, kw_only=True)
