@@ -6,9 +6,10 @@ import sys
 import pertinent
 
 NAMES = [
-    "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError", "RemovalCheck", "Request",
-    "Stability", "Text", "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load",
-    "load_explainer", "methods", "metrics", "read", "removals", "save_report", "stability", "wrap",
+    "Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError",
+    "RemovalCheck", "Request", "Stability", "Text", "attack_radius", "check_removal", "compare",
+    "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics", "read",
+    "removals", "save_report", "stability", "wrap",
 ]  # fmt: skip
 
 
@@ -92,7 +93,8 @@ pertinent.explain(model, ["not bad", "so good"], method="leave-one-out")
 pertinent.compare(model, ["not bad"], ["leave-one-out"])
 methods = [name for name in sys.modules if name.startswith("pertinent.explainers") and name.count(".") > 1]
 print(sorted({"torch", "transformers", "sklearn", "pandas", "pyarrow"} & set(sys.modules)))
-packages = (".base", ".draws", ".until", ".gradients", ".learned", ".search", ".shapley", ".surrogate")
+packages = (".base", ".draws", ".until", ".gradients", ".learned")
+packages += (".robustness", ".search", ".shapley", ".surrogate")
 print([name for name in methods if not name.endswith(packages)])
 """
     found = run(code)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pertinent.api.attack import attack_radius
     from pertinent.api.catalogue import methods, metrics, removals
     from pertinent.api.check import check_removal
     from pertinent.api.compare import compare
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
     from pertinent.report.page import save_report
+    from pertinent.results.attacks import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations, Failure
     from pertinent.results.files import read
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Attacked": "pertinent.results.attacks",
+    "Attacks": "pertinent.results.attacks",
     "Evaluation": "pertinent.results.evaluation",
     "Explanation": "pertinent.results.explanation",
     "Explanations": "pertinent.results.explanation",
@@ -38,6 +42,7 @@ _HOME = {
     "Request": "pertinent.api.request",
     "Stability": "pertinent.results.stability",
     "Text": "pertinent.inputs.text",
+    "attack_radius": "pertinent.api.attack",
     "check_removal": "pertinent.api.check",
     "compare": "pertinent.api.compare",
     "evaluate": "pertinent.api.evaluate",
@@ -56,6 +61,8 @@ _HOME = {
 }
 
 __all__ = [
+    "Attacked",
+    "Attacks",
     "Evaluation",
     "Explanation",
     "Explanations",
@@ -65,6 +72,7 @@ __all__ = [
     "Request",
     "Stability",
     "Text",
+    "attack_radius",
     "check_removal",
     "compare",
     "evaluate",

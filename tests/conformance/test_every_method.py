@@ -21,7 +21,13 @@ from pertinent.explainers.search.base import Search
 from pertinent.removal.background import FromBackground
 from pertinent.removal.uniform_noise import UniformNoise
 
-METHODS = [entry.name for entry in pertinent.methods() if entry.name != "tree-shap"]  # it needs trees
+OF_SOME_MODELS = {
+    "greedy",
+    "greedy-as",
+    "one-step-banzhaf",
+    "tree-shap",
+}  # they need numbers to attack, or trees
+METHODS = [entry.name for entry in pertinent.methods() if entry.name not in OF_SOME_MODELS]
 NEED_GRADIENTS = {
     "expected-gradients",
     "gradient",

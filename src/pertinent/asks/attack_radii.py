@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pertinent.models.base import Answer, Model
     from pertinent.removal.base import Removal
 
-DECISION_PASSES = 500
-"""Passes of a decision-based attack for each step, at most."""
+DECISION_STARTS, DECISION_STEPS = 170, 42
+"""Passes of a decision-based attack before and after its steps, and in each of them, at most."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ class Attack(Settings):
         if self.algorithm == "pgd":
             balls = 2 + int(np.ceil(np.log2(max(2.0, self.largest / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
-        return self.n_steps * (DECISION_PASSES if self.algorithm in ("auto", "decision") else 2)
+        if self.algorithm == "projection":
+            return 2 * self.n_steps
+        return DECISION_STARTS + DECISION_STEPS * self.n_steps
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,48 @@
+"""Greedy: one feature after the other, each the best to add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
+from pertinent.explainers.robustness.base import RobustnessExplainer, from_order
+from pertinent.explainers.robustness.greedy_as import joined
+from pertinent.settings import Share
+
+
+@explainers.register("greedy")
+@dataclass(frozen=True)
+class Greedy(RobustnessExplainer):
+    """In each step the feature that improves the criterion most (Sec. 4.1, Eqn. 5).
+
+    Parameters
+    ----------
+    chosen
+        Stop when this share of features is chosen.
+    """
+
+    paper = "Hsieh et al. 2021, Sec. 4.1, Eqn. 5"
+    summary = "one feature after the other, each making attacks hardest (or easiest)"
+    chosen: Share = 0.5
+
+    def evaluations(self, n_features: int) -> int:
+        """An attack for every feature left, in every step."""
+        wanted = n_kept(self.chosen, n_features)
+        attacks = sum(n_features - chosen for chosen in range(wanted))
+        return attacks * self.how.most_passes
+
+    def explain(self, task: Task) -> Steps:
+        """Choose one by one."""
+        self.check(task)
+        d = task.n_features
+        order = np.empty(0, dtype=np.int64)
+        rest = np.zeros(d)
+        while len(order) < n_kept(self.chosen, d):
+            left = np.setdiff1d(np.arange(d), order)
+            radii = yield from self.radii(task, joined(order, left, np.eye(len(left), dtype=np.bool_), d))
+            rest = np.zeros(d)
+            rest[left] = self.value(radii.radii)
+            order = np.append(order, left[rest[left].argmax()])
+        return Finding(from_order(order, rest))

@@ -1,0 +1,108 @@
+"""Robustness to attacks on the relevant features, or on all others (Hsieh et al. 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pertinent.asks import Attack, AttackRadii
+from pertinent.asks.attack_radii import never_rising
+from pertinent.errors import ModelError
+from pertinent.explainers.base import n_kept
+from pertinent.metric.base import Measures, Metric, metrics
+from pertinent.results.explanation import Explanation
+from pertinent.settings import Count, Share
+from pertinent.types import Floats, Ints
+
+SHARES = tuple(share / 100 for share in range(5, 50, 5))
+WORDS = 5
+"""The sizes of relevant sets: 5% … 45% of the features, of a text 1 to 5 of them."""
+
+
+@dataclass(frozen=True)
+class Robustness(Metric):
+    """The area under the curve of attack radii over the number of relevant features (Sec. 3.2).
+
+    Over the share of features in percent, of a text over their number. Sets in which no attack is found
+    count as the norm of the image or row; where that is not known, the measure fails.
+
+    Parameters
+    ----------
+    shares
+        The shares of features that count as relevant; by default 5% to 45%, of a text the first 1 to 5.
+    norm
+        Of the perturbation, ``"l2"`` or ``"linf"``.
+    attack
+        ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
+    steps
+        Steps of each attack.
+    """
+
+    shares: tuple[Share, ...] | None = None
+    norm: Literal["l2", "linf"] = "l2"
+    attack: Literal["auto", "projection", "pgd", "decision"] = "auto"
+    steps: Count = 40
+
+    def _area(self, explanation: Explanation, *, relevant: bool) -> Measures:
+        counts, places = self._sizes(explanation)
+        rank = np.empty(len(explanation.features), dtype=np.int64)
+        rank[explanation.ranking] = np.arange(len(rank))
+        sets = rank[None] < counts[:, None]
+        sets = sets if relevant else ~sets
+        decided = explanation.output.default_target(explanation.prediction)
+        stands = explanation.output.kind != "label" or bool(explanation.prediction[decided] >= 0.5)
+        found = yield AttackRadii(sets, decided, None, stands, Attack(self.attack, self.norm, self.steps))
+        radii = _known(never_rising(sets, found).radii, explanation, self.norm)
+        if len(places) == 1:
+            return {None: float(radii[0])}
+        return {None: float(np.trapezoid(radii, places))}
+
+    def _sizes(self, explanation: Explanation) -> tuple[Ints, Floats]:
+        """How many features are relevant at each point of the curve, and where the points lie."""
+        d = len(explanation.features)
+        if self.shares is None and explanation.input.kind == "text":
+            counts = np.arange(1, min(WORDS, d) + 1)
+            return counts, counts.astype(np.float64)
+        shares = SHARES if self.shares is None else self.shares
+        return np.array([n_kept(share, d) for share in shares]), 100 * np.array(shares)
+
+
+def _known(radii: Floats, explanation: Explanation, norm: str) -> Floats:
+    """The radii; one that was not found counts as the norm of the input."""
+    if np.isfinite(radii).all():
+        return radii
+    values = getattr(explanation.input, "pixels", None)
+    if values is None:
+        raise ModelError(f"No attack was found in {int((~np.isfinite(radii)).sum())} of {len(radii)} sets.")
+    size = np.linalg.norm(values) if norm == "l2" else np.abs(values).max()
+    return np.where(np.isfinite(radii), radii, size)
+
+
+@metrics.register("robustness-of-irrelevant")
+@dataclass(frozen=True)
+class RobustnessOfIrrelevant(Robustness):
+    r"""Robustness-:math:`\bar S_r`: attacks on all features but the relevant ones (Def. 3.2)."""
+
+    paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-S̄r)"
+    summary = "area under the radii of attacks on all features but the most important"
+    better = "higher"
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Anchor the relevant features."""
+        return (yield from self._area(explanation, relevant=False))
+
+
+@metrics.register("robustness-of-relevant")
+@dataclass(frozen=True)
+class RobustnessOfRelevant(Robustness):
+    r"""Robustness-:math:`S_r`: attacks on the relevant features alone (Def. 3.2)."""
+
+    paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-Sr)"
+    summary = "area under the radii of attacks on the most important features alone"
+    better = "lower"
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Attack the relevant features."""
+        return (yield from self._area(explanation, relevant=True))

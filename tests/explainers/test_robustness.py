@@ -1,0 +1,151 @@
+"""Explainers by robustness, on games whose answers are known."""
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent.asks import AttackRadii, Radii
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.robustness.base import from_order
+from pertinent.explainers.shapley.exact_shapley import all_coalitions
+
+D = 12
+
+
+def play(explainer, radius, d=D, seed=0):
+    """Run an explainer on a game: the radius of each set that is attacked."""
+    prediction = np.array([0.9, 0.1])
+    task = Task(d, 0, prediction, 10**9, (0.5,), np.random.default_rng(seed))
+    steps, answer = explainer.explain(task), None
+    asked = []
+    while True:
+        try:
+            question = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value, asked
+        assert isinstance(question, AttackRadii)
+        asked.append(question.sets)
+        answer = Radii(np.array([radius(mask) for mask in question.sets]), np.full(len(question.sets), 2))
+
+
+@pytest.mark.parametrize("method", ["greedy", "greedy-as", "one-step-banzhaf"])
+def test_additive_games_give_the_exact_order(method):
+    worth = np.random.default_rng(1).permutation(np.linspace(1, 3, D))
+    settings = {"chosen": 1.0} if method != "one-step-banzhaf" else {}
+    order = np.argsort(-worth)
+    found, _ = play(explainers.make(method, settings), lambda attacked: worth[~attacked].sum())
+    np.testing.assert_array_equal(np.argsort(-found.scores), order)
+    relevant = explainers.make(method, settings | {"criterion": "relevant"})
+    found, _ = play(relevant, lambda attacked: 100 - worth[attacked].sum())
+    np.testing.assert_array_equal(np.argsort(-found.scores), order)
+
+
+def test_banzhaf_by_regression_equals_the_formula_for_all_subsets():
+    d = 8
+    table = np.random.default_rng(2).random(2**d)
+    place = 1 << np.arange(d)
+    value = {"irrelevant": lambda attacked: table[(~attacked) @ place]}
+    value["relevant"] = lambda attacked: table[attacked @ place]
+    masks = all_coalitions(d)
+    of_mask = np.array([table[mask @ place] for mask in masks])
+    exact = np.array([of_mask[masks[:, i]].mean() - of_mask[~masks[:, i]].mean() for i in range(d)])
+    for criterion, sign in (("irrelevant", 1), ("relevant", -1)):
+        explainer = explainers.make("one-step-banzhaf", {"subsets": 2**d, "criterion": criterion})
+        found, _ = play(explainer, value[criterion], d)
+        np.testing.assert_allclose(found.scores, sign * exact, atol=1e-10)
+
+
+def test_each_step_joins_the_chosen_with_subsets_of_the_others():
+    worth = np.arange(1.0, 21.0)
+    explainer = explainers.make("greedy-as", {"subsets": 200, "step": 0.1, "chosen": 0.3})
+    found, asked = play(explainer, lambda attacked: worth[~attacked].sum(), d=20)
+    chosen = np.argsort(-found.scores)
+    assert len(asked) == 3
+    for step, sets in enumerate(asked):
+        assert not sets[:, chosen[: 2 * step]].any()  # the chosen are never attacked
+        free = (~sets)[:, chosen[2 * step :]]
+        assert 0.1 < free.mean() < 0.3
+    np.testing.assert_array_equal(chosen[:6], np.arange(19, 13, -1))
+
+
+def test_sets_without_attack_count_for_more_than_any_radius():
+    explainer = explainers.make("greedy", {"chosen": 0.1})
+    found, _ = play(explainer, lambda attacked: 1.0 if attacked[3] else np.inf)
+    assert found.scores.argmax() == 3
+    nothing, _ = play(explainer, lambda attacked: np.inf)
+    assert np.isfinite(nothing.scores).all()
+
+
+def test_order_of_choice_becomes_scores():
+    scores = from_order(np.array([2, 0]), np.array([0.0, 0.1, 0.0, 0.7]))
+    np.testing.assert_allclose(scores, [0.75, 0.25, 1.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    from sklearn.datasets import load_digits
+
+    return pertinent.load("digits"), [image / 16 for image in load_digits().images[:4]]
+
+
+def test_greedy_as_is_best_by_its_own_criteria(digits):
+    model, images = digits
+    metrics = ["robustness-of-irrelevant", "robustness-of-relevant"]
+    measured = {}
+    for method, settings in (
+        ("random", {}),
+        ("gradient", {}),
+        ("greedy-as", {"subsets": 150, "attack_steps": 8}),
+    ):
+        found = pertinent.explain(model, images, method, progress=False, **settings)
+        measured[method] = pertinent.evaluate(found, model, metrics, progress=False)
+    for other in ("random", "gradient"):
+        better = {name: measured["greedy-as"].mean("greedy-as", name) for name in metrics}
+        worse = {name: measured[other].mean(other, name) for name in metrics}
+        assert better["robustness-of-irrelevant"] > worse["robustness-of-irrelevant"]
+        assert better["robustness-of-relevant"] < worse["robustness-of-relevant"]
+
+
+def test_targets_and_starts(digits):
+    model, images = digits
+    settings = {"subsets": 60, "chosen": 0.2, "attack_steps": 6, "progress": False}
+    e = pertinent.explain(model, images[0], "greedy-as", start="gradient", **settings)
+    assert 0 < e.evaluations <= e.budget
+    other = (e.target + 1) % 10
+    toward = pertinent.explain(model, images[0], "greedy-as", toward=other, **settings)
+    assert not np.array_equal(e.scores, toward.scores)
+    again = pertinent.explain(model, images[0], "greedy-as", toward=other, batch_size=16, **settings)
+    np.testing.assert_array_equal(np.argsort(-toward.scores)[:6], np.argsort(-again.scores)[:6])
+    with pytest.raises(SettingError, match="toward"):
+        pertinent.explain(model, images[0], "greedy-as", target=other, **settings)
+
+
+def test_a_forest_is_explained_by_decisions():
+    from sklearn.datasets import load_iris
+    from sklearn.ensemble import RandomForestClassifier
+
+    rows, truth = load_iris(return_X_y=True)
+    model = pertinent.wrap(RandomForestClassifier(20, random_state=0).fit(rows, truth), background=rows)
+    e = pertinent.explain(model, rows[0], "greedy", chosen=0.5, attack_steps=4, progress=False)
+    assert np.isfinite(e.scores).all()
+
+
+def test_texts(digits):
+    model = pertinent.load("sentiment")
+    e = pertinent.explain(model, "slow but wonderful", "greedy", criterion="relevant", progress=False)
+    assert e.features[int(e.scores.argmax())] == "wonderful"
+
+
+def test_constant_models_and_regressors_are_told():
+    torch.manual_seed(0)
+    module = torch.nn.Linear(4, 2)
+    with torch.no_grad():
+        module.weight.zero_()
+        module.bias.copy_(torch.tensor([1.0, 0.0]))
+    constant = pertinent.wrap(module, kind="table", output="logit")
+    e = pertinent.explain(constant, np.ones(4), "greedy", progress=False)
+    assert np.isfinite(e.scores).all()
+    with pytest.raises(SettingError, match="regressor"):
+        pertinent.explain(pertinent.load("diabetes"), np.zeros(10), "greedy", progress=False)
