@@ -120,7 +120,7 @@ def test_the_embedded_tables(tmp_path):
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)
         assert correlation(model, fit, new, exact, removal=SOME) > 0.5
         assert same(model, new, fit, pertinent.load_explainer(tmp_path / name), removal=SOME)
-        with pytest.raises(SettingError, match="fitted with the removal 'background'"):
+        with pytest.raises(SettingError, match="fitted with the removal 'background:rows=10'"):
             pertinent.explain(model, new[0], fit)
 
 

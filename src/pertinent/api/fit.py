@@ -19,7 +19,7 @@ from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.explainers.base import Explainer
 from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
 from pertinent.inputs.base import Input
-from pertinent.models.torch.fitted_network import scorer_for
+from pertinent.models.torch.fitted_network import device_of, scorer_for
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
@@ -135,6 +135,7 @@ def fit(
         options={} if every is None else {"logging_strategy": "steps", "logging_steps": every},
         measure=learner.measure,
     )
+    training.check_device(device_of(model).type)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
         fitting = Fitting(

@@ -56,7 +56,10 @@ def load_explainer(folder: str | Path) -> LearnedExplainer:
         data.text("scale", SCALES)
         data.text("model")
         explainer.check_card(data)
-        PlainData(data.mapping("removal"), "removal").text("fingerprint")
+        removal = PlainData(data.mapping("removal"), "removal")
+        removal.text("name")
+        removal.text("fingerprint")
+        removal.mapping("settings")
     except InputError as error:
         raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
     return explainer(load_network(path, card))
@@ -148,7 +151,6 @@ class Fitting:
         """What is fitted, to what and how, in plain JSON."""
         model, request, training = self.runner.model, self.request, self.training
         removal = request.removal or removals.make(model.default_removal(self.inputs[0]))
-        removal = removal.bind(model)
         asked = request.to_dict()
         return {
             "method": self.explainer.name,
@@ -158,7 +160,7 @@ class Fitting:
             "removal": {
                 "name": removal.name,
                 "settings": {name: str(value) for name, value in settings_of(removal).items()},
-                "fingerprint": removal.fingerprint.hex(),
+                "fingerprint": removal.bind(model).fingerprint.hex(),
             },
             "features": self.inputs[0].granularity,
             "scale": request.scale,

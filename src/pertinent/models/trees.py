@@ -32,6 +32,12 @@ MOST_KEPT = 8
 _OF_TREES = ("tree_", "estimators_", "_predictors", "get_booster", "booster_")
 """What scikit-learn's trees, forests and boosting, xgboost's and lightgbm's estimators have."""
 
+MOST_NODES = 2**15
+"""shap 0.51 numbers the nodes of a tree in 16 bits; it crashes on a larger one."""
+
+CATEGORICAL = 1
+"""The type of a split that shap reads but walks as a threshold."""
+
 PRECISION = 1e-4
 """How closely the trees as shap reads them must give the estimator's answers; some compute in float32."""
 
@@ -51,11 +57,24 @@ class Trees:
                 f"shap's tree code does not read this {type(estimator).__name__}: use a method that asks "
                 f"for values, such as kernel-shap. ({type(error).__name__}: {said})"
             ) from error
+        read = self._explainer.model
+        if read.thresholds.shape[1] > MOST_NODES or (read.threshold_types == CATEGORICAL).any():
+            raise ModelError(
+                f"shap's tree code cannot walk this {type(estimator).__name__}, which has categorical splits "
+                f"or a tree of more than {MOST_NODES:,} nodes: use a method that asks for values, such as "
+                "kernel-shap."
+            )
+        self._thresholds = []
+        for column in range(background.shape[1]):
+            own = read.features == column
+            found, read.thresholds[own] = np.unique(read.thresholds[own], return_inverse=True)
+            self._thresholds.append(found)
+        self._explainer.data = self._ranked(background)
         self._offset_missed = _offset_missed(estimator, self._explainer.model.base_offset)
 
     def outputs(self, rows: Floats) -> Floats:
         """The sums over the trees (rows, columns); one column for two classes if they are log-odds."""
-        found = np.asarray(self._explainer.model.predict(rows))
+        found = np.asarray(self._explainer.model.predict(self._ranked(rows)))
         return (found[:, None] if found.ndim == 1 else found) + self._offset_missed
 
     def shapley_values(self, rows: Floats, filling: Ints | None = None) -> Floats:
@@ -64,8 +83,18 @@ class Trees:
         if filling is not None:
             explainer = copy(explainer)
             explainer.data, explainer.data_missing = explainer.data[filling], explainer.data_missing[filling]
-        found = np.asarray(explainer.shap_values(rows, check_additivity=False))
+        found = np.asarray(explainer.shap_values(self._ranked(rows), check_additivity=False))
         return found[:, None] if found.ndim == 2 else found.transpose(0, 2, 1)
+
+    def _ranked(self, rows: Floats) -> Floats:
+        """For each value, how many thresholds of its column are below it, for the trees compare with ranks.
+
+        shap 0.51 walks with thresholds in float32, and rounds the rows but not the background as the
+        estimator does; small whole numbers are compared as the estimator compares.
+        """
+        rounded = rows.astype(self._explainer.model.input_dtype)
+        ranks = [np.searchsorted(own, x) for own, x in zip(self._thresholds, rounded.T, strict=True)]
+        return np.where(np.isnan(rounded), np.nan, np.stack(ranks, axis=1))
 
 
 def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Sequence[TreeScores | None]:

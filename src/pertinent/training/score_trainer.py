@@ -101,7 +101,6 @@ def train_scorer(
 ) -> dict[str, Any]:
     """Train in place, from the last checkpoint in the folder if there is one; what came of it."""
     device = device_of(model)
-    settings.check_device(device.type)
     arguments = settings.arguments(folder.checkpoints, measured=True, device=device.type)
     with ExitStack() as stack:
         callback = stack.enter_context(progress_callback(progress, "fit"))

@@ -41,6 +41,9 @@ MOST_DISTANCES = 64
 FEW = (1, 2)
 """A permutation alone, and one with its reverse: their errors are measured for local adaption."""
 
+SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-shap")
+"""References that are Shapley values."""
+
 
 @dataclass(frozen=True)
 class LearnsShapley(Learner):
@@ -159,6 +162,12 @@ class AmortizedShapley(LearnedExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Predict, and adapt to the input if asked to."""
+        learned_from = self.network.card.get("learned_from", {}).get("method")
+        if (self.refine or self.normalize) and learned_from not in (None, *SHAPLEY):
+            raise SettingError(
+                f"`refine` and `normalize` must be left out, because this explainer learned from "
+                f"{learned_from}, whose scores are no Shapley values."
+            )
         columns = self.columns(task)
         scores = yield NetworkOutputs(self.network)
         if not self.refine and not self.normalize:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 Lesson: TypeAlias = Mapping[str, Array]
 """What is learned of one input: arrays, which are padded with zeros to stack those of several inputs."""
 
+NEXT_TO_NOTHING = 1e-9
+"""The unit of the scores of a model that always answers the same."""
+
 Tensor: TypeAlias = Any
 """A torch tensor: only its methods are used, so that torch need not be imported here."""
 
@@ -135,9 +138,9 @@ class LearnedExplainer(Explainer):
         if self.network.card["classes"] == "all":
             return list(range(len(task.prediction)))
         if task.target != task.output.default_target(task.prediction):
+            other = ", or fit one with classes='all'" if self.learner.all_classes else ""
             raise SettingError(
-                "This explainer was fitted for the predicted class alone: leave out `target`, or fit one "
-                "with classes='all'."
+                f"This explainer was fitted for the predicted class alone: leave out `target`{other}."
             )
         return [task.target]
 
@@ -156,6 +159,9 @@ def of_columns(rows: Floats) -> Floats:
 
 
 def root_mean_square(rows: Sequence[Floats]) -> Floats:
-    """How far the numbers of each row (columns,) are from zero, over several arrays (columns, any)."""
+    """How far the numbers of each row (columns,) are from zero, over several arrays (columns, any).
+
+    Never 0: where all are zero as of the largest row, and next to nothing if that is zero, too.
+    """
     found = np.sqrt((np.concatenate(rows, axis=1) ** 2).mean(axis=1))
-    return np.where(found > 0, found, 1.0)
+    return np.where(found > 0, found, found.max() or NEXT_TO_NOTHING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ class LearnsLoss(Learner):
         answers = np.vstack([explanation.prediction, without])
         column = columns[0]
         if explanation.output.kind == "value":
-            right = explanation.prediction[column] if label is None else float(label)
+            right = explanation.prediction[column] if label is None else _number(label)
             losses = (answers[:, column] - right) ** 2
         else:
             column = column if label is None else column_index(label, explanation.classes, "label")
@@ -66,6 +67,17 @@ class LearnsLoss(Learner):
         wanted = lesson["shares"]
         shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
         return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
+
+
+def _number(label: Any) -> float:
+    """The right value, as the user says."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SettingError(f"A label of a model of values must be a finite number, but got {label!r}.")
+    return number
 
 
 @learned.register("cxplain")

@@ -58,9 +58,11 @@ class FittedNetwork(Network):
             )
         fitted = self.card["removal"]
         if removal.fingerprint.hex() != fitted["fingerprint"]:
+            settings = ",".join(f"{name}={value}" for name, value in fitted["settings"].items())
+            named = f"{fitted['name']}:{settings}" if settings else fitted["name"]
             raise SettingError(
-                f"The explainer was fitted with the removal {fitted['name']!r} (settings "
-                f"{fitted['settings']}): explain with the same, not with {removal.name!r}."
+                f"The explainer was fitted with the removal {named!r}: explain with the same, not with "
+                f"{removal.name!r}."
             )
 
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
