@@ -35,7 +35,7 @@ class Attack(Settings):
     norm
         Of the perturbation: ``"l2"`` or ``"linf"``.
     steps
-        Steps at most; in pgd of each ball. By default 20, in pgd 100.
+        Steps at most; in pgd of each ball. By default 20, in pgd 100, by decisions 10.
     largest
         The largest radius that pgd tries.
     tolerance

@@ -37,13 +37,13 @@ class Robustness(Metric):
     attack
         ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
     steps
-        Steps of each attack.
+        Steps of each attack; by default as many as suit it.
     """
 
     shares: tuple[Share, ...] | None = None
     norm: Literal["l2", "linf"] = "l2"
     attack: Literal["auto", "projection", "pgd", "decision"] = "auto"
-    steps: Count = 40
+    steps: Count | None = None
 
     def _area(self, explanation: Explanation, *, relevant: bool) -> Measures:
         counts, places = self._sizes(explanation)

@@ -29,6 +29,7 @@ TRIES = 30
 PROBES = 24
 """Random probes of the boundary's normal, in each step."""
 
+STEPS = 10
 BISECTIONS = 10
 HALVINGS = 8
 MOST_RESET = 64
@@ -49,7 +50,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
 
     def run() -> Any:
         found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
-        found.run(attack.n_steps)
+        found.run(attack.steps or STEPS)
         changes = space.changes(found.changes, shape) if keep else None
         return found.radii, found.passes, changes
 
