@@ -116,10 +116,12 @@ def test_targets_and_starts(digits):
     other = (e.target + 1) % 10
     toward = pertinent.explain(model, images[0], "greedy-as", toward=other, **settings)
     assert not np.array_equal(e.scores, toward.scores)
-    again = pertinent.explain(model, images[0], "greedy-as", toward=other, batch_size=16, **settings)
+    again = pertinent.explain(model, images[0], "greedy-as", toward=str(other), batch_size=16, **settings)
     np.testing.assert_array_equal(np.argsort(-toward.scores)[:6], np.argsort(-again.scores)[:6])
     with pytest.raises(SettingError, match="toward"):
         pertinent.explain(model, images[0], "greedy-as", target=other, **settings)
+    with pytest.raises(SettingError, match="another class"):
+        pertinent.explain(model, images[0], "greedy-as", toward=e.target, **settings)
 
 
 def test_a_forest_is_explained_by_decisions():

@@ -190,6 +190,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             draws,
             request.until,
             trees=may_be_walked(model, input, removal),
+            columns=classes,
         )
         asked = on_scale(explainer.explain(task), request.scale, len(draws.sizes))
         finding = task.counted((yield from meter.watch(asked)))

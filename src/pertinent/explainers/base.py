@@ -35,7 +35,7 @@ class Task:
     `prediction` is the model's output for the whole input, probabilities or values; `target` is the
     column explained. If a removal draws at random, `draws` are the groups that are left out in turn. With
     `until` an explainer that can stops as soon as the order is settled. `trees` tells whether the model seems
-    to be a sum of trees that can be asked for.
+    to be a sum of trees that can be asked for. `columns` are the names of the model's columns.
     """
 
     n_features: int
@@ -48,6 +48,7 @@ class Task:
     draws: Draws = field(default_factory=Draws)
     until: Stable | None = None
     trees: bool = False
+    columns: tuple[str, ...] = ()
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""

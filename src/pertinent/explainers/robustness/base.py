@@ -11,6 +11,7 @@ import numpy as np
 from pertinent.asks import Ask, Attack, AttackRadii, Radii
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Task
+from pertinent.outputs import column_index
 from pertinent.settings import Count
 from pertinent.types import Array, Floats, Ints, Masks
 
@@ -28,8 +29,8 @@ class RobustnessExplainer(Explainer):
         ``"irrelevant"``: with the relevant features as they are, attacks on all others need a large
         perturbation (Eqn. 3). ``"relevant"``: attacks on the relevant ones alone need a small one (Eqn. 4).
     toward
-        The class, by number, that the prediction must be changed to: why this class, and not that one
-        (Eqn. 2)? By default any other.
+        The class, by name or number, that the prediction must be changed to: why this class, and not that
+        one (Eqn. 2)? By default any other.
     norm
         Of the perturbation, ``"l2"`` or ``"linf"``.
     attack
@@ -41,7 +42,7 @@ class RobustnessExplainer(Explainer):
     scales = ("natural",)
     columnwise = False
     criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
-    toward: int | None = field(default=None, kw_only=True)
+    toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: Literal["auto", "projection", "pgd", "decision"] = field(default="auto", kw_only=True)
     attack_steps: Count = field(default=10, kw_only=True)
@@ -60,7 +61,10 @@ class RobustnessExplainer(Explainer):
     ) -> Generator[Ask, Any, Radii]:
         """Attack, given the relevant features of each row."""
         stands = task.output.kind != "label" or bool(task.prediction[task.target] >= 0.5)
-        question = AttackRadii(self.sets(relevant), task.target, self.toward, stands, self.how, keep, start)
+        aim = None if self.toward is None else column_index(self.toward, task.columns, "toward")
+        if aim == task.target:
+            raise SettingError(f"`toward` must be another class than the predicted {self.toward!r}.")
+        question = AttackRadii(self.sets(relevant), task.target, aim, stands, self.how, keep, start)
         found: Radii = yield question
         return found
 
