@@ -22,6 +22,7 @@ from pertinent.removal.background import FromBackground
 from pertinent.removal.uniform_noise import UniformNoise
 
 OF_SOME_MODELS = {
+    "counterfactual",
     "greedy",
     "greedy-as",
     "one-step-banzhaf",

@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.asks import AttackRadii, Radii
-from pertinent.errors import SettingError
+from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
 from pertinent.explainers.shapley.exact_shapley import all_coalitions
@@ -151,3 +151,45 @@ def test_constant_models_and_regressors_are_told():
     assert np.isfinite(e.scores).all()
     with pytest.raises(SettingError, match="regressor"):
         pertinent.explain(pertinent.load("diabetes"), np.zeros(10), "greedy", progress=False)
+
+
+def test_counterfactual_of_a_linear_model_is_along_its_weights():
+    torch.manual_seed(3)
+    module = torch.nn.Linear(8, 2)
+    model = pertinent.wrap(module, kind="table", output="logit")
+    x = np.random.default_rng(0).normal(size=8)
+    e = pertinent.explain(model, x, "counterfactual", progress=False)
+    slope = (module.weight[0] - module.weight[1]).detach().double().numpy()
+    margin = abs(float(slope @ x + (module.bias[0] - module.bias[1]).item()))
+    exact = margin * np.abs(slope) / (slope**2).sum()
+    np.testing.assert_allclose(e.scores, exact, rtol=0.02)
+    assert e.details["radius"] == pytest.approx(margin / np.linalg.norm(slope), rel=0.01)
+    few = pertinent.explain(model, x, "counterfactual", most=2, progress=False)
+    assert few.details["changed"] == 2
+    assert set(np.argsort(-few.scores)[:2]) == set(np.argsort(-np.abs(slope))[:2])
+    assert few.details["radius"] > e.details["radius"]
+
+
+def test_counterfactual_of_images_tables_and_texts(digits):
+    from sklearn.datasets import load_iris
+    from sklearn.ensemble import RandomForestClassifier
+
+    model, images = digits
+    e = pertinent.explain(model, images[0], "counterfactual", features="patches:2", progress=False)
+    assert np.linalg.norm(e.scores) == pytest.approx(e.details["radius"], rel=1e-5)
+    rows, truth = load_iris(return_X_y=True)
+    forest = pertinent.wrap(RandomForestClassifier(10, random_state=0).fit(rows, truth), background=rows)
+    e = pertinent.explain(forest, rows[0], "counterfactual", progress=False)
+    assert np.linalg.norm(e.scores) == pytest.approx(e.details["radius"], rel=1e-5)
+    e = pertinent.explain(pertinent.load("sentiment"), "slow but wonderful", "counterfactual", progress=False)
+    assert np.linalg.norm(e.scores) == pytest.approx(e.details["radius"], rel=1e-4)
+
+
+def test_no_counterfactual_is_told():
+    module = torch.nn.Linear(4, 2)
+    with torch.no_grad():
+        module.weight.zero_()
+        module.bias.copy_(torch.tensor([1.0, 0.0]))
+    constant = pertinent.wrap(module, kind="table", output="logit")
+    with pytest.raises(ModelError, match="No perturbation of 4 of 4 features"):
+        pertinent.explain(constant, np.ones(4), "counterfactual", progress=False)

@@ -68,12 +68,14 @@ class Attack(Settings):
 class Radii:
     """The answer: the norm of the smallest perturbation found of each set, infinite if none was found.
 
-    `passes` are those that each attack made; `changes` (sets, …) are the perturbations, where asked for.
+    `passes` are those that each attack made. Where asked for, `changes` (sets, …) are the perturbations, and
+    `norms` (sets, features) how much of them is in each feature.
     """
 
     radii: Floats
     passes: Ints
     changes: Array | None = None
+    norms: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +130,19 @@ class AttackRadii(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
-        """A radius, its passes and perhaps its perturbation for each row."""
+        """A radius, its passes, and where asked for its perturbation, for each row."""
         del model
-        radii, passes, changes = outputs
         answers: list[Sequence[Any] | Exception] = []
-        several = [radii, passes, [None] * len(radii) if changes is None else changes]
-        for own in zip(*(split(array, parts) for array in several), strict=True):
-            if np.isnan(own[0]).any():
-                answers.append(
-                    ModelError("The model's answer to a perturbed input, or its gradient, is NaN.")
-                )
-            else:
-                answers.append(list(zip(*own, strict=True)))
+        several = [[None] * len(outputs[0]) if array is None else array for array in outputs]
+        for part, *own in zip(parts, *(split(array, parts) for array in several), strict=True):
+            radii, passes, changes, norms = own
+            if np.isnan(radii).any():
+                reason = "The model's answer to a perturbed input, or its gradient, is NaN."
+                answers.append(ModelError(reason))
+                continue
+            if part.question.keep_changes:
+                norms = norms[:, : part.input.n_features]
+            answers.append(list(zip(radii, passes, changes, norms, strict=True)))
         return answers
 
     def assemble(self, model: Model, answers: list[Any]) -> Radii:
@@ -147,9 +150,9 @@ class AttackRadii(Question):
         del model
         if not answers:
             return Radii(np.empty(0), np.empty(0, dtype=np.int64))
-        radii, passes, changes = zip(*answers, strict=True)
-        kept = np.array(changes) if self.keep_changes else None
-        return Radii(np.array(radii, dtype=np.float64), np.array(passes), kept)
+        radii, passes, changes, norms = zip(*answers, strict=True)
+        kept = (np.array(changes), np.array(norms)) if self.keep_changes else (None, None)
+        return Radii(np.array(radii, dtype=np.float64), np.array(passes), *kept)
 
 
 def never_rising(sets: Masks, found: Radii) -> Radii:
@@ -158,5 +161,5 @@ def never_rising(sets: Masks, found: Radii) -> Radii:
     within = outside == 0  # [a, b]: a is within b
     radii = np.where(within, found.radii[:, None], np.inf)
     best = np.where(np.isfinite(radii).any(axis=0), radii.argmin(axis=0), np.arange(len(sets)))
-    changes = None if found.changes is None else found.changes[best]
-    return Radii(found.radii[best], found.passes, changes)
+    changes, norms = (None if own is None else own[best] for own in (found.changes, found.norms))
+    return Radii(found.radii[best], found.passes, changes, norms)

@@ -14,7 +14,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, TableInput
 from pertinent.removal.fill import owners
-from pertinent.types import Array, Floats, Masks
+from pertinent.types import Array, Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
@@ -96,3 +96,22 @@ def _column_ranges(background: Background) -> tuple[Floats, Floats, Floats]:
     known = background.values.astype(np.float64)
     spread = np.nanstd(known, axis=0)
     return np.where(spread > 0, spread, 1.0), np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+
+
+def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -> Floats:
+    """The norm of the part of each change (rows, values) that is each feature's (rows, features).
+
+    `owner` (rows, values) is the feature that each value belongs to, −1 if to none.
+    """
+    rows = np.broadcast_to(np.arange(len(changes))[:, None], owner.shape)
+    found = np.zeros((len(changes), n_features + 1))
+    if norm == "linf":
+        np.maximum.at(found, (rows, owner), np.abs(changes))
+        return found[:, :-1]
+    np.add.at(found, (rows, owner), changes.astype(np.float64) ** 2)
+    return np.asarray(np.sqrt(found[:, :-1]))
+
+
+def owners_of(parts: Sequence[Part]) -> Ints:
+    """The feature that each value of each row belongs to."""
+    return np.concatenate([np.tile(owners(part.input).ravel(), (len(part.rows), 1)) for part in parts])

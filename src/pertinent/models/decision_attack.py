@@ -16,7 +16,7 @@ from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.image import ImageInput
-from pertinent.models.attack_space import Space, space_of, values_of
+from pertinent.models.attack_space import Space, norms_by_feature, owners_of, space_of, values_of
 from pertinent.models.base import Answer, immediately
 from pertinent.types import Floats, Ints, Masks
 
@@ -51,8 +51,11 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
     def run() -> Any:
         found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
         found.run(attack.steps or STEPS)
-        changes = space.changes(found.changes, shape) if keep else None
-        return found.radii, found.passes, changes
+        if not keep:
+            return found.radii, found.passes, None, None
+        n_features = max(part.input.n_features for part in parts)
+        norms = norms_by_feature(found.changes, owners_of(parts), n_features, attack.norm)
+        return found.radii, found.passes, space.changes(found.changes, shape), norms
 
     return immediately(run)
 

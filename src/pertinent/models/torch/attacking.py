@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,14 @@ import torch
 
 from pertinent.asks import Part
 from pertinent.errors import SettingError
-from pertinent.models.attack_space import space_of, values_of
+from pertinent.models.attack_space import norms_by_feature, owners_of, space_of, values_of
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices
 from pertinent.models.torch.attacks import Found, Problem, pgd, projection
 from pertinent.models.torch.gradients import TorchModel, frozen
 from pertinent.models.torch.token_gradients import padded
 from pertinent.outputs import TINY, Output
-from pertinent.types import Array
+from pertinent.types import Array, Floats
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
@@ -42,7 +42,13 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     starts = _starts(parts)
     start = None if starts is None else _send(starts, model) / units
     found = _attacked(model, problem, parts, start, model.evaluating((len(values), *shape)))
-    return _answer(found, lambda changes: space.changes(changes, shape))
+    n_features = max(part.input.n_features for part in parts)
+
+    def kept(changes: Floats) -> tuple[Array, Floats]:
+        norms = norms_by_feature(changes, owners_of(parts), n_features, _attack(parts).norm)
+        return space.changes(changes, shape), norms
+
+    return _answer(found, kept)
 
 
 def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
@@ -78,7 +84,13 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     starts = _starts(parts, words[0].numel())
     start = None if starts is None else devices.send(starts, model.device)
     found = _attacked(model, problem, parts, start, model.evaluating(texts.batch.ids.shape))
-    return _answer(found, lambda changes: changes.reshape(len(changes), *words.shape[1:]))
+
+    def kept(changes: Floats) -> tuple[Array, Floats]:
+        owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
+        norms = norms_by_feature(changes, owner, texts.n_features, _attack(parts).norm)
+        return changes.reshape(len(changes), *words.shape[1:]), norms
+
+    return _answer(found, kept)
 
 
 class Decisions:
@@ -143,11 +155,13 @@ def _attacked(
         return devices.run(model.device, run, gradients=True)
 
 
-def _answer(found: Answer, changes: Any) -> Answer:
+def _answer(found: Answer, kept: Callable[[Floats], tuple[Array, Floats]]) -> Answer:
+    """Radii and passes, and what is kept of the changes where they are asked for."""
+
     def outputs() -> Any:
         rows = found.outputs()
-        kept = changes(rows[:, 2:]) if rows.shape[1] > 2 else None
-        return rows[:, 0].astype(np.float64), rows[:, 1].astype(np.int64), kept
+        changes, norms = kept(rows[:, 2:]) if rows.shape[1] > 2 else (None, None)
+        return rows[:, 0].astype(np.float64), rows[:, 1].astype(np.int64), changes, norms
 
     return Answer(outputs, found.seconds, found.done)
 

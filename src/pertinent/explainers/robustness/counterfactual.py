@@ -1,0 +1,65 @@
+"""Counterfactual explanations: the nearest input that is decided otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.errors import ModelError
+from pertinent.explainers.base import Finding, Steps, Task, explainers
+from pertinent.explainers.robustness.base import RobustnessExplainer
+from pertinent.settings import Count
+
+SHRINKING = 0.5
+"""The share of the features that each round keeps, on the way to few."""
+
+
+@explainers.register("counterfactual")
+@dataclass(frozen=True)
+class Counterfactual(RobustnessExplainer):
+    """How much each feature changes in the smallest perturbation that changes the prediction.
+
+    With `most` only so many features may change (an L0 limit): the features that change most are attacked
+    again, half as many in each round. `criterion` does not matter.
+
+    Parameters
+    ----------
+    most
+        The largest number of features that may change; by default all.
+    """
+
+    paper = "Wachter, Mittelstadt & Russell 2017"
+    summary = "how much each feature changes in the nearest input that is decided otherwise"
+    most: Count | None = None
+
+    def evaluations(self, n_features: int) -> int:
+        """An attack in each round."""
+        return len(self._rounds(n_features)) * self.how.most_passes
+
+    def explain(self, task: Task) -> Steps:
+        """Attack all features, then fewer and fewer."""
+        self.check(task)
+        best = np.arange(task.n_features)
+        for size in self._rounds(task.n_features):
+            attacked = np.zeros((1, task.n_features), dtype=np.bool_)
+            attacked[0, best[:size]] = True
+            relevant = ~attacked if self.criterion == "irrelevant" else attacked
+            found = yield from self.radii(task, relevant, keep=True)
+            if not np.isfinite(found.radii[0]):
+                raise ModelError(
+                    f"No perturbation of {size} of {task.n_features} features was found that changes the "
+                    "prediction" + (": allow more (`most`)." if self.most else ".")
+                )
+            assert found.norms is not None
+            scores = found.norms[0]
+            best = np.argsort(-scores, kind="stable")
+        return Finding(scores, details={"radius": float(found.radii[0]), "changed": int((scores > 0).sum())})
+
+    def _rounds(self, n_features: int) -> list[int]:
+        """How many features may change in each round: all, then half of them …, at last `most`."""
+        most = min(self.most or n_features, n_features)
+        sizes = [n_features]
+        while sizes[-1] * SHRINKING > most:
+            sizes.append(int(sizes[-1] * SHRINKING))
+        return sizes if sizes[-1] == most else [*sizes, most]
