@@ -80,7 +80,7 @@ def test_sets_without_attack_count_for_more_than_any_radius():
 
 def test_order_of_choice_becomes_scores():
     scores = from_order(np.array([2, 0]), np.array([0.0, 0.1, 0.0, 0.7]))
-    np.testing.assert_allclose(scores, [0.75, 0.25, 1.0, 0.5])
+    np.testing.assert_allclose(scores, [0.5, 0.025, 1.0, 0.05])
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,9 @@ from pertinent.outputs import column_index
 from pertinent.settings import Count
 from pertinent.types import Array, Floats, Ints, Masks
 
+UNCHOSEN = 0.1
+"""The largest score of a feature that was not chosen, as a share of the smallest of those that were."""
+
 ABSENT = 1.5
 """What no attack counts for where a number is needed: so many times the largest radius found."""
 
@@ -85,10 +88,10 @@ class RobustnessExplainer(Explainer):
 
 
 def from_order(order: Ints, rest: Floats) -> Floats:
-    """Scores that fall with the order of choice; features not chosen come after, by `rest`, in (0, …)."""
-    d = len(rest)
-    left = np.setdiff1d(np.arange(d), order, assume_unique=True)
+    """Scores that fall from 1 with the order of choice; of features not chosen near 0, ordered by `rest`."""
+    left = np.setdiff1d(np.arange(len(rest)), order)
     left = left[np.argsort(-rest[left], kind="stable")]
-    scores = np.empty(d)
-    scores[np.concatenate([order, left])] = np.arange(d, 0, -1) / d
+    scores = np.empty(len(rest))
+    scores[order] = np.arange(len(order), 0, -1) / len(order)
+    scores[left] = UNCHOSEN / len(order) * np.arange(len(left), 0, -1) / max(1, len(left))
     return scores
