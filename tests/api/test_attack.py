@@ -240,3 +240,19 @@ def test_regressors_and_strings_cannot_be_attacked():
     texts = pertinent.wrap(lambda texts: [[0.4, 0.6] for _ in texts])
     with pytest.raises(InputError, match="perturbs numbers"):
         attack_radius(texts, "some text", progress=False)
+
+
+def test_labels_are_attacked_one_by_one_and_have_no_aim():
+    module, x = linear(4), np.random.default_rng(4).normal(size=D)
+    for name in ("label-logit", "label-probability"):
+        net = module if name == "label-logit" else torch.nn.Sequential(module, torch.nn.Sigmoid())
+        model = pertinent.wrap(net, kind="table", output=name)
+        scores = module(torch.tensor(x).float()).detach().double().numpy()
+        label = int(scores.argmax())
+        exact = abs(scores[label]) / np.linalg.norm(module.weight[label].detach().double().numpy())
+        found = attack_radius(model, x, progress=False)
+        assert found.radii[0] == pytest.approx(exact, rel=0.02)
+        after = module(torch.tensor(found.perturbed[0]).float())[label].item()
+        assert (after >= 0) != (scores[label] >= 0)
+        with pytest.raises(SettingError, match="exclude each other"):
+            attack_radius(model, x, toward=0, progress=False)

@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.api.request import for_each, of_input
 from pertinent.api.runner import Runner, Task, raise_first
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
-from pertinent.asks.attack_radii import never_rising
+from pertinent.asks.attack_radii import aim_of, never_rising
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
@@ -102,11 +102,8 @@ def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int)
         masks = _masks(sets, input)
         prediction = (yield Values(full_mask(input.n_features)))[0]
         decided = model.output.default_target(prediction)
-        aim = None if toward is None else column_index(toward, model.classes, "toward")
-        if aim == decided:
-            raise SettingError(f"`toward` must be another class than the predicted {model.classes[aim]!r}.")
-        stands = model.output.kind != "label" or bool(prediction[decided] >= 0.5)
-        found = yield AttackRadii(masks, decided, aim, stands, attack, keep_changes=True)
+        aim = aim_of(toward, decided, model.classes, model.output)
+        found = yield AttackRadii(masks, prediction, decided, aim, attack, keep_changes=True)
         found = never_rising(masks, found)
         assert found.changes is not None
         return Attacked(

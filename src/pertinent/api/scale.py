@@ -14,12 +14,8 @@ from pertinent.outputs import Output, Scale
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
     if scale not in explainer.scales:
-        fitted = hasattr(explainer, "network")
-        advice = "it was fitted on that scale" if fitted else "only methods that ask for values have both"
-        raise SettingError(
-            f"`scale` must be {' or '.join(map(repr, explainer.scales))} for {explainer.name}, but got "
-            f"{scale!r}: {advice}."
-        )
+        known = " or ".join(map(repr, explainer.scales))
+        raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
     if scale == "logit" and output is not None and output.kind == "value":
         raise SettingError(
             "`scale` must be 'natural' for a regressor, whose values have no logits, but got 'logit'."

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pertinent.asks.base import Part, Question, check_masks, split
-from pertinent.errors import ModelError
+from pertinent.errors import ModelError, SettingError
+from pertinent.outputs import Output, column_index
 from pertinent.settings import Count, Positive, Settings
 from pertinent.types import Array, Floats, Ints, Masks
 
@@ -83,18 +84,16 @@ class AttackRadii(Question):
     """How little must these features change, and no others, for the model to decide otherwise?
 
     A set is a mask whose features may change. The decision is that of the column `decided`; with `toward`
-    it must become that class. Of labels, `stands` says whether the label was predicted. Answered with
+    it must become that class. `prediction` is what the model answers to the whole input. Answered with
     `Radii`, which costs the passes that were made. With `keep_changes` the perturbations are returned.
-    `start` is a perturbation of all features to start from.
     """
 
     sets: Masks
+    prediction: Floats
     decided: int
     toward: int | None = None
-    stands: bool = True
     attack: Attack = field(default_factory=Attack)
     keep_changes: bool = False
-    start: Array | None = None
 
     @property
     def keys(self) -> range:
@@ -116,7 +115,7 @@ class AttackRadii(Question):
 
     def group(self, input: Input) -> Hashable:
         """A batch is attacked in one way."""
-        return input.group, self.attack, self.keep_changes, self.start is None
+        return input.group, self.attack, self.keep_changes
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """That of a gradient."""
@@ -163,3 +162,15 @@ def never_rising(sets: Masks, found: Radii) -> Radii:
     best = np.where(np.isfinite(radii).any(axis=0), radii.argmin(axis=0), np.arange(len(sets)))
     changes, norms = (None if own is None else own[best] for own in (found.changes, found.norms))
     return Radii(found.radii[best], found.passes, changes, norms)
+
+
+def aim_of(toward: Any, decided: int, columns: Sequence[str], output: Output) -> int | None:
+    """The column of the class that an attack is to reach, by name or number, or ``None`` for any other."""
+    if toward is None:
+        return None
+    if output.kind != "class":
+        raise SettingError("`toward` must be left out unless classes exclude each other.")
+    aim = column_index(toward, columns, "toward")
+    if aim == decided:
+        raise SettingError(f"`toward` must be another class than the predicted {columns[aim]!r}.")
+    return aim

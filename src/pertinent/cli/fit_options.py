@@ -60,7 +60,7 @@ def _add_learned(group: argparse._ArgumentGroup) -> None:
 def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--dev",
-        type=share,
+        type=options.rate,
         default=0.1,
         metavar="SHARE",
         help="the share of inputs held out to measure on; the best epoch's network is kept (%(default)s)",
@@ -100,14 +100,3 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--seed", type=options.whole, default=0, metavar="N", help="same seed, same explainer (%(default)s)"
     )
-
-
-def share(text: str) -> float:
-    """A share that is neither nothing nor all."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0.0
-    if not 0 < found < 1:
-        raise argparse.ArgumentTypeError(f"must be between 0 and 1, such as .1, but got {text!r}")
-    return found

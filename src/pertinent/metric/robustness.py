@@ -51,9 +51,10 @@ class Robustness(Metric):
         rank[explanation.ranking] = np.arange(len(rank))
         sets = rank[None] < counts[:, None]
         sets = sets if relevant else ~sets
-        decided = explanation.output.default_target(explanation.prediction)
-        stands = explanation.output.kind != "label" or bool(explanation.prediction[decided] >= 0.5)
-        found = yield AttackRadii(sets, decided, None, stands, Attack(self.attack, self.norm, self.steps))
+        prediction, attack = explanation.prediction, Attack(self.attack, self.norm, self.steps)
+        found = yield AttackRadii(
+            sets, prediction, explanation.output.default_target(prediction), attack=attack
+        )
         radii = _known(never_rising(sets, found).radii, explanation, self.norm)
         if len(places) == 1:
             return {None: float(radii[0])}

@@ -85,8 +85,7 @@ def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Cal
             if question.toward is not None:
                 found[i] = values[i].argmax() == question.toward
             else:
-                prediction = np.full(values.shape[1], float(question.stands))
-                same = model.output.same_decision(values[i : i + 1], prediction, question.decided)
+                same = model.output.same_decision(values[i : i + 1], question.prediction, question.decided)
                 found[i] = not same[0]
         return found
 
@@ -140,7 +139,7 @@ class _Attacks:
             if not len(rows):
                 return
             drawn = self._drawn(rows, lambda rng, n: rng.random(n))
-            lower, upper = self.space.lower[rows], self.space.upper[rows]  # type: ignore[index]
+            lower, upper = self._bounds(rows)
             corner = attempt % 3 == 2  # the ends are reached by chance too rarely
             drawn = np.round(drawn) if corner else drawn
             changes = lower + drawn * (upper - lower)
@@ -188,8 +187,11 @@ class _Attacks:
             length[todo] /= 2
 
     def _clip(self, changes: Floats, rows: Ints) -> Floats:
+        return np.clip(changes, *self._bounds(rows))
+
+    def _bounds(self, rows: Ints) -> tuple[Floats, Floats]:
         assert self.space.lower is not None and self.space.upper is not None
-        return np.clip(changes, self.space.lower[rows], self.space.upper[rows])
+        return self.space.lower[rows], self.space.upper[rows]
 
     def _reset(self, rows: Ints) -> None:
         """Try for each value, the least changed first, whether it can go back all the way or half."""

@@ -92,4 +92,4 @@ class Folder:
 
 def is_begun(path: Path) -> bool:
     """Whether a run in this folder was begun and not finished."""
-    return (path / "checkpoints" / _BEGUN).is_file()
+    return (Folder(path, {}).checkpoints / _BEGUN).is_file()

@@ -9,11 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from pertinent.asks import Ask, Attack, AttackRadii, Radii
+from pertinent.asks.attack_radii import aim_of
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Task
-from pertinent.outputs import column_index
 from pertinent.settings import Count
-from pertinent.types import Array, Floats, Ints, Masks
+from pertinent.types import Floats, Ints, Masks
+
+SUBSETS, MOST_SUBSETS = 6, 5000
+"""Random subsets by default: so many for each feature, but never more than the paper's."""
 
 UNCHOSEN = 0.1
 """The largest score of a feature that was not chosen, as a share of the smallest of those that were."""
@@ -23,14 +26,11 @@ ABSENT = 1.5
 
 
 @dataclass(frozen=True)
-class RobustnessExplainer(Explainer):
-    """Orders features by how much they matter to an attacker.
+class AttackExplainer(Explainer):
+    """Attacks the prediction.
 
     Parameters
     ----------
-    criterion
-        ``"irrelevant"``: with the relevant features as they are, attacks on all others need a large
-        perturbation (Eqn. 3). ``"relevant"``: attacks on the relevant ones alone need a small one (Eqn. 4).
     toward
         The class, by name or number, that the prediction must be changed to: why this class, and not that
         one (Eqn. 2)? By default any other.
@@ -44,7 +44,6 @@ class RobustnessExplainer(Explainer):
 
     scales = ("natural",)
     columnwise = False
-    criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: Literal["auto", "projection", "pgd", "decision"] = field(default="auto", kw_only=True)
@@ -55,36 +54,46 @@ class RobustnessExplainer(Explainer):
         """The attack."""
         return Attack(self.attack, self.norm, self.attack_steps)
 
-    def sets(self, relevant: Masks) -> Masks:
-        """The features that are attacked if these are relevant."""
-        return ~relevant if self.criterion == "irrelevant" else relevant
-
-    def radii(
-        self, task: Task, relevant: Masks, start: Array | None = None, *, keep: bool = False
-    ) -> Generator[Ask, Any, Radii]:
-        """Attack, given the relevant features of each row."""
-        stands = task.output.kind != "label" or bool(task.prediction[task.target] >= 0.5)
-        aim = None if self.toward is None else column_index(self.toward, task.columns, "toward")
-        if aim == task.target:
-            raise SettingError(f"`toward` must be another class than the predicted {self.toward!r}.")
-        question = AttackRadii(self.sets(relevant), task.target, aim, stands, self.how, keep, start)
-        found: Radii = yield question
-        return found
-
-    def value(self, radii: Floats) -> Floats:
-        """Larger is better; an attack that was not found counts for more than all that were."""
-        finite = radii[np.isfinite(radii)]
-        absent = ABSENT * finite.max() if len(finite) else 1.0
-        radii = np.where(np.isfinite(radii), radii, absent)
-        return radii if self.criterion == "irrelevant" else -radii
-
-    def check(self, task: Task) -> None:
-        """The decision that is attacked must be the model's own."""
+    def attacked(self, task: Task, sets: Masks, *, keep: bool = False) -> Generator[Ask, Any, Radii]:
+        """Attack the features of each set."""
         if task.output.kind == "class" and task.target != task.output.default_target(task.prediction):
             raise SettingError(
                 "An attack changes the predicted class: leave out `target`, and set `toward` to the class "
                 "that the prediction should become."
             )
+        aim = aim_of(self.toward, task.target, task.columns, task.output)
+        found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.how, keep)
+        return found
+
+
+@dataclass(frozen=True)
+class RobustnessExplainer(AttackExplainer):
+    """Orders features by how much they matter to an attacker.
+
+    Parameters
+    ----------
+    criterion
+        ``"irrelevant"``: with the relevant features as they are, attacks on all others need a large
+        perturbation (Eqn. 3). ``"relevant"``: attacks on the relevant ones alone need a small one (Eqn. 4).
+    """
+
+    criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
+
+    def values(self, task: Task, relevant: Masks) -> Generator[Ask, Any, Floats]:
+        """How well each row of relevant features meets the criterion; larger is better.
+
+        An attack that was not found counts for more than all that were.
+        """
+        irrelevant = self.criterion == "irrelevant"
+        radii = (yield from self.attacked(task, ~relevant if irrelevant else relevant)).radii
+        finite = radii[np.isfinite(radii)]
+        radii = np.where(np.isfinite(radii), radii, ABSENT * finite.max() if len(finite) else 1.0)
+        return radii if irrelevant else -radii
+
+
+def n_subsets(subsets: int | None, n_features: int) -> int:
+    """As many random subsets as asked for, by default as many as suit the number of features."""
+    return subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
 
 
 def from_order(order: Ints, rest: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pertinent.errors import ModelError
 from pertinent.explainers.base import Finding, Steps, Task, explainers
-from pertinent.explainers.robustness.base import RobustnessExplainer
+from pertinent.explainers.robustness.base import AttackExplainer
 from pertinent.settings import Count
 
 SHRINKING = 0.5
@@ -17,11 +17,11 @@ SHRINKING = 0.5
 
 @explainers.register("counterfactual")
 @dataclass(frozen=True)
-class Counterfactual(RobustnessExplainer):
+class Counterfactual(AttackExplainer):
     """How much each feature changes in the smallest perturbation that changes the prediction.
 
     With `most` only so many features may change (an L0 limit): the features that change most are attacked
-    again, half as many in each round. `criterion` does not matter.
+    again, half as many in each round.
 
     Parameters
     ----------
@@ -39,13 +39,11 @@ class Counterfactual(RobustnessExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Attack all features, then fewer and fewer."""
-        self.check(task)
         best = np.arange(task.n_features)
         for size in self._rounds(task.n_features):
-            attacked = np.zeros((1, task.n_features), dtype=np.bool_)
-            attacked[0, best[:size]] = True
-            relevant = ~attacked if self.criterion == "irrelevant" else attacked
-            found = yield from self.radii(task, relevant, keep=True)
+            sets = np.zeros((1, task.n_features), dtype=np.bool_)
+            sets[0, best[:size]] = True
+            found = yield from self.attacked(task, sets, keep=True)
             if not np.isfinite(found.radii[0]):
                 raise ModelError(
                     f"No perturbation of {size} of {task.n_features} features was found that changes the "

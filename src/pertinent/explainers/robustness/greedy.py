@@ -35,14 +35,13 @@ class Greedy(RobustnessExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Choose one by one."""
-        self.check(task)
         d = task.n_features
         order = np.empty(0, dtype=np.int64)
         rest = np.zeros(d)
         while len(order) < n_kept(self.chosen, d):
             left = np.setdiff1d(np.arange(d), order)
-            radii = yield from self.radii(task, joined(order, left, np.eye(len(left), dtype=np.bool_), d))
+            each = np.eye(len(left), dtype=np.bool_)
             rest = np.zeros(d)
-            rest[left] = self.value(radii.radii)
+            rest[left] = yield from self.values(task, joined(order, left, each, d))
             order = np.append(order, left[rest[left].argmax()])
         return Finding(from_order(order, rest))

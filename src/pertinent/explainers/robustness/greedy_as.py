@@ -10,12 +10,9 @@ import numpy as np
 
 from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
-from pertinent.explainers.robustness.base import RobustnessExplainer, from_order
+from pertinent.explainers.robustness.base import RobustnessExplainer, from_order, n_subsets
 from pertinent.settings import Count, ProperShare, Share
 from pertinent.types import Floats, Ints, Masks
-
-SUBSETS, MOST_SUBSETS = 6, 5000
-"""Subsets of each step: so many for each feature, but never more than the paper's."""
 
 
 @explainers.register("greedy-as")
@@ -56,11 +53,10 @@ class GreedyAS(RobustnessExplainer):
         """The attacks of all steps, if none ends early."""
         wanted = n_kept(self.chosen, n_features)
         steps = ceil(wanted / n_kept(self.step, n_features))
-        return steps * self._n_subsets(n_features) * self.how.most_passes + 2
+        return steps * n_subsets(self.subsets, n_features) * self.how.most_passes + 2
 
     def explain(self, task: Task) -> Steps:
         """Choose step by step."""
-        self.check(task)
         d = task.n_features
         each, wanted = n_kept(self.step, d), n_kept(self.chosen, d)
         order = np.empty(0, dtype=np.int64)
@@ -71,16 +67,13 @@ class GreedyAS(RobustnessExplainer):
             order = np.argsort(-rest, kind="stable")[:each]
         while len(order) < wanted:
             left = np.setdiff1d(np.arange(d), order)
-            drawn = task.rng.random((self._n_subsets(d), len(left))) < self.share
-            radii = yield from self.radii(task, joined(order, left, drawn, d))
+            drawn = task.rng.random((n_subsets(self.subsets, d), len(left))) < self.share
+            values = yield from self.values(task, joined(order, left, drawn, d))
             rest = np.zeros(d)
-            rest[left] = contributions(drawn, self.value(radii.radii))
+            rest[left] = contributions(drawn, values)
             best = left[np.argsort(-rest[left], kind="stable")]
             order = np.concatenate([order, best[: min(each, wanted - len(order))]])
         return Finding(from_order(order, rest))
-
-    def _n_subsets(self, n_features: int) -> int:
-        return self.subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
 
 
 def joined(chosen: Ints, left: Ints, drawn: Masks, n_features: int) -> Masks:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pertinent.explainers.base import Finding, Steps, Task, explainers
-from pertinent.explainers.robustness.base import RobustnessExplainer
-from pertinent.explainers.robustness.greedy_as import MOST_SUBSETS, SUBSETS, contributions
+from pertinent.explainers.robustness.base import RobustnessExplainer, n_subsets
+from pertinent.explainers.robustness.greedy_as import contributions
 from pertinent.explainers.shapley.exact_shapley import all_coalitions
 from pertinent.settings import Count, ProperShare
 
@@ -35,16 +35,12 @@ class OneStepBanzhaf(RobustnessExplainer):
 
     def evaluations(self, n_features: int) -> int:
         """An attack for every subset."""
-        return self._n_subsets(n_features) * self.how.most_passes
+        return n_subsets(self.subsets, n_features) * self.how.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Attack, and regress."""
-        self.check(task)
-        d, n = task.n_features, self._n_subsets(task.n_features)
+        d, n = task.n_features, n_subsets(self.subsets, task.n_features)
         exact = d <= MOST_EXACT and n >= 2**d
         drawn = all_coalitions(d) if exact else task.rng.random((n, d)) < self.share
-        radii = yield from self.radii(task, drawn)
-        return Finding(contributions(drawn, self.value(radii.radii)))
-
-    def _n_subsets(self, n_features: int) -> int:
-        return self.subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
+        values = yield from self.values(task, drawn)
+        return Finding(contributions(drawn, values))

@@ -39,9 +39,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     problem = Problem(
         values, devices.send(space.free, model.device), lower, upper, margin, _attack(parts).norm
     )
-    starts = _starts(parts)
-    start = None if starts is None else _send(starts, model) / units
-    found = _attacked(model, problem, parts, start, model.evaluating((len(values), *shape)))
+    found = _attacked(model, problem, parts, model.evaluating((len(values), *shape)))
     n_features = max(part.input.n_features for part in parts)
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
@@ -81,9 +79,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
         margin,
         _attack(parts).norm,
     )
-    starts = _starts(parts, words[0].numel())
-    start = None if starts is None else devices.send(starts, model.device)
-    found = _attacked(model, problem, parts, start, model.evaluating(texts.batch.ids.shape))
+    found = _attacked(model, problem, parts, model.evaluating(texts.batch.ids.shape))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
@@ -100,13 +96,10 @@ class Decisions:
         if output.kind == "value":
             output.same_decision(np.zeros((1, 1)), np.zeros(1), 0)  # raises the error that says why not
         self._output = output
-        asked = [
-            [part.question.decided, -1 if part.question.toward is None else part.question.toward]
-            for part in parts
-            for _ in part.rows
-        ]
-        self._columns = devices.send(np.array(asked), device)
-        signs = [1.0 if part.question.stands else -1.0 for part in parts for _ in part.rows]
+        asked = [part.question for part in parts for _ in part.rows]
+        columns = [[own.decided, -1 if own.toward is None else own.toward] for own in asked]
+        self._columns = devices.send(np.array(columns), device)
+        signs = [1.0 if own.prediction[own.decided] >= 0.5 else -1.0 for own in asked]  # of labels
         self._signs = devices.send(np.array(signs, dtype=np.float32), device)
 
     def margin(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -133,7 +126,6 @@ def _attacked(
     model: TorchModel,
     problem: Problem,
     parts: Sequence[Part],
-    start: torch.Tensor | None,
     evaluating: AbstractContextManager[None],
 ) -> Answer:
     """Radii and passes of all rows, and the changes behind them, in one array."""
@@ -147,7 +139,7 @@ def _attacked(
             if attack.algorithm == "pgd":
                 found = pgd(problem, attack.n_steps, attack.largest, attack.tolerance)
             else:
-                found = projection(problem, attack.n_steps, start)
+                found = projection(problem, attack.n_steps)
         columns = [found.radii[:, None], found.passes[:, None].float()]
         return torch.cat([*columns, found.changes] if parts[0].question.keep_changes else columns, dim=1)
 
@@ -168,17 +160,6 @@ def _answer(found: Answer, kept: Callable[[Floats], tuple[Array, Floats]]) -> An
 
 def _attack(parts: Sequence[Part]) -> Any:
     return parts[0].question.attack
-
-
-def _starts(parts: Sequence[Part], width: int | None = None) -> Array | None:
-    """A perturbation for each row to start from; those of texts are padded to the width."""
-    if parts[0].question.start is None:
-        return None
-    flat = [part.question.start.ravel() for part in parts]
-    width = width or len(flat[0])
-    own = [np.pad(start[:width], (0, max(0, width - len(start)))) for start in flat]
-    rows = [np.tile(start, (len(part.rows), 1)) for start, part in zip(own, parts, strict=True)]
-    return np.concatenate(rows).astype(np.float32)
 
 
 def _send(array: Any, model: ModuleModel) -> torch.Tensor:

@@ -117,7 +117,7 @@ def project(problem: Problem, gradient: torch.Tensor, wanted: torch.Tensor, boun
     return bounds.clip(factor[:, None] * along)
 
 
-def projection(problem: Problem, steps: int, start: torch.Tensor | None = None) -> Found:
+def projection(problem: Problem, steps: int) -> Found:
     r"""Projections on the linearised boundary, in the manner of FAB (Croce & Hein 2020).
 
     At a change δ with margin L and gradient g the boundary is about where g · (δ′ − δ) = −L. A row moves
@@ -127,7 +127,7 @@ def projection(problem: Problem, steps: int, start: torch.Tensor | None = None) 
     found = Found.nothing(problem)
     rows = torch.nonzero(problem.free.any(dim=1))[:, 0]
     values, free, bounds = problem.pick(rows)
-    change = torch.zeros_like(values) if start is None else bounds.clip(start[rows] * free)
+    change = torch.zeros_like(values)
     best, part = values.new_full((len(rows),), torch.inf), values.new_full((len(rows),), 0.5)
     stalled = torch.zeros_like(rows)
     behind = None
@@ -149,7 +149,7 @@ def projection(problem: Problem, steps: int, start: torch.Tensor | None = None) 
         stalled = torch.where(gained | best.isinf(), 0, stalled + 1)
         near = change + project(problem, gradient, -margin - behind, bounds.around(change))
         small = project(problem, gradient, (gradient * change).sum(dim=1) - margin - behind, bounds)
-        share = torch.where(best.isfinite(), part, 0.0)[:, None] if step or start is not None else 1.0
+        share = torch.where(best.isfinite(), part, 0.0)[:, None] if step else 1.0
         change = bounds.clip(near + share * (small - near))
         going = (stalled < PATIENCE) & (gradient.abs().amax(dim=1) > 0)
         if step % 4 == 3 and not bool(going.all()):
