@@ -204,7 +204,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "new", "--set", "epochs=4"], "Unknown setting of amortized-shapley 'epochs'"),
         (["--out", "new", "--label-column", "stars", "text"], "--label-column names a column of --file"),
         (["--out", "new", "--set", "samples=x"], "`samples` must be a whole number, but got 'x'"),
-        (["--out", "new", "--dev", "1"], "--dev: must be between 0 and 1, such as .1, but got '1'"),
+        (["--out", "new", "--dev", "1"], "--dev: must be between 0 and 1, but got '1'"),
         (["--out", "new", "--references", "no.parquet"], "There is no file 'no.parquet'"),
         (["--out", "new", "--column", "text"], "Unknown column 'text'. Known: review, stars"),
         (["--out", "new", "--model", "fitted"], "'fitted' holds an explainer, not a model"),
