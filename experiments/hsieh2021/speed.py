@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +30,49 @@ def main() -> None:
     parser.add_argument("--subsets", type=int, default=5000)
     parser.add_argument("--chosen", type=float, default=0.2)
     parser.add_argument("--attack-steps", type=int, nargs="+", default=[4, 6, 10])
+    parser.add_argument("--criteria", nargs="+", default=["irrelevant", "relevant"])
+    parser.add_argument("--plain", type=int, default=0, help="images for the paper's attack, pgd")
+    parser.add_argument("--plain-subsets", type=int, default=500, help="subsets beside that attack")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--profile", action="store_true", help="show which operations take the time")
     arguments = parser.parse_args()
     module, accuracy = train(arguments.data, epochs=arguments.epochs, device=arguments.device)
     model = wrapped(module)
-    images = list(read_set(arguments.data, "t10k")[0][: arguments.images])
-    rows: list[dict[str, Any]] = [{"accuracy": accuracy, "images": len(images)}]
+    images = list(read_set(arguments.data, "t10k")[0][: max(100, arguments.images)])
+    rows: list[dict[str, Any]] = [{"accuracy": accuracy}]
     options: dict[str, Any] = {"features": "pixels", "progress": False}
     pertinent.explain(model, images[:2], "greedy-as", subsets=200, chosen=0.1, **options)  # warm up
-    methods: list[tuple[str, dict[str, Any]]] = [
-        ("random", {}),
-        ("gradient", {}),
-        ("integrated-gradients", {}),
+    if arguments.profile:
+        profile(lambda: pertinent.explain(model, images[:4], "greedy-as", chosen=0.1, **options))
+    runs: list[tuple[str, int, dict[str, Any]]] = [
+        ("random", 100, {}),
+        ("gradient", 100, {}),
+        ("integrated-gradients", 100, {}),
     ]
+    settings: dict[str, Any] = {"subsets": arguments.subsets, "chosen": arguments.chosen}
     for steps in arguments.attack_steps:
-        settings = {"subsets": arguments.subsets, "chosen": arguments.chosen, "attack_steps": steps}
-        methods += [("greedy-as", settings), ("greedy-as", settings | {"criterion": "relevant"})]
-    for method, settings in methods:
+        for criterion in arguments.criteria:
+            each = settings | {"attack_steps": steps, "criterion": criterion}
+            runs.append(("greedy-as", arguments.images, each))
+    if arguments.plain:
+        few = settings | {"subsets": arguments.plain_subsets}
+        runs += [
+            ("greedy-as", arguments.plain, few | {"attack_steps": steps}) for steps in arguments.attack_steps
+        ]
+        runs.append(("greedy-as", arguments.plain, few | {"attack_steps": 20, "attack": "pgd"}))
+    for method, n_images, own in runs:
         start = time.perf_counter()
-        found = pertinent.explain(model, images, method, **settings, **options)
+        found = pertinent.explain(model, images[:n_images], method, **own, **options)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
         judged = pertinent.evaluate(found, model, METRICS, progress=False)
         rows.append(
             {
                 "method": method,
-                "settings": settings,
-                "seconds per image": seconds / len(images),
+                "images": n_images,
+                "settings": own,
+                "seconds per image": seconds / n_images,
                 "passes per image": float(np.mean([e.evaluations for e in found])),
                 "criteria, seconds": time.perf_counter() - start,
                 **{name: judged.mean(method, name) for name in METRICS},
@@ -65,6 +81,18 @@ def main() -> None:
         print(json.dumps(rows[-1]), flush=True)
         if arguments.out is not None:
             arguments.out.write_text(json.dumps(rows, indent=1))
+
+
+def profile(call: Callable[[], object]) -> None:
+    """Print the operations that take most time, on the device and here."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    activities += [torch.profiler.ProfilerActivity.CUDA] if torch.cuda.is_available() else []
+    start = time.perf_counter()
+    with torch.profiler.profile(activities=activities) as found:
+        call()
+    print(f"profiled: {time.perf_counter() - start:.2f} s")
+    by = "self_cuda_time_total" if torch.cuda.is_available() else "self_cpu_time_total"
+    print(found.key_averages().table(sort_by=by, row_limit=20, max_name_column_width=50), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""What the paper measures of explanations of images: radii of attacks, and logits as pixels are removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from records import Writer
+from rows import SIZES
+
+import pertinent
+from pertinent.explainers.base import n_kept
+from pertinent.results.explanation import Explanation
+from pertinent.types import Array, Floats, Masks
+
+REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
+"""What removed pixels become: values drawn from 0 to 1, or one value."""
+
+DRAWS = 10
+"""Draws of uniform values for each mask."""
+
+OWN_REMOVAL = {
+    reference: "uniform-noise:low=0,high=1,samples=10"
+    if reference == "uniform"
+    else f"constant:value={reference}"
+    for reference in REFERENCES
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Measures scores (images, pixels) of the same images."""
+
+    model: Any
+    module: torch.nn.Module
+    images: Array
+    writer: Writer
+    attack_steps: int = 20
+
+    def measure(self, name: str, scores: Floats) -> None:
+        """Write all criteria of one row."""
+        relevant = relevant_sets(scores)
+        for reference in REFERENCES:
+            for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
+                curve = self.logits(kept, reference)
+                self.writer.write(name, f"{kind} logit", area(curve), reference=reference)
+        for kind, radii in self.radii(relevant).items():
+            self.writer.write(name, f"robustness of {kind}", radii)
+        explanations = self.explanations(scores)
+        for reference, removal in OWN_REMOVAL.items():
+            judged = pertinent.evaluate(
+                explanations, self.model, ("insertion", "deletion"), removal=removal, progress=False
+            )
+            for metric in judged.better:
+                values = [row.value for row in judged.rows if row.metric == metric]
+                self.writer.write(name, metric, values, reference=reference)
+
+    def radii(self, relevant: Masks) -> dict[str, Floats]:
+        """The radii (images, sizes) of attacks on the relevant pixels, and on all others."""
+        n = relevant.shape[1]
+        sets = list(np.concatenate([relevant, ~relevant], axis=1))
+        attacked: Any = pertinent.attack_radius(
+            self.model, list(self.images), sets, features="pixels", steps=self.attack_steps, progress=False
+        )
+        found = np.array([own.radii for own in attacked])
+        norms = np.linalg.norm(self.images.reshape(len(self.images), -1), axis=1)
+        found = np.where(np.isfinite(found), found, norms[:, None])  # as the library's criteria count them
+        return {"relevant": found[:, :n], "irrelevant": found[:, n:]}
+
+    def logits(self, kept: Masks, reference: float | str) -> Floats:
+        """The logit of the predicted class (images, sizes) with only the pixels `kept`."""
+        rng = np.random.default_rng(0)
+        flat = self.images.reshape(len(self.images), 1, -1)
+        total = np.zeros(kept.shape[:2])
+        draws = DRAWS if reference == "uniform" else 1
+        for _ in range(draws):
+            other = rng.random(kept.shape, dtype=np.float32) if reference == "uniform" else reference
+            rows = np.where(kept, flat, other).astype(np.float32).reshape(-1, *self.images.shape[1:])
+            answer = self._answer(rows).reshape(*kept.shape[:2], -1)
+            total += np.take_along_axis(answer, self.predicted[:, None, None], axis=2)[:, :, 0]
+        return total / draws
+
+    @cached_property
+    def predicted(self) -> Array:
+        """The class predicted for each image."""
+        return np.asarray(self._answer(self.images).argmax(axis=1))
+
+    @cached_property
+    def _plain(self) -> Any:
+        return pertinent.explain(self.model, list(self.images), "random", features="pixels", progress=False)
+
+    def explanations(self, scores: Floats) -> list[Explanation]:
+        """Explanations with these scores."""
+        return [replace(own, scores=row) for own, row in zip(self._plain, scores, strict=True)]
+
+    def _answer(self, rows: Array) -> Array:
+        device = next(self.module.parameters()).device
+        with torch.inference_mode():
+            parts = [self.module(part.to(device)).cpu() for part in torch.from_numpy(rows).split(2048)]
+        return torch.cat(parts).numpy()
+
+
+def relevant_sets(scores: Floats) -> Masks:
+    """The pixels with the largest scores (images, sizes, pixels)."""
+    n_pixels = scores.shape[1]
+    order = np.argsort(-scores, axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(n_pixels)[None], axis=1)
+    counts = np.array([n_kept(share, n_pixels) for share in SIZES])
+    return rank[:, None] < counts[None, :, None]
+
+
+def area(curves: Floats) -> Floats:
+    """The area under curves (…, sizes) over the share of relevant pixels in percent (Sec. 3.2)."""
+    return np.asarray(np.trapezoid(curves, 100 * np.array(SIZES), axis=-1))

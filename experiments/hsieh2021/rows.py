@@ -1,0 +1,91 @@
+"""The rows of the tables on images: methods, their settings, and what the paper calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SIZES = tuple(share / 100 for share in range(5, 50, 5))
+LARGEST = 0.45
+"""The shares of pixels that count as relevant, and the largest: as many are chosen."""
+
+MAGNITUDE = ", magnitude"
+"""After the name of a row whose pixels are ordered by the magnitude of their scores, not by the scores."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method with its settings.
+
+    `signed` scores are measured twice: in their own order, and in that of their magnitude. `sampled` says
+    that the number of random subsets is an option of the run. Methods with `patches` choose among squares
+    of so many pixels; the pixels of a square are equally important.
+    """
+
+    method: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    paper: str | None = None
+    signed: bool = False
+    sampled: bool = False
+    patches: int | None = None
+
+
+def greedy(method: str, paper: str | None, **more: Any) -> dict[str, Row]:
+    """A method of the paper by both criteria; the first is the default."""
+    patches = more.pop("patches", None)
+    sampled = method != "greedy"
+    name = method + (f", {patches}×{patches} pixels" if patches else "")
+    return {
+        f"{name}{suffix}": Row(method, more | own, paper, sampled=sampled, patches=patches)
+        for suffix, own in (("", {}), (", relevant", {"criterion": "relevant"}))
+    }
+
+
+def searched(method: str) -> Row:
+    """A search for sets of the sizes that are measured."""
+    return Row(method, {"budget": 500, "sparsity": list(SIZES)})
+
+
+ROWS: dict[str, Row] = {
+    "random": Row("random", paper="Random"),
+    "gradient": Row("gradient", paper="Grad", signed=True),
+    "integrated-gradients": Row("integrated-gradients", {"points": 100}, "IG", signed=True),
+    "expected-gradients": Row("expected-gradients", {"samples": 200}, "EG", signed=True),
+    "shapley-sampling": Row("shapley-sampling", {"budget": 7841}, "SHAP", signed=True),
+    "leave-one-out": Row("leave-one-out", {}, "LOO", signed=True),
+    "meaningful-perturbation": Row("meaningful-perturbation", {}, "BBMP"),
+    "counterfactual": Row("counterfactual", {}, "CFX"),
+    "counterfactual, 20% of pixels": Row("counterfactual", {"most": 157}),
+    **greedy("greedy-as", "Greedy-AS", chosen=LARGEST),
+    **greedy("one-step-banzhaf", "One-Step Banzhaf"),
+    **greedy("greedy-as", None, chosen=LARGEST, patches=2),
+    **greedy("greedy", "Greedy", chosen=LARGEST, patches=2),
+    "lime": Row("lime", {"budget": 2000}, signed=True),
+    "shapley": Row("shapley", {"budget": 2000}, signed=True),
+    "parallel-local-search": searched("parallel-local-search"),
+    "thompson-search": searched("thompson-search"),
+}
+
+FEWER: Sequence[str] = (
+    "random",
+    "gradient",
+    "integrated-gradients",
+    "expected-gradients",
+    "shapley-sampling",
+    "leave-one-out",
+    "meaningful-perturbation",
+    "counterfactual",
+    "greedy-as",
+    "greedy-as, relevant",
+    "one-step-banzhaf",
+    "shapley",
+    "thompson-search",
+)
+"""The rows on Fashion-MNIST."""
+
+
+def lines(names: Sequence[str]) -> list[str]:
+    """The rows as tables show them, those with signs twice."""
+    doubled = ([name, name + MAGNITUDE] if ROWS[name].signed else [name] for name in names)
+    return [line for several in doubled for line in several]

@@ -1,0 +1,102 @@
+"""Explain images by all methods, and measure the explanations.
+
+    python experiments/hsieh2021/mnist.py --data DATA/mnist --out mnist.safetensors
+    python experiments/hsieh2021/run.py --data DATA/mnist --weights mnist.safetensors --results RESULTS/mnist
+
+For each row RESULTS/NAME.npz holds the scores of the pixels, RESULTS/NAME.jsonl what was measured. What is
+there is not made again, so a run that was stopped goes on, and rows may be explained on one machine
+(``--only explain``) and measured on another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from criteria import Judge
+from mnist import network, read_set, wrapped
+from records import Writer
+from rows import MAGNITUDE, ROWS, Row
+from safetensors.torch import load_file
+
+import pertinent
+from pertinent.types import Array
+
+SUBSETS = 1500
+
+
+def chosen_images(folder: Path, n: int, seed: int = 0) -> Array:
+    """Random test images."""
+    images: Array = read_set(folder, "t10k")[0]
+    return np.asarray(images[np.random.default_rng(seed).permutation(len(images))[:n]])
+
+
+def explained(model: Any, images: Array, row: Row, subsets: int) -> dict[str, Any]:
+    """Scores of pixels (images, pixels), the seconds of all images, and the passes of each."""
+    settings = row.settings | ({"subsets": subsets} if row.sampled else {})
+    features = f"patches:{row.patches}" if row.patches else "pixels"
+    start = time.perf_counter()
+    found = pertinent.explain(
+        model, list(images), row.method, features=features, removal="constant", progress=False, **settings
+    )
+    seconds = time.perf_counter() - start
+    if found.failures:
+        raise found.failures[0].error
+    scores = np.array([own.heatmap().ravel() for own in found], dtype=np.float32)
+    passes = np.array([own.evaluations for own in found])
+    return {"scores": scores, "seconds": np.array(seconds / len(images)), "passes": passes}
+
+
+def file_name(row: str) -> str:
+    """The name of a row as that of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", row.replace("×", "x").replace("%", " percent")).strip("-")
+
+
+def main() -> None:
+    """Explain, then measure, row by row."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True, help="its name is that of the experiment")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW")
+    parser.add_argument("--only", choices=("explain", "measure"))
+    parser.add_argument("--images", type=int, default=100)
+    parser.add_argument("--subsets", type=int, default=SUBSETS)
+    parser.add_argument("--attack-steps", type=int, default=20, help="of the criteria")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    arguments = parser.parse_args()
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    module = network()
+    module.load_state_dict(load_file(arguments.weights))
+    model = wrapped(module.to(arguments.device))
+    images = chosen_images(arguments.data, arguments.images)
+    for name in arguments.rows:
+        scores = arguments.results / f"{file_name(name)}.npz"
+        if not scores.exists() and arguments.only != "measure":
+            found = explained(model, images, ROWS[name], arguments.subsets)
+            np.savez_compressed(scores, **found)
+            print(f"{name}: {found['seconds']:.3f} s, {found['passes'].mean():,.0f} passes", flush=True)
+        records = scores.with_suffix(".jsonl")
+        if scores.exists() and not records.exists() and arguments.only != "explain":
+            unfinished = records.with_suffix(".part")
+            unfinished.unlink(missing_ok=True)
+            writer = Writer(unfinished, arguments.results.name)
+            judge = Judge(model, module, images, writer, arguments.attack_steps)
+            found = dict(np.load(scores))
+            writer.write(name, "passes", found["passes"])
+            writer.write(name, "seconds", [float(found["seconds"])])
+            start = time.perf_counter()
+            judge.measure(name, found["scores"])
+            if ROWS[name].signed:
+                judge.measure(name + MAGNITUDE, np.abs(found["scores"]))
+            unfinished.rename(records)
+            print(f"{name}: measured in {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Write the tables into README.md, between their markers, from what was measured.
+
+python experiments/hsieh2021/tables.py --results RESULTS
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import conclusions
+import numpy as np
+import paper
+from checks import CHECKED
+from conclusions import measured, reference_name
+from criteria import REFERENCES
+from forest import ROWS as FOREST_ROWS
+from records import Records, interval, shown, table
+from rows import FEWER, MAGNITUDE, ROWS, lines
+
+from pertinent.types import Floats
+
+README = Path(__file__).parent / "README.md"
+IMAGES = ("mnist", "fashion-mnist")
+ATTACKED = {"robustness of irrelevant": paper.IRRELEVANT, "robustness of relevant": paper.RELEVANT}
+
+
+def robustness(which: str, names: Sequence[str], records: Records) -> str:
+    """Table 1 with the variants of Table 3: areas under radii, and what an image takes."""
+    rows = []
+    for line in lines(names):
+        name = line.removesuffix(MAGNITUDE)
+        row = ROWS[name]
+        values = [measured(records, which, line, metric) for metric in ATTACKED]
+        cells = [f"`{line}`", _n(values[0])]
+        for published, own in zip(ATTACKED.values(), values, strict=True):
+            cells += [_number(published.get(row.paper or "")) if which == "mnist" else "", shown(own, 1)]
+        cells += [
+            _mean(records, which, name, "passes", ",.0f"),
+            _mean(records, which, name, "seconds", ".3f"),
+        ]
+        rows.append(cells if values[0] is not None else [cells[0]])
+    head = [
+        "method",
+        "images",
+        "irrelevant: paper",
+        "ours ↑",
+        "relevant: paper",
+        "ours ↓",
+        "passes",
+        "seconds",
+    ]
+    if which != "mnist":
+        rows = [[cell for i, cell in enumerate(row) if i not in (2, 4)] for row in rows]
+        head = [cell for i, cell in enumerate(head) if i not in (2, 4)]
+    return table(head, rows)
+
+
+def references(kind: str, names: Sequence[str], which: str, records: Records) -> str:
+    """Insertion or deletion by reference value, the paper's numbers in parentheses."""
+    published = paper.INSERTION if kind == "insertion" else paper.DELETION
+    rows = []
+    for line in lines(names):
+        row = ROWS[line.removesuffix(MAGNITUDE)]
+        cells = [f"`{line}`"]
+        for reference in REFERENCES:
+            own = measured(records, which, line, f"{kind} logit", reference=reference)
+            known = published[reference].get(row.paper or "") if which == "mnist" else None
+            beside = "" if known is None or own is None else f" ({known:.0f})"
+            cells.append(_mean_and_half(own) + beside)
+        rows.append(cells)
+    return table(["method", *map(reference_name, REFERENCES)], rows)
+
+
+def insertion_and_deletion(which: str, names: Sequence[str], records: Records) -> str:
+    """All of Table 5, in the paper's units."""
+    return "\n".join(
+        f"**{kind.capitalize()} {arrow}**\n\n" + references(kind, names, which, records)
+        for kind, arrow in (("insertion", "↑"), ("deletion", "↓"))
+    )
+
+
+def own_criteria(records: Records) -> str:
+    """Whether Greedy-AS wins by its own criteria."""
+    rows = [[which, *row] for which in IMAGES for row in conclusions.own_criteria(records, which)]
+    head = [
+        "data",
+        "method",
+        "criterion",
+        "against the paper's other methods",
+        "loses to",
+        "best of the others",
+    ]
+    return table([*head, "ahead of it by", "wins"], rows)
+
+
+def variants(records: Records) -> str:
+    """Whether each part of Greedy-AS is needed."""
+    return table(["finding", "criterion", "ahead by", "holds"], conclusions.variants(records, "mnist"))
+
+
+def by_reference(which: str, suffix: str, records: Records) -> str:
+    """Whether Greedy-AS holds on insertion and deletion."""
+    head = [
+        "criterion",
+        "reference",
+        "paper: place",
+        "`greedy-as`",
+        "place",
+        "`greedy-as, relevant`",
+        "place",
+    ]
+    return table([*head, "best of all rows"], conclusions.by_reference(records, which, suffix))
+
+
+def farther(records: Records) -> str:
+    """What happens away from the reference value 0."""
+    head = [
+        "method",
+        *(f"{kind}, {value}" for kind in ("insertion", "deletion") for value in ("0", "0.5", "1")),
+    ]
+    return table(head, conclusions.farther(records, "mnist"))
+
+
+def standing(records: Records) -> str:
+    """Where our own methods stand."""
+    kinds = [f"{kind}, {value}" for kind in ("insertion", "deletion") for value in ("noise", "0", "1")]
+    head = ["method", "irrelevant", "relevant", *kinds]
+    return table(head, conclusions.standing(records, "mnist"))
+
+
+def checked(records: Records) -> str:
+    """Tables 7 and 8."""
+    rows = []
+    for name in CHECKED:
+        known = ROWS[name].paper or ""
+        values = [records.values("mnist", name, m) for m in ("sanity", "sanity of magnitudes", "sensitivity")]
+        cells = [f"`{name}`", _number(paper.SANITY.get(known)), shown(values[0]), shown(values[1])]
+        rows.append(
+            [*cells, _number(paper.SENSITIVITY.get(known)), shown(values[2])]
+            if values[0] is not None
+            else cells[:1]
+        )
+    head = ["method", "correlation: paper", "ours, scores", "ours, magnitudes", "sensitivity: paper", "ours"]
+    return table(head, rows)
+
+
+def forest(records: Records) -> str:
+    """The forest: all criteria."""
+    rows = []
+    for name in FOREST_ROWS:
+        values = [
+            records.values("forest", name, f"robustness of {kind}") for kind in ("irrelevant", "relevant")
+        ]
+        if values[0] is None:
+            continue
+        without = [
+            records.values("forest", name, f"{kind} without attack") for kind in ("irrelevant", "relevant")
+        ]
+        others = [
+            records.values("forest", name, metric, removal=removal)
+            for metric in ("insertion", "deletion")
+            for removal in ("mean", "uniform-noise")
+        ]
+        shares = [f"{100 * float(np.nanmean(own)):.0f}%" for own in without if own is not None]
+        cells = [f"`{name}`", shown(values[0], 1), shares[0], shown(values[1], 1), shares[1]]
+        rows.append(
+            [*cells, *(shown(own, 3) for own in others), _mean(records, "forest", name, "seconds", ".2f")]
+        )
+    head = ["method", "irrelevant ↑", "no attack", "relevant ↓", "no attack", "insertion, mean ↑", "noise ↑"]
+    return table([*head, "deletion, mean ↓", "noise ↓", "seconds"], rows)
+
+
+def forest_verdicts(records: Records) -> str:
+    """Greedy-AS on the forest against all other rows."""
+    head = ["method", "criterion", "best of the others", "ahead of it by", "wins"]
+    return table(head, conclusions.on_forest(records, [name for name in FOREST_ROWS if "greedy" not in name]))
+
+
+def _n(values: Floats | None) -> str:
+    return "–" if values is None else str(len(values))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _mean(records: Records, which: str, method: str, metric: str, form: str) -> str:
+    found = records.values(which, method, metric)
+    return "–" if found is None else format(float(np.nanmean(found)), form)
+
+
+def _mean_and_half(values: Floats | None) -> str:
+    """A mean and half of its interval's width, which fits into wide tables."""
+    if values is None:
+        return "–"
+    found = interval(values)
+    return f"{found.mean:.0f} ± {(found.high - found.low) / 2:.0f}"
+
+
+PARTS: dict[str, Callable[[Records], str]] = {
+    "own criteria": own_criteria,
+    "variants": variants,
+    "by reference": partial(by_reference, "mnist", " logit"),
+    "by reference, probability": partial(by_reference, "mnist", ""),
+    "farther": farther,
+    "standing": standing,
+    "robustness": partial(robustness, "mnist", list(ROWS)),
+    "references": partial(insertion_and_deletion, "mnist", list(ROWS)),
+    "checks": checked,
+    "fashion": partial(robustness, "fashion-mnist", FEWER),
+    "fashion by reference": partial(by_reference, "fashion-mnist", " logit"),
+    "forest": forest,
+    "forest verdicts": forest_verdicts,
+}
+
+
+def _filled(text: str, found: re.Match[str]) -> str:
+    return f"{found[1]}\n{text}\n{found[2]}"
+
+
+def main() -> None:
+    """Put each table between its markers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--page", type=Path, default=README)
+    arguments = parser.parse_args()
+    records = Records(arguments.results, "**/*.jsonl")
+    page = arguments.page.read_text(encoding="utf-8")
+    for name, make in PARTS.items():
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(page):
+            print(f"no marker for {name}")
+        page = pattern.sub(partial(_filled, make(records)), page)
+    arguments.page.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The paper's criteria for texts, along the first one to five words of an explanation (App. C)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pertinent.asks import Ask, Attack, AttackRadii, Values
+from pertinent.asks.attack_radii import never_rising
+from pertinent.metric.base import Measures, Metric, objective
+from pertinent.results.explanation import Explanation
+from pertinent.types import Floats, Masks
+
+WORDS = 5
+
+
+def top_words(explanation: Explanation) -> Masks:
+    """The first one to five words, a row for each number; where a search chose as many, its choice."""
+    d = len(explanation.features)
+    chosen = {int(mask.sum()): mask for mask in explanation.chosen.values()}
+    rank = np.empty(d, dtype=np.int64)
+    rank[explanation.ranking] = np.arange(d)
+    return np.array([chosen.get(n, rank < n) for n in range(1, WORDS + 1)])
+
+
+@dataclass(frozen=True)
+class TopWords(Metric):
+    """A curve; its keys are numbers of words."""
+
+    others: ClassVar[bool] = False
+    """Whether it speaks of all other words."""
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Ask about the sets of words."""
+        words = top_words(explanation)
+        values = yield from self.curve(explanation, ~words if self.others else words)
+        return {float(n + 1): float(value) for n, value in enumerate(values)}
+
+    @abstractmethod
+    def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
+        """The value of each set."""
+
+
+@dataclass(frozen=True)
+class RadiiOfRelevant(TopWords):
+    """The smallest perturbation of the embeddings of the first words; infinite if none was found."""
+
+    name = "robustness of relevant"
+    paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-Sr)"
+    summary = "attack radii of the first words"
+    better = "lower"
+
+    def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
+        """Attack the sets."""
+        prediction = explanation.prediction
+        decided = explanation.output.default_target(prediction)
+        found = yield AttackRadii(sets, prediction, decided, attack=Attack())
+        return never_rising(sets, found).radii
+
+
+@dataclass(frozen=True)
+class RadiiOfIrrelevant(RadiiOfRelevant):
+    """The smallest perturbation of the embeddings of all other words."""
+
+    name = "robustness of irrelevant"
+    paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-S̄r)"
+    summary = "attack radii of all but the first words"
+    better = "higher"
+    others = True
+
+
+@dataclass(frozen=True)
+class TopInsertion(TopWords):
+    """The probability of the predicted class with the first words alone."""
+
+    name = "insertion"
+    paper = "Petsiuk, Das & Saenko 2018; Hsieh et al. 2021, Sec. 5.2"
+    summary = "the probability with the first words alone"
+    better = "higher"
+
+    def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
+        """Keep the sets."""
+        answer = yield Values(sets)
+        return objective(explanation, answer)
+
+
+@dataclass(frozen=True)
+class TopDeletion(TopInsertion):
+    """The probability of the predicted class without the first words."""
+
+    name = "deletion"
+    summary = "the probability without the first words"
+    better = "lower"
+    others = True
