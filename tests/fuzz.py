@@ -362,6 +362,34 @@ def stability(call):
     found.to_dataframe()
 
 
+def attack_radius(call):
+    options = {
+        name: call.options[name] for name in ("features", "seed", "batch_size") if name in call.options
+    }
+    given = {
+        "classes": {"toward": call.odd},
+        "names": {"sets": call.odd},
+        "background": {"sets": [call.odd, call.other]},
+        "groups": {"sets": [0, 1]},
+        "columns": {"sets": [[], [0]], "norm": "linf"},
+        "kind": {"algorithm": "pgd", "largest": call.odd},
+        "output": {"algorithm": "decision" if call.metrics else "projection"},
+        "unit": {"steps": call.odd, "norm": call.other} if call.metrics else {},
+    }
+    options |= given.get(call.option, {})
+    found = pertinent.attack_radius(call.model, call.inputs, **({"steps": 2} | options), **QUIET)
+    several = [found] if isinstance(found, pertinent.Attacked) else found
+    if isinstance(several, pertinent.Attacks) and isinstance(call.inputs, list):
+        indices = [one.index for one in found] + [failure.index for failure in found.failures]
+        assert sorted(indices) == list(range(len(call.inputs))), f"{indices} came back"
+        found.to_pandas()
+    for one in several:
+        assert not np.isnan(one.radii).any()
+        assert np.isfinite(one.changes).all()
+        assert len(one.radii) == len(one.passes) == len(one.sets)
+        repr(one)
+
+
 def wrap(call):
     thing = call.odd if call.option == "unit" else of_arrays
     value = call.inputs if call.option in ("background", "columns", "groups", "classes") else call.other
@@ -409,7 +437,7 @@ def ask_result(call):
 VERBS = {
     f.__name__: f
     for f in (
-        *(explain, explain_iter, compare, evaluate, check_removal, stability),
+        *(explain, explain_iter, compare, evaluate, check_removal, stability, attack_radius),
         *(wrap, load, read, request, ask_result),
     )
 }

@@ -80,20 +80,34 @@ def attack_radius(
     if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != len(several):
         raise SettingError(f"`sets` must have an entry for each of the {len(several)} inputs.")
     attack = Attack(algorithm, norm, steps, largest)
-    cuts = for_each(features, one=many is None)
     runner = Runner(model, "attack", batch_size, progress)
+    cuts = for_each(features, one=many is None)
+    attacked = attack_all(runner, several, list(wanted), attack, toward=toward, features=cuts, seed=seed)
+    return attacked[0] if many is None else attacked
+
+
+def attack_all(
+    runner: Runner,
+    inputs: Sequence[Any],
+    sets: Sequence[Any],
+    attack: Attack,
+    *,
+    toward: Any = None,
+    features: Any = None,
+    seed: int = 0,
+) -> Attacks:
+    """Attack every input, or raise the error of the first if none can be; `sets` has an entry for each."""
 
     def tasks() -> Iterator[Task]:
-        for index, (raw, own) in enumerate(zip(several, wanted, strict=True)):
-            algorithm = _algorithm(model, own, toward, attack, index)
-            yield Task(index, raw, algorithm, of_input(cuts, index), seed=seed)
+        for index, (raw, own) in enumerate(zip(inputs, sets, strict=True)):
+            algorithm = _algorithm(runner.model, own, toward, attack, index)
+            yield Task(index, raw, algorithm, of_input(features, index), seed=seed)
 
-    done = sorted(runner.run(tasks(), len(several)), key=lambda one: one.key)
+    done = sorted(runner.run(tasks(), len(inputs)), key=lambda one: one.key)
     failures = [Failure(d.key, str(d.error), d.error) for d in done if d.error is not None]
     if len(failures) == len(done):
         raise_first(failures, "attacked")
-    attacked = [d.result for d in done if d.error is None]
-    return attacked[0] if many is None else Attacks(attacked, failures)
+    return Attacks([d.result for d in done if d.error is None], failures)
 
 
 def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int) -> Any:
@@ -131,25 +145,28 @@ def _masks(sets: Any, input: Input) -> Masks:
 
 
 def _holds_sets(sets: Any) -> bool:
-    if isinstance(sets, np.ndarray):
+    """Whether these are several sets, and not the members of one."""
+    if isinstance(sets, np.ndarray) and sets.ndim in (1, 2):
         return sets.ndim == 2
-    if isinstance(sets, str) or not isinstance(sets, Sequence):
+    if isinstance(sets, str | bytes | np.ndarray) or not isinstance(sets, Sequence):
         raise InputError(f"`sets` must hold names or numbers of features, or booleans, but got {sets!r}.")
-    return len(sets) > 0 and all(
-        isinstance(one, Sequence | np.ndarray) and not isinstance(one, str) for one in sets
-    )
+    several = [isinstance(one, Sequence | np.ndarray) and not isinstance(one, str | bytes) for one in sets]
+    if any(several) and not all(several):
+        odd = sets[several.index(False)]
+        raise InputError(f"`sets` must hold sets alone or features alone, but got {odd!r} among sets.")
+    return any(several)
 
 
 def _mask(features: Any, input: Input) -> Masks:
-    own = np.asarray(features)
-    if own.dtype == np.bool_:
-        if own.shape != (input.n_features,):
+    members = list(np.asarray(features).flat if isinstance(features, np.ndarray) else features)
+    if members and all(isinstance(one, bool | np.bool_) for one in members):
+        if np.shape(features) != (input.n_features,):
             raise InputError(
                 f"A set of booleans must have one for each of the {input.n_features} features, but has shape "
-                f"{own.shape}."
+                f"{np.shape(features)}."
             )
-        return own
+        return np.array(members)
     mask = np.zeros(input.n_features, dtype=np.bool_)
-    for one in features:
+    for one in members:
         mask[column_index(one, input.features, "feature")] = True
     return mask

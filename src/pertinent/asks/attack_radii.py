@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DECISION_STARTS, DECISION_STEPS = 170, 42
 """Passes of a decision-based attack before and after its steps, and in each of them, at most."""
 
+RIVALS = 5
+"""The most classes to which the boundary is looked at in the first step, those most likely."""
+
 
 @dataclass(frozen=True)
 class Attack(Settings):
@@ -61,7 +64,7 @@ class Attack(Settings):
             balls = 2 + int(np.ceil(np.log2(max(2.0, self.largest / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
         if self.algorithm == "projection":
-            return 2 * self.n_steps
+            return 2 * self.n_steps + RIVALS
         return DECISION_STARTS + DECISION_STEPS * self.n_steps
 
 
@@ -69,8 +72,9 @@ class Attack(Settings):
 class Radii:
     """The answer: the norm of the smallest perturbation found of each set, infinite if none was found.
 
-    `passes` are those that each attack made. Where asked for, `changes` (sets, …) are the perturbations, and
-    `norms` (sets, features) how much of them is in each feature.
+    `passes` are those that each attack made; what is asked once for all sets counts for the first. Where
+    asked for, `changes` (sets, …) are the perturbations, and `norms` (sets, features) how much of them is in
+    each feature.
     """
 
     radii: Floats
@@ -107,7 +111,14 @@ class AttackRadii(Question):
 
     def unspent(self, answer: Radii) -> int:
         """The passes that were not needed."""
-        return self.attack.most_passes * len(self.sets) - int(answer.passes.sum())
+        return self.price(set()) - int(answer.passes.sum())
+
+    @property
+    def rivals(self) -> int:
+        """The classes that a projection looks at in its first step."""
+        if self.attack.algorithm not in ("auto", "projection"):
+            return 0
+        return 1 if self.toward is not None else min(RIVALS, max(1, len(self.prediction) - 1))
 
     def check(self, input: Input) -> None:
         """Sets must be masks over the input's features."""

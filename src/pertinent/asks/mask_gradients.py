@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pertinent.asks.base import Part, check_masks
 from pertinent.asks.gradients import GradientQuestion
-from pertinent.types import Masks
+from pertinent.types import Floats, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -20,10 +22,11 @@ class MaskGradients(GradientQuestion):
     """How would the target's log-probability (or plain value) change with each entry of these masks?
 
     Answered with `Gradients`. Where features are hidden from attention, that is the derivative of
-    softmax × mask, renormalised; where values are filled in, of mask · x + (1 − mask) · filler.
+    softmax × mask, renormalised; where values or word embeddings are filled in, of
+    mask · x + (1 − mask) · filler. Masks may be soft: of numbers from 0 to 1, the shares that are kept.
     """
 
-    masks: Masks
+    masks: Masks | Floats
     target: int
 
     @property
@@ -32,8 +35,13 @@ class MaskGradients(GradientQuestion):
         return range(len(self.masks))
 
     def check(self, input: Input) -> None:
-        """Masks must be over the input's features."""
-        check_masks(self.masks, input)
+        """Masks must be over the input's features, and between 0 and 1."""
+        if self.masks.dtype.kind != "f":
+            check_masks(self.masks, input)  # type: ignore[arg-type]
+            return
+        check_masks(np.ones(self.masks.shape, dtype=np.bool_), input)
+        if not ((self.masks >= 0) & (self.masks <= 1)).all():
+            raise TypeError("Soft masks must be from 0 to 1.")
 
     @staticmethod
     def submit(model: Model, parts: Sequence[Part]) -> Answer:

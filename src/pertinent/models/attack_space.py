@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,33 +23,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The values of rows (rows, values) in `units`, which are free to change, and how far at most.
+    """The values of inputs (inputs, values) in `units`, how far they may change, and which rows attack what.
 
     The unit of a column is its standard deviation in the background, so that a radius does not depend on
-    how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds.
+    how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds. `owner` is the feature
+    that each value belongs to. Row r attacks the features `sets[r]` of the input `origin[r]`.
     """
 
     values: Floats
-    free: Masks
     units: Floats
     lower: Floats | None
     upper: Floats | None
+    owner: Ints
+    sets: Masks
+    origin: Ints
+
+    @cached_property
+    def free(self) -> Masks:
+        """Which values of each row may change (rows, values)."""
+        return np.take_along_axis(self.sets, self.owner[self.origin], axis=1)
 
     def changes(self, found: Floats, shape: Sequence[int]) -> Array:
         """Changes in units as changes of inputs of this shape."""
-        return np.asarray(found * self.units).reshape(len(found), *shape)
+        return np.asarray(found * self.units[self.origin]).reshape(len(found), *shape)
+
+    def norms(self, found: Floats, norm: str) -> Floats:
+        """As `norms_by_feature`."""
+        return norms_by_feature(found, self.owner[self.origin], self.sets.shape[1], norm)
 
 
 def space_of(model: Model, parts: Sequence[Part]) -> Space:
     """The space of the rows of a batch."""
-    made = [_space(model, part) for part in parts]
-    values, free, units = (
-        np.concatenate([getattr(own, name) for own in made]) for name in ("values", "free", "units")
+    values, units, lower, upper = zip(*(_ranges(model, part.input) for part in parts), strict=True)
+    known = all(low is not None for low in lower)
+    return Space(
+        np.stack(values),
+        np.stack(units),
+        np.stack(lower) if known else None,
+        np.stack(upper) if known else None,
+        np.stack([owners(part.input).ravel() for part in parts]),
+        *sets_of(parts),
     )
-    if any(own.lower is None for own in made):
-        return Space(values, free, units, None, None)
-    lower, upper = (np.concatenate([getattr(own, name) for own in made]) for name in ("lower", "upper"))
-    return Space(values, free, units, lower, upper)
+
+
+def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
+    """The set that each row of a batch attacks (rows, features), and the number of its part."""
+    counts = [len(part.rows) for part in parts]
+    sets = np.zeros((sum(counts), max(part.input.n_features for part in parts)), dtype=np.bool_)
+    for part, end in zip(parts, np.cumsum(counts).tolist(), strict=True):
+        sets[end - len(part.rows) : end, : part.input.n_features] = part.question.sets[part.rows]
+    return sets, np.repeat(np.arange(len(parts)), counts)
 
 
 def values_of(input: Input) -> Array:
@@ -63,24 +87,17 @@ def values_of(input: Input) -> Array:
     return values
 
 
-def _space(model: Model, part: Part) -> Space:
-    input, n = part.input, len(part.rows)
+def _ranges(model: Model, input: Input) -> tuple[Floats, Floats, Floats | None, Floats | None]:
+    """The values of an input, their units, and their bounds as changes; all in units."""
     values = values_of(input).astype(np.float64).ravel()
     if isinstance(input, ImageInput):
-        units = np.ones_like(values)
-        low, high = (np.full_like(values, end) for end in pixel_range(values))
-    elif model.background is not None:
-        units, low, high = _column_ranges(model.background)
-        low, high = np.minimum(low, values), np.maximum(high, values)
-    else:
-        units, low, high = np.ones_like(values), None, None
-    free = part.question.sets[part.rows][:, owners(input).ravel()]
-
-    def tiled(row: Floats) -> Floats:
-        return np.tile(row, (n, 1))
-
-    lower, upper = (None if end is None else tiled((end - values) / units) * free for end in (low, high))
-    return Space(tiled(values / units), free, tiled(units), lower, upper)
+        low, high = pixel_range(values)
+        return values, np.ones_like(values), low - values, high - values
+    if model.background is None:
+        return values, np.ones_like(values), None, None
+    units, least, greatest = _column_ranges(model.background)
+    lower, upper = np.minimum(least - values, 0), np.maximum(greatest - values, 0)
+    return values / units, units, lower / units, upper / units
 
 
 def pixel_range(values: Floats) -> tuple[float, float]:
@@ -110,8 +127,3 @@ def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -
         return found[:, :-1]
     np.add.at(found, (rows, owner), changes.astype(np.float64) ** 2)
     return np.asarray(np.sqrt(found[:, :-1]))
-
-
-def owners_of(parts: Sequence[Part]) -> Ints:
-    """The feature that each value of each row belongs to."""
-    return np.concatenate([np.tile(owners(part.input).ravel(), (len(part.rows), 1)) for part in parts])

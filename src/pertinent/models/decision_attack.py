@@ -16,7 +16,7 @@ from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.image import ImageInput
-from pertinent.models.attack_space import Space, norms_by_feature, owners_of, space_of, values_of
+from pertinent.models.attack_space import Space, space_of, values_of
 from pertinent.models.base import Answer, immediately
 from pertinent.types import Floats, Ints, Masks
 
@@ -53,8 +53,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
         found.run(attack.steps or STEPS)
         if not keep:
             return found.radii, found.passes, None, None
-        n_features = max(part.input.n_features for part in parts)
-        norms = norms_by_feature(found.changes, owners_of(parts), n_features, attack.norm)
+        norms = space.norms(found.changes, attack.norm)
         return found.radii, found.passes, space.changes(found.changes, shape), norms
 
     return immediately(run)
@@ -76,7 +75,7 @@ def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Cal
     dtype = np.float32 if isinstance(parts[0].input, ImageInput) else np.float64
 
     def differs(points: Floats, rows: Ints) -> Masks:
-        batch = (points * space.units[rows]).reshape(len(points), *shape).astype(dtype)
+        batch = (points * space.units[space.origin[rows]]).reshape(len(points), *shape).astype(dtype)
         answers = np.asarray(model.submit([np.moveaxis(batch, 1, -1) if last else batch]).outputs())
         values = model.output.natural(model.checked(answers, len(points)))
         found = np.empty(len(points), dtype=np.bool_)
@@ -105,7 +104,7 @@ class _Attacks:
     passes: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.changes = np.zeros_like(self.space.values)
+        self.changes = np.zeros(self.space.free.shape)
         self.radii = np.full(len(self.changes), np.inf)
         self.passes = np.zeros(len(self.changes), dtype=np.int64)
 
@@ -121,7 +120,7 @@ class _Attacks:
 
     def _ask(self, changes: Floats, rows: Ints) -> Masks:
         np.add.at(self.passes, rows, 1)
-        return self.differs(self.space.values[rows] + changes, rows)
+        return self.differs(self.space.values[self.space.origin[rows]] + changes, rows)
 
     def _length(self, changes: Floats) -> Floats:
         return np.asarray(np.linalg.norm(changes, axis=-1) if self.norm == "l2" else np.abs(changes).max(-1))
@@ -191,7 +190,8 @@ class _Attacks:
 
     def _bounds(self, rows: Ints) -> tuple[Floats, Floats]:
         assert self.space.lower is not None and self.space.upper is not None
-        return self.space.lower[rows], self.space.upper[rows]
+        origin, free = self.space.origin[rows], self.space.free[rows]
+        return self.space.lower[origin] * free, self.space.upper[origin] * free
 
     def _reset(self, rows: Ints) -> None:
         """Try for each value, the least changed first, whether it can go back all the way or half."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, overload
 
 import numpy as np
@@ -97,11 +99,10 @@ class Attacks(Sequence[Attacked]):
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<Attacks on {len(self)} inputs{failed}>"
 
-    def to_pandas(self) -> Any:
-        """A data frame with a row for each set of each input."""
-        from pertinent._optional import optional
-
-        rows = [
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each set of each input: the features that could change, the radius and the passes."""
+        return [
             {
                 "input": own.index,
                 "features": [own.input.features[i] for i in np.flatnonzero(own.sets[place])],
@@ -111,4 +112,25 @@ class Attacks(Sequence[Attacked]):
             for own in self
             for place, radius in enumerate(own.radii.tolist())
         ]
-        return optional("pandas").DataFrame(rows, columns=["input", "features", "radius", "passes"])
+
+    def to_json(self) -> str:
+        """The rows, with what was decided and the aim; the radius is null where no attack was found."""
+        decided = {
+            own.index: {"decided": own.decided, "toward": own.toward, "norm": own.norm} for own in self
+        }
+        found = [
+            row | decided[row["input"]] | {"radius": row["radius"] if isfinite(row["radius"]) else None}
+            for row in self.rows
+        ]
+        return json.dumps(found, ensure_ascii=False, indent=2)
+
+    def to_pandas(self) -> Any:
+        """A data frame of the rows."""
+        from pertinent._optional import optional
+
+        return optional("pandas").DataFrame(self.rows, columns=["input", "features", "radius", "passes"])
+
+    def __rich__(self) -> Any:
+        from pertinent.report.attack_table import rendered
+
+        return rendered(self)

@@ -44,6 +44,8 @@ class AttackExplainer(Explainer):
 
     scales = ("natural",)
     columnwise = False
+    numeric = True
+    any_target = False
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: Literal["auto", "projection", "pgd", "decision"] = field(default="auto", kw_only=True)

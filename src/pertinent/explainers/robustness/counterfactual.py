@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pertinent.errors import ModelError
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.robustness.base import AttackExplainer
+from pertinent.explainers.robustness.pertinence import pertinence
 from pertinent.settings import Count
 
 SHRINKING = 0.5
@@ -21,7 +23,8 @@ class Counterfactual(AttackExplainer):
     """How much each feature changes in the smallest perturbation that changes the prediction.
 
     With `most` only so many features may change (an L0 limit): the features that change most are attacked
-    again, half as many in each round.
+    again, half as many in each round. Of images and table rows, `details` tell which features are present and
+    must go, and which are absent and would have to come.
 
     Parameters
     ----------
@@ -52,7 +55,11 @@ class Counterfactual(AttackExplainer):
             assert found.norms is not None
             scores = found.norms[0]
             best = np.argsort(-scores, kind="stable")
-        return Finding(scores, details={"radius": float(found.radii[0]), "changed": int((scores > 0).sum())})
+        details: dict[str, Any] = {"radius": float(found.radii[0]), "changed": int((scores > 0).sum())}
+        if task.numbers is not None:
+            assert found.changes is not None
+            details["pertinence"] = pertinence(task.numbers, found.changes[0], scores)
+        return Finding(scores, details=details)
 
     def _rounds(self, n_features: int) -> list[int]:
         """How many features may change in each round: all, then half of them …, at last `most`."""

@@ -9,6 +9,7 @@ import numpy as np
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.robustness.base import RobustnessExplainer, from_order
 from pertinent.explainers.robustness.greedy_as import joined
+from pertinent.explainers.robustness.pertinence import pertinence_of
 from pertinent.settings import Share
 
 
@@ -28,10 +29,10 @@ class Greedy(RobustnessExplainer):
     chosen: Share = 0.5
 
     def evaluations(self, n_features: int) -> int:
-        """An attack for every feature left, in every step."""
+        """An attack for every feature left, in every step, and one for the pertinence."""
         wanted = n_kept(self.chosen, n_features)
         attacks = sum(n_features - chosen for chosen in range(wanted))
-        return attacks * self.how.most_passes
+        return (attacks + 1) * self.how.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Choose one by one."""
@@ -44,4 +45,5 @@ class Greedy(RobustnessExplainer):
             rest = np.zeros(d)
             rest[left] = yield from self.values(task, joined(order, left, each, d))
             order = np.append(order, left[rest[left].argmax()])
-        return Finding(from_order(order, rest))
+        details = yield from pertinence_of(self, task, np.isin(np.arange(d), order))
+        return Finding(from_order(order, rest), details=details)

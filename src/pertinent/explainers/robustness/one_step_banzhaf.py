@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pertinent.explainers.base import Finding, Steps, Task, explainers
+from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.robustness.base import RobustnessExplainer, n_subsets
 from pertinent.explainers.robustness.greedy_as import contributions
+from pertinent.explainers.robustness.pertinence import pertinence_of
+from pertinent.explainers.search.base import largest
 from pertinent.explainers.shapley.exact_shapley import all_coalitions
 from pertinent.settings import Count, ProperShare
 
@@ -34,8 +36,8 @@ class OneStepBanzhaf(RobustnessExplainer):
     share: ProperShare = 0.5
 
     def evaluations(self, n_features: int) -> int:
-        """An attack for every subset."""
-        return n_subsets(self.subsets, n_features) * self.how.most_passes
+        """An attack for every subset, and one for the pertinence."""
+        return (n_subsets(self.subsets, n_features) + 1) * self.how.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Attack, and regress."""
@@ -43,4 +45,6 @@ class OneStepBanzhaf(RobustnessExplainer):
         exact = d <= MOST_EXACT and n >= 2**d
         drawn = all_coalitions(d) if exact else task.rng.random((n, d)) < self.share
         values = yield from self.values(task, drawn)
-        return Finding(contributions(drawn, values))
+        scores = contributions(drawn, values)
+        relevant = largest(scores, n_kept(max(task.sparsities), d))
+        return Finding(scores, details=(yield from pertinence_of(self, task, relevant)))

@@ -21,6 +21,7 @@ from pertinent.models.torch.gradients import (
     differentiate,
     draws_of,
     length_of,
+    normal_of,
     row_weights,
     shares_of,
     sum_by_feature,
@@ -36,7 +37,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     """∂ log p / ∂ mask, with each value mask · x + (1 − mask) · filler."""
     _check_numeric(parts)
     fillers = [np.repeat(_filler(part), len(part.rows), axis=0) for part in parts]
-    points = [np.asarray(p.removal(p.input, p.question.masks[p.rows], p.seed)) for p in parts]
+    points = [_masked(part, filler) for part, filler in zip(parts, fillers, strict=True)]
     difference = np.tile([1.0, -1.0, 0.0, 0.0], (sum(len(part.rows) for part in parts), 1))
     return _differentiated(model, parts, fillers, points, difference)
 
@@ -45,8 +46,9 @@ def array_path_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     """∂ log p / ∂ values at each row's point, multiplied as asked and summed over each feature."""
     _check_numeric(parts)
     baselines = [_baseline(model, part) for part in parts]
-    points = [_points(part, baseline) for part, baseline in zip(parts, baselines, strict=True)]
-    return _differentiated(model, parts, baselines, points, row_weights(parts))
+    units = [_unit(model, part) for part in parts]
+    points = [_points(*each) for each in zip(parts, baselines, units, strict=True)]
+    return _differentiated(model, parts, baselines, points, row_weights(parts), units=units)
 
 
 def _differentiated(
@@ -55,15 +57,19 @@ def _differentiated(
     baselines: Sequence[Array],
     points: Sequence[Array],
     weights: Array,
+    *,
+    units: Sequence[Array] = (),
 ) -> Answer:
     inputs = [np.repeat(_values(part.input)[None], len(part.rows), axis=0) for part in parts]
     full, plain, point = (_send(np.concatenate(arrays), model) for arrays in (inputs, baselines, points))
     of_input, of_baseline, of_one, of_itself = _send(weights, model).T[..., None]
+    rows = [len(part.rows) for part in parts]
+    unit = _send(np.repeat([unit.ravel() for unit in units], rows, axis=0) if units else np.ones(1), model)
     owner = np.concatenate([np.tile(owners(p.input).ravel(), (len(p.rows), 1)) for p in parts])
     n_features = max(part.input.n_features for part in parts)
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
-        flat = gradient.flatten(1)
+        flat = gradient.flatten(1) * unit
         factor = of_input * full.flatten(1) + of_baseline * plain.flatten(1) + of_one + of_itself * flat
         sums = sum_by_feature(flat * factor, devices.send(owner, model.device), n_features)
         return length_of(sums, of_itself)
@@ -76,10 +82,33 @@ def _check_numeric(parts: Sequence[Part]) -> None:
         raise InputError("Gradients need numeric columns, but the row holds categories.")
 
 
-def _points(part: Part, baseline: Array) -> Array:
+def _masked(part: Part, filler: Array) -> Array:
+    """The point of each mask: what the removal makes of it, or between the input and the filler."""
+    masks = part.question.masks[part.rows]
+    if masks.dtype == np.bool_:
+        return np.asarray(part.removal(part.input, masks, part.seed))
+    return np.asarray(filler + masks[:, owners(part.input)] * (_values(part.input) - filler))
+
+
+def _points(part: Part, baseline: Array, unit: Array) -> Array:
     """The point at which each row of a question is evaluated."""
     share = shares_of(part).reshape(-1, *[1] * (baseline.ndim - 1))
-    return np.asarray(baseline + share * (_values(part.input) - baseline))
+    moved = unit * normal_of(part, unit.shape)
+    return np.asarray(baseline + share * (_values(part.input) - baseline) + moved)
+
+
+def _unit(model: ModuleModel, part: Part) -> Array:
+    """How far a draw of 1 moves each value, and so what its gradient is multiplied by; 1 without noise."""
+    noise, values = part.question.noise, _values(part.input)
+    if not noise:
+        return np.ones(values.shape)
+    if isinstance(part.input, ImageInput):
+        spread = np.full(values.shape, values.std())
+    elif model.background is None:
+        spread = np.ones(values.shape)
+    else:
+        spread = np.nanstd(model.background.values.astype(np.float64), axis=0)
+    return np.asarray(noise * np.where(spread > 0, spread, 1.0))
 
 
 def _baseline(model: ModuleModel, part: Part) -> Array:
@@ -104,15 +133,12 @@ def _baseline(model: ModuleModel, part: Part) -> Array:
 
 def _filler(part: Part) -> Array:
     """The removal's values with everything removed; an error if they are random."""
-    first, second = (
-        part.removal(part.input, empty_mask(part.input.n_features), part.seed + i) for i in (0, 1)
-    )
-    if part.removal.draws > 1 or not np.array_equal(first, second):  # type: ignore[arg-type]
+    if part.removal.is_random or part.removal.draws > 1:
         raise SettingError(
             f"Gradients along a mask need a removal that fills in fixed values, such as 'mean' or "
             f"'constant', but {part.removal.name!r} draws them."
         )
-    return np.asarray(first)
+    return np.asarray(part.removal(part.input, empty_mask(part.input.n_features), part.seed))
 
 
 def _values(input: Input) -> Array:

@@ -1,6 +1,6 @@
 r"""The smallest perturbations of chosen values that change a decision, of many rows at once.
 
-A row's `margin` is positive as long as its decision stands. Rows that are done leave the batch.
+A row's decision stands as long as all of its `margins` are positive.
 """
 
 from __future__ import annotations
@@ -20,40 +20,13 @@ FASTER, SLOWER = 1.3, 0.6
 ENOUGH, PATIENCE = 1e-3, 5
 """A row is done when its radius has not become smaller by this share so many times in a row."""
 
-_NEWTON_STEPS = 6
+LEAVING = 10
+"""Steps after which rows that are done leave the batch; to know them, one must wait for the device."""
 
+_NEWTON_STEPS = 4
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows of values (rows, values), of which the `free` ones may change within the bounds.
-
-    `lower` and `upper` bound the change, or are ``None``. `margin` gets points and the rows that they
-    belong to.
-    """
-
-    values: torch.Tensor
-    free: torch.Tensor
-    lower: torch.Tensor | None
-    upper: torch.Tensor | None
-    margin: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    norm: Literal["l2", "linf"] = "l2"
-
-    def pick(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, Bounds]:
-        """The values, which of them are free, and the bounds of some rows."""
-        lower, upper = (None if own is None else own[rows] for own in (self.lower, self.upper))
-        return self.values[rows], self.free[rows], Bounds(lower, upper)
-
-    def differentiate(self, points: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The margin at the points, and its gradient."""
-        with torch.enable_grad():
-            leaf = points.detach().requires_grad_()
-            margin = self.margin(leaf, rows)
-            (gradient,) = torch.autograd.grad(margin.sum(), leaf)
-        return margin.detach(), gradient
-
-    def length(self, change: torch.Tensor) -> torch.Tensor:
-        """The norm of each row."""
-        return change.norm(dim=1) if self.norm == "l2" else change.abs().amax(dim=1)
+_FAR = 1e18
+"""Farther than any bound, but finite, so that products with zero are zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +40,110 @@ class Bounds:
         """The nearest change within."""
         if self.lower is None or self.upper is None:
             return change
-        return torch.minimum(torch.maximum(change, self.lower), self.upper)
+        return torch.clamp(change, self.lower, self.upper)
 
     def around(self, change: torch.Tensor) -> Bounds:
         """The bounds of what is added to a change."""
         if self.lower is None or self.upper is None:
             return self
         return Bounds(self.lower - change, self.upper - change)
+
+    def __getitem__(self, rows: torch.Tensor) -> Bounds:
+        """Those of some rows."""
+        return Bounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The numbers of the rows that have anything `free`, which are attacked, and where all rows begin.
+
+    Many begin at the same point: `origin` is the number of each row's point, `firsts` a row of each point.
+    The first step looks at so many `rivals` of the decision, those with the least margins.
+    """
+
+    free: torch.Tensor
+    origin: torch.Tensor
+    firsts: torch.Tensor
+    rivals: int
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows of values (rows, values), of which the `free` ones may change within the bounds.
+
+    Attributes
+    ----------
+    margins
+        Gets points and the rows that they belong to; by how much the decision stands against each of its
+        rivals (points, rivals), infinite where there is none.
+    rows
+        Which of them are attacked.
+    keep
+        Whether the changes are wanted, or only their norms.
+    """
+
+    values: torch.Tensor
+    free: torch.Tensor
+    bounds: Bounds
+    margins: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    rows: Rows
+    norm: Literal["l2", "linf"] = "l2"
+    keep: bool = True
+
+    def differentiate(self, points: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The least margin at the points, and its gradient by what is free."""
+        with torch.enable_grad():
+            leaf = points.detach().requires_grad_()
+            margin = self.margins(leaf, rows).amin(dim=1)
+            (gradient,) = torch.autograd.grad(margin.sum(), leaf)
+        return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
+
+    def length(self, change: torch.Tensor) -> torch.Tensor:
+        """The norm of each row."""
+        return change.norm(dim=1) if self.norm == "l2" else change.abs().amax(dim=1)
+
+    def along(self, gradient: torch.Tensor) -> torch.Tensor:
+        """The direction in which the smallest change lowers the margin most."""
+        return gradient if self.norm == "l2" else gradient.sign()
+
+    def nearest_rival(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """At the unperturbed values, the margin to the rival whose boundary seems nearest, and its gradient.
+
+        The rival with the least margin need not be the nearest: the distance is the margin by the norm of
+        the gradient, of the values that are free and not at their bound. A pass for each rival of each
+        point, not of each row.
+        """
+        with torch.enable_grad():
+            leaf = self.values[self.rows.firsts].detach().requires_grad_()
+            margins, _ = self.margins(leaf, self.rows.firsts).sort(dim=1)
+            each = [
+                torch.autograd.grad(margins[:, k].sum(), leaf, retain_graph=True)[0]
+                for k in range(min(self.rows.rivals, margins.shape[1]))
+            ]
+        rows = self.rows.free
+        origin, bounds, free, margins = (
+            self.rows.origin[rows],
+            self.bounds[rows],
+            self.free[rows],
+            margins.detach(),
+        )
+        margin, gradient = margins[origin, 0], torch.where(free, each[0][origin], 0.0)
+        nearest = (margin / self._slope_length(gradient, bounds)).nan_to_num(nan=torch.inf, posinf=torch.inf)
+        for k in range(1, len(each)):
+            own, slope = margins[origin, k], torch.where(free, each[k][origin], 0.0)
+            distance = own / self._slope_length(slope, bounds)
+            nearer = distance < nearest
+            nearest = torch.where(nearer, distance, nearest)
+            margin = torch.where(nearer, own, margin)
+            gradient = torch.where(nearer[:, None], slope, gradient)
+        return margin, gradient
+
+    def _slope_length(self, gradient: torch.Tensor, bounds: Bounds) -> torch.Tensor:
+        """The dual norm of a gradient, of the values that can follow it downwards."""
+        if bounds.lower is not None and bounds.upper is not None:
+            room = torch.where(gradient > 0, bounds.lower, bounds.upper)
+            gradient = torch.where(room != 0, gradient, 0.0)
+        return gradient.norm(dim=1) if self.norm == "l2" else gradient.abs().sum(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,31 +160,45 @@ class Found:
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
-        return cls(radii, torch.zeros_like(problem.values), passes)
+        return cls(radii, torch.zeros_like(problem.values) if problem.keep else radii[:, None], passes)
 
-    def keep(self, rows: torch.Tensor, changes: torch.Tensor, radii: torch.Tensor) -> None:
-        """Note changes that change the decision."""
+    def note(self, rows: torch.Tensor, radii: torch.Tensor, changes: torch.Tensor | None) -> None:
+        """Of these rows."""
         self.radii[rows] = radii
-        self.changes[rows] = changes
+        if changes is not None:
+            self.changes[rows] = changes
+
+
+def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("ij,ij->i", a, b)
 
 
 def project(problem: Problem, gradient: torch.Tensor, wanted: torch.Tensor, bounds: Bounds) -> torch.Tensor:
     r"""The smallest change with gradient · change = wanted, within the bounds as far as they allow.
 
-    It is :math:`\mathrm{clip}(\lambda e)`, where e is the gradient (L2) or its sign (L∞). The product
-    grows with :math:`|\lambda|`, linearly between the points where a value reaches its bound, and is
-    concave, so Newton's steps approach the solution from below.
+    A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r how
+    often e fits into the bounds. The product is concave in :math:`\lambda` and linear between the r, so
+    Newton's steps approach the solution from below.
     """
-    along = gradient if problem.norm == "l2" else gradient.sign()
-    tiny = torch.finfo(gradient.dtype).tiny
-    factor = wanted / (gradient * along).sum(dim=1).clamp_min(tiny)
-    for _ in range(_NEWTON_STEPS if bounds.lower is not None else 0):
-        raw = factor[:, None] * along
-        change = bounds.clip(raw)
-        slope = (gradient * along * (raw == change)).sum(dim=1)
-        missing = wanted - (gradient * change).sum(dim=1)
-        factor = factor + torch.where(slope > 0, missing / slope.clamp_min(tiny), 0.0)
-    return bounds.clip(factor[:, None] * along)
+    along = problem.along(gradient)
+    weight = gradient * along
+    along = torch.where(wanted[:, None] < 0, -along, along)
+    wanted = wanted.abs()
+    if bounds.lower is None or bounds.upper is None:
+        return along * _divided(wanted, weight.sum(dim=1))[:, None]
+    room = torch.where(along > 0, bounds.upper, bounds.lower)
+    reach = torch.where(along == 0, 0.0, room / along).clamp_max(_FAR)
+    factor = torch.zeros_like(wanted)
+    for _ in range(_NEWTON_STEPS):
+        slope = torch.where(reach > factor[:, None], weight, 0.0).sum(dim=1)
+        missing = wanted - _dot(weight, torch.minimum(reach, factor[:, None]))
+        factor = factor + _divided(missing, slope)
+    return bounds.clip(along * torch.minimum(reach, factor[:, None]))
+
+
+def _divided(wanted: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+    """How far to go with this slope; nowhere without one."""
+    return torch.where(slope > 0, wanted / slope, 0.0).clamp_max(_FAR)
 
 
 def projection(problem: Problem, steps: int) -> Found:
@@ -125,89 +209,46 @@ def projection(problem: Problem, steps: int) -> Found:
     point that is nearest to the input. The part is adapted to each row.
     """
     found = Found.nothing(problem)
-    rows = torch.nonzero(problem.free.any(dim=1))[:, 0]
-    values, free, bounds = problem.pick(rows)
-    change = torch.zeros_like(values)
-    best, part = values.new_full((len(rows),), torch.inf), values.new_full((len(rows),), 0.5)
+    rows = problem.rows.free
+    if not len(rows):
+        return found
+    margin, gradient = problem.nearest_rival()
+    behind = OVERSHOOT * margin.abs()
+    values, bounds = problem.values[rows], problem.bounds[rows]
+    change = project(problem, gradient, -margin - behind, bounds)
+    best, part = torch.full_like(margin, torch.inf), torch.full_like(margin, 0.5)
+    smallest = torch.zeros_like(change) if problem.keep else None
     stalled = torch.zeros_like(rows)
-    behind = None
-    for step in range(steps):
-        if not len(rows):
-            break
-        margin, gradient = problem.differentiate(values + change, rows)
-        gradient = torch.where(free, gradient, 0.0)
-        found.passes[rows] += 2
-        found.radii[rows[margin.isnan()]] = torch.nan
-        behind = OVERSHOOT * margin.abs() if behind is None else behind * SETTLING
+    for step in range(1, steps + 1):
+        if step == steps:
+            margin = problem.margins(values + change, rows).amin(dim=1)
+        else:
+            margin, gradient = problem.differentiate(values + change, rows)
+        found.passes[rows] += 1 if step == steps else 2
         radius = problem.length(change)
         better = (margin < 0) & (radius < best)
         gained = better & (radius < best * (1 - ENOUGH))
-        found.keep(rows[better], change[better], radius[better])
         attacked = best.isfinite()
-        part = torch.where(attacked, torch.where(better, part * FASTER, part * SLOWER), part).clamp(0.02, 1.0)
-        best = torch.where(better, radius, best)
-        stalled = torch.where(gained | best.isinf(), 0, stalled + 1)
-        near = change + project(problem, gradient, -margin - behind, bounds.around(change))
-        small = project(problem, gradient, (gradient * change).sum(dim=1) - margin - behind, bounds)
-        share = torch.where(best.isfinite(), part, 0.0)[:, None] if step else 1.0
-        change = bounds.clip(near + share * (small - near))
-        going = (stalled < PATIENCE) & (gradient.abs().amax(dim=1) > 0)
-        if step % 4 == 3 and not bool(going.all()):
-            rows, values, free, change, best, part, stalled, behind = (
-                own[going] for own in (rows, values, free, change, best, part, stalled, behind)
-            )
-            _, _, bounds = problem.pick(rows)
-    return found
-
-
-def pgd(problem: Problem, steps: int, largest: float, tolerance: float) -> Found:
-    """Projected gradient descent in balls whose radius is found by bisection (Hsieh et al. 2021, App. C).
-
-    Every iterate is looked at, not only the last, and the norm of the change is returned, not the
-    radius of the ball.
-    """
-    found = Found.nothing(problem)
-    every = torch.nonzero(problem.free.any(dim=1))[:, 0]
-    low = problem.values.new_zeros(len(problem.values))
-    high = torch.full_like(low, largest)
-    ball = high.clone()
-    while len(every):
-        succeeded = _descend(problem, every, ball, found, steps=steps, size=largest / 10)
-        high[every] = torch.where(succeeded, torch.minimum(ball[every], found.radii[every]), high[every])
-        low[every] = torch.where(succeeded, low[every], ball[every])
-        every = every[(high[every] - low[every] > tolerance) & (low[every] < largest)]
-        ball[every] = (low[every] + high[every]) / 2
-    return found
-
-
-def _descend(
-    problem: Problem, every: torch.Tensor, ball: torch.Tensor, found: Found, *, steps: int, size: float
-) -> torch.Tensor:
-    """Descend in each row's ball; whether an attack was found in it."""
-    succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
-    rows = every
-    values, free, bounds = problem.pick(rows)
-    change = torch.zeros_like(values)
-    for _ in range(steps + 1):
-        if not len(rows):
+        best = torch.where(margin.isnan(), torch.nan, torch.where(better, radius, best))
+        smallest = None if smallest is None else torch.where(better[:, None], change, smallest)
+        if step == steps:
             break
-        margin, gradient = problem.differentiate(values + change, rows)
-        found.passes[rows] += 2
-        attacked = margin < 0
-        radius = problem.length(change)
-        better = attacked & (radius < found.radii[rows])
-        found.keep(rows[better], change[better], radius[better])
-        succeeded[rows[attacked]] = True
-        rows, values, free, change, gradient = (
-            own[~attacked] for own in (rows, values, free, change, gradient)
-        )
-        _, _, bounds = problem.pick(rows)
-        gradient = torch.where(free, gradient, 0.0)
-        if problem.norm == "l2":
-            moved = change - size * gradient / gradient.norm(dim=1, keepdim=True).clamp_min(1e-30)
-            longest = (ball[rows] / moved.norm(dim=1).clamp_min(1e-30)).clamp_max(1.0)[:, None]
-            change = bounds.clip(moved * longest)
-        else:
-            moved = change - size * gradient.sign()
-            change = bounds.clip(torch.maximum(torch.minimum(moved, ball[rows, None]), -ball[rows, None]))
-    return succeeded[every]
+        part = torch.where(attacked, torch.where(better, part * FASTER, part * SLOWER), part).clamp(0.02, 1.0)
+        stalled = torch.where(gained | best.isinf(), 0, stalled + 1)
+        behind = behind * SETTLING
+        near = change + project(problem, gradient, -margin - behind, bounds.around(change))
+        small = project(problem, gradient, _dot(gradient, change) - margin - behind, bounds)
+        share = torch.where(best.isfinite(), part, 0.0)[:, None]
+        change = bounds.clip(torch.lerp(near, small, share))
+        if step % LEAVING == 0:
+            found.note(rows, best, smallest)
+            going = torch.nonzero((stalled < PATIENCE) & (gradient != 0).any(dim=1))[:, 0]
+            rows, values, change, best, part, stalled, behind = (
+                own[going] for own in (rows, values, change, best, part, stalled, behind)
+            )
+            smallest = None if smallest is None else smallest[going]
+            bounds = bounds[going]
+            if not len(rows):
+                break
+    found.note(rows, best, smallest)
+    return found

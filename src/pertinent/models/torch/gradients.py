@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from pertinent.asks import Part, PathGradients
-from pertinent.digests import digest
+from pertinent.digests import digest, generator
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.outputs import TINY, Output
 from pertinent.removal.base import Removal, removals
-from pertinent.types import Floats
+from pertinent.types import Array, Floats
 
 FIXED = {"text": "mask-token", "image": "constant", "table": "constant"}
 DRAWN = {"text": "random-token", "image": "uniform-noise", "table": "background"}
@@ -135,6 +135,17 @@ def draws_of(part: Part, removal: Removal) -> Iterator[tuple[int, int]]:
         call, place = divmod(draw, removal.draws)
         # Not seed + call: neighbouring seeds would share nearly all of their draws.
         yield int.from_bytes(digest(part.seed, call), "little"), place
+
+
+def normal_of(part: Part, shape: Sequence[int]) -> Array:
+    """The standard normal draws (rows, …) by which each row's point is moved; zeros without noise."""
+    ask = part.question
+    assert isinstance(ask, PathGradients)
+    found = np.zeros((len(part.rows), *shape), dtype=np.float32)
+    for row, draw in enumerate(ask.draws[part.rows % len(ask.draws)].tolist() if ask.noise else ()):
+        own = generator(part.seed, "noise", part.input.fingerprint, draw)
+        found[row] = own.standard_normal(shape, dtype=np.float32)
+    return found
 
 
 def row_weights(parts: Sequence[Part]) -> Floats:

@@ -20,6 +20,7 @@ from pertinent.models.torch.gradients import (
     differentiate,
     draws_of,
     length_of,
+    normal_of,
     row_weights,
     shares_of,
     sum_by_feature,
@@ -42,34 +43,47 @@ class Padded:
 
 
 def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
-    """∂ log p / ∂ mask, with attention = softmax × mask, renormalised, in every layer (Hase et al. 2021)."""
-    for part in parts:
-        if part.removal.hides != "tokens":
-            raise SettingError(
-                "Gradients along a mask go through attention: this method needs the removal "
-                f"'attention-mask', but got {part.removal.name!r}."
-            )
+    """∂ log p / ∂ mask.
+
+    Where tokens are hidden, with attention = softmax × mask, renormalised, in every layer (Hase et al.
+    2021); where they are filled in, with word embeddings mask · x + (1 − mask) · filler.
+    """
     texts = padded(model, parts)
-    if not model.weighs_attention(texts.batch.ids.shape[1]):
+    hides = [part.removal.hides == "tokens" for part in parts]
+    hiding = np.repeat(hides, [len(part.rows) for part in parts])[:, None]
+    if any(hides) and not model.weighs_attention(texts.batch.ids.shape[1]):
         raise ModelError(
             "Gradients along a mask need a model that adds a given bias to its attention scores, in "
             "float32 or bfloat16, which this one does not, at least for texts of this length; choose "
             "parallel-local-search or kernel-shap."
         )
-    kept = _lay([kept_tokens(_text(s), _masks(s)) for s in parts], texts, fill=False)
+    kept = np.zeros(texts.batch.ids.shape, dtype=np.float32)
+    _fill(kept, [kept_tokens(_text(part), _masks(part)) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
+    by_attention = devices.send(hiding, model.device)
+    filler = None
+    if not all(hides):
+        filler = collate([_filler(part) for part in parts], [False] * len(parts), model.pad_id)
 
     def scores(weights: torch.Tensor) -> torch.Tensor:
-        bias = weighted_attention.attention_bias(weights, hidden, model.dtype)
-        # Fused attention supports the backward pass only if the queries require a gradient, too.
-        words = model.embed(texts.batch).detach().requires_grad_()
+        words = model.embed(texts.batch).detach()
+        if filler is not None:
+            share = torch.where(by_attention, 1.0, weights).to(words.dtype)[..., None]
+            words = torch.lerp(model.embed(filler).detach(), words, share)
+        if not any(hides):
+            return model.forward(texts.batch, inputs_embeds=words).logits  # type: ignore[no-any-return]
+        attended = torch.where(by_attention, weights, 1.0)
+        bias = weighted_attention.attention_bias(attended, hidden, model.dtype)
+        if not words.requires_grad:
+            # Fused attention supports the backward pass only if the queries require a gradient, too.
+            words.requires_grad_()
         with weighted_attention.in_use(model.model):
             return model.forward(texts.batch, inputs_embeds=words, attention_mask=bias).logits  # type: ignore[no-any-return]
 
     return differentiate(
         model,
         parts,
-        devices.send(kept.astype(np.float32), model.device),
+        devices.send(kept, model.device),
         scores,
         lambda gradient: sum_by_feature(gradient, texts.owner, texts.n_features),
     )
@@ -85,8 +99,10 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     share = devices.send(shares, model.device).to(text.dtype)[:, None, None]
     weights = devices.send(row_weights(parts).astype(np.float32), model.device).to(text.dtype)
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
+    unit, moved = _noise(parts, text)
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
+        gradient = gradient * unit
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
         parts = (gradient * factor).float().sum(dim=-1)
         return length_of(sum_by_feature(parts, texts.owner, texts.n_features), of_itself[..., 0])
@@ -94,10 +110,29 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     return differentiate(
         model,
         parts,
-        plain + share * (text - plain),
+        plain + share * (text - plain) + moved,
         lambda point: model.forward(texts.batch, inputs_embeds=point).logits,
         total,
     )
+
+
+def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """How far a draw of 1 moves the embeddings of each row (1 without noise), and how far they are moved."""
+    if not any(part.question.noise for part in parts):
+        return text.new_ones(1), text.new_zeros(1)
+    units, first = [], 0
+    draws = np.zeros(text.shape, dtype=np.float32)
+    for part in parts:
+        tokens, end = _text(part).tokens, first + len(part.rows)
+        assert tokens is not None
+        n = len(tokens.ids)
+        draws[first:end, :n] = normal_of(part, (n, text.shape[-1]))
+        spread = text[first, :n].float().std(correction=0)
+        noise = part.question.noise
+        units.append((noise * spread if noise else torch.ones_like(spread)).expand(len(part.rows)))
+        first = end
+    unit = torch.cat(units)[:, None, None].to(text.dtype)
+    return unit, unit * devices.send(draws, text.device).to(text.dtype)
 
 
 def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
@@ -114,17 +149,26 @@ def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
     return Padded(batch, devices.send(owner, model.device), n_features)
 
 
-def _lay(parts: Sequence[Array], texts: Padded, *, fill: bool) -> Array:
-    laid = np.full(texts.batch.ids.shape, fill)
-    _fill(laid, parts)
-    return laid
-
-
 def _fill(laid: Array, parts: Sequence[Array]) -> None:
     first = 0
     for part in parts:
         laid[first : first + len(part), : part.shape[1]] = part
         first += len(part)
+
+
+def _filler(part: Part) -> TokenRows:
+    """The tokens with which the removal fills in each row; the text's own where it hides them instead."""
+    input, removal, n = _text(part), part.removal, len(part.rows)
+    assert input.tokens is not None
+    if removal.hides == "tokens":
+        return TokenRows(input.tokens, np.ones((n, len(input.tokens.ids)), dtype=np.bool_))
+    rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), part.seed)
+    if removal.is_random or removal.draws > 1 or not isinstance(rows, TokenRows) or rows.renumber:
+        raise SettingError(
+            "Gradients along a mask go through attention or word embeddings: this method needs the removal "
+            f"'attention-mask', 'mask-token', 'pad-token' or 'zero-vector', but got {removal.name!r}."
+        )
+    return rows
 
 
 def _baseline(model: TransformerModel, part: Part) -> TokenRows:

@@ -1,0 +1,126 @@
+"""Meaningful perturbation: a soft mask, learned so that deleting little destroys the prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pertinent.asks import Ask, Gradients, MaskGradients
+from pertinent.explainers.adam import AdamW
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.settings import Count, NotNegative, Positive
+from pertinent.types import Floats, Ints
+
+LEVELS = np.linspace(0, 0.9, 10)
+"""The masks, the same for all features, of which one is the start."""
+
+SUPPRESSED = 0.99
+"""How much of what deletion takes from the target the start must take."""
+
+
+@explainers.register("meaningful-perturbation")
+@dataclass(frozen=True)
+class MeaningfulPerturbation(Explainer):
+    r"""Fong & Vedaldi's deletion game (their Eqn. 3 and 4).
+
+    A mask :math:`m \in [0, 1]^d` is learned by Adam that keeps as much as it can while the target's
+    probability is destroyed:
+
+    .. math:: \min_m \frac{\lambda_1}{d} \lVert 1 - m \rVert_1
+        + \frac{\lambda_2}{d} \sum_{i \sim j} |m_i - m_j|^\beta + f_c(\Phi(x; m))
+
+    where i ~ j are features of an image that touch; other inputs have no second term. Φ keeps the share
+    :math:`m_i` of each feature and fills in the rest as the removal does, or weights the attention to it.
+    The score of a feature is :math:`1 - m_i`, how much of it is deleted. Of a plain value, f is its share of
+    the value for the whole input: features that raise it are deleted.
+
+    Parameters
+    ----------
+    deletion_weight
+        λ₁: what it costs to delete everything.
+    smoothness_weight, smoothness_power
+        λ₂ and β.
+    learning_rate, steps
+        Adam's.
+
+    Note
+    ----
+    Weights are of means over features, so that they suit any number of them; on the paper's mask of 28 × 28
+    they are its 10⁻⁴ and 10⁻². The mask is as fine as the features and is not upsampled, the image is not
+    jittered, and the removal is that of the request (the paper's is ``"blur"``). The paper starts with the
+    smallest centred disc that takes 99% of what deletion takes; ours, for any kind of input, is the largest
+    share of every feature that still does.
+    """
+
+    paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
+    summary = "how much of each feature must be deleted to destroy the prediction, as a learned soft mask"
+    scales = ("natural",)
+    columnwise = False
+    numeric = True
+    deletion_weight: NotNegative = 0.08
+    smoothness_weight: NotNegative = 8.0
+    smoothness_power: Positive = 3.0
+    learning_rate: Positive = 0.1
+    steps: Count = 300
+
+    def evaluations(self, n_features: int) -> int:
+        """A gradient for each possible start and each step."""
+        del n_features
+        return 2 * (len(LEVELS) + self.steps)
+
+    def explain(self, task: Task) -> Steps:
+        """Descend."""
+        d = task.n_features
+        mask = yield from self._start(task)
+        step = AdamW(self.learning_rate, d, decay=0.0)
+        touching = np.empty((0, 2), dtype=np.int64)
+        if task.numbers is not None and task.numbers.owners.ndim == 3:
+            touching = neighbours(task.numbers.owners[0])
+        for _ in range(self.steps):
+            _, gradient = yield from self._destroyed(task, mask[None])
+            roughness = roughness_gradient(mask, touching, self.smoothness_power)
+            pull = (self.smoothness_weight * roughness - self.deletion_weight) / d
+            mask = np.clip(step(mask, gradient[0] + pull), 0, 1)
+        return Finding(1 - mask)
+
+    def _start(self, task: Task) -> Generator[Ask, Any, Floats]:
+        """The largest level, the same for all features, that deletes the target as nearly everything does."""
+        left, _ = yield from self._destroyed(task, np.repeat(LEVELS[:, None], task.n_features, axis=1))
+        whole = _unit(task) * task.prediction[task.target]
+        enough = left - left[0] <= (1 - SUPPRESSED) * (whole - left[0])
+        level = LEVELS[max(np.flatnonzero(enough), default=0)]
+        return np.full(task.n_features, level)
+
+    def _destroyed(self, task: Task, masks: Floats) -> Generator[Ask, Any, tuple[Floats, Floats]]:
+        """What is left of the target, f, and its gradient along each mask."""
+        found: Gradients = yield MaskGradients(masks, task.target)
+        values = _unit(task) * found.values[:, task.target]
+        if task.output.kind == "value":
+            return values, _unit(task) * found.gradients
+        return values, values[:, None] * found.gradients  # ∂p = p ∂ log p
+
+
+def neighbours(labels: Ints) -> Ints:
+    """The pairs (pairs, 2) of features of an image (height, width) that touch, each once."""
+    beside = np.stack([labels[:, :-1].ravel(), labels[:, 1:].ravel()], axis=1)
+    below = np.stack([labels[:-1].ravel(), labels[1:].ravel()], axis=1)
+    pairs = np.sort(np.concatenate([beside, below]), axis=1)
+    return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+
+
+def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
+    """∂ Σ |mᵢ − mⱼ|^β / ∂ m, over pairs that touch."""
+    first, second = touching.T
+    difference = mask[first] - mask[second]
+    slope = power * np.sign(difference) * np.abs(difference) ** (power - 1)
+    n = len(mask)
+    return np.asarray(np.bincount(first, slope, n) - np.bincount(second, slope, n))
+
+
+def _unit(task: Task) -> float:
+    """What f is measured in: a probability as it is, a plain value as a share of that of the whole input."""
+    whole = abs(float(task.prediction[task.target]))
+    return 1 / whole if task.output.kind == "value" and whole > 0 else 1.0
