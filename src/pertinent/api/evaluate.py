@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pertinent.api.marking import with_marks
 from pertinent.api.measure import measured
 from pertinent.api.request import make_metrics, make_removal
 from pertinent.api.runner import Runner, Task, raise_first
@@ -31,6 +32,7 @@ def evaluate(
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     removal: str | Removal | None = None,
+    marks: Any = None,
     seed: Seed | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
@@ -47,6 +49,12 @@ def evaluate(
         Names from `metrics()` or instances.
     removal
         By default the removal that each explanation was made with.
+    marks
+        The features that people marked, for ``"precision-at-k"`` and ``"average-precision"``: a list with
+        an entry for each input that was explained (found by the explanation's `index`), or a mapping from
+        `id` to entry; for one explanation, its entry. An entry is a list of booleans, one for each
+        feature; of numbers or names of features; or of (start, end) spans of characters of a text; for
+        an image also an array (height, width) of booleans.
     seed
         Of random removals; by default the seed that each explanation was made with.
     batch_size, progress
@@ -60,6 +68,8 @@ def evaluate(
     """
     model = wrap(model)
     several = _several(explanations)
+    if marks is not None:
+        several = with_marks(several, [marks] if isinstance(explanations, Explanation) else marks)
     chosen = make_metrics(metrics)
     other = make_removal(removal)
 
@@ -109,14 +119,21 @@ def evaluation_of(
     explanations: Sequence[Explanation], metrics: Sequence[Metric], failures: Sequence[Failure]
 ) -> Evaluation:
     """The table of explanations that carry their measures."""
+    return table_of(explanations, {metric.name: metric.better for metric in metrics}, failures)
+
+
+def table_of(
+    explanations: Sequence[Explanation], better: Mapping[str, str], failures: Sequence[Failure]
+) -> Evaluation:
+    """The table of some measures that explanations carry, and whether lower or higher is better."""
     labels = _labels(explanations)
     rows = [
-        Measured(index, labels[index], metric.name, sparsity, value)
+        Measured(index, labels[index], metric, sparsity, value)
         for index, e in enumerate(explanations)
-        for metric in metrics
-        for sparsity, value in e.measures.get(metric.name, {}).items()
+        for metric in better
+        for sparsity, value in e.measures.get(metric, {}).items()
     ]
-    return Evaluation(rows, Explanations(explanations), {m.name: m.better for m in metrics}, list(failures))
+    return Evaluation(rows, Explanations(explanations), better, list(failures))
 
 
 def removal_of(explanation: Explanation) -> Removal:

@@ -13,10 +13,11 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.errors import SettingError, unknown
 from pertinent.results.explanation import Explanations, Failure
-from pertinent.statistics import Difference, Interval, bootstrap, mean_of, paired_difference
+from pertinent.statistics import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
 from pertinent.types import Floats
 
 _RESAMPLES = 10_000
+_TESTS = ("bootstrap", "t")
 
 _Cell = tuple[int, tuple[bytes, int]]
 """The seed and the input that a value belongs to."""
@@ -61,11 +62,14 @@ class Evaluation:
                 for sparsity, values in self._values(method, metric, by_sparsity).items():
                     yield method, metric, sparsity, bootstrap(_arrays(values)[0], resamples=_RESAMPLES)
 
-    def differences(self, baseline_method: str | None = None) -> Iterator[tuple[str, str, str, Difference]]:
+    def differences(
+        self, baseline_method: str | None = None, *, test: str = "bootstrap"
+    ) -> Iterator[tuple[str, str, str, Difference]]:
         """Method, the method it is compared with, metric, and the difference of their values.
 
         For each pair of methods; with a `baseline_method`, for each other method and that one. Values
-        are means over sparsities, paired by input and seed. An input that either lacks is left out.
+        are means over sparsities, paired by input and seed. An input that either lacks is left out. The
+        interval and p-value are those of a paired ``"bootstrap"``, or of Student's paired ``"t"`` test.
         """
         pairs = [(b, a) for a, b in combinations(self.methods, 2)]
         if baseline_method is not None:
@@ -74,12 +78,17 @@ class Evaluation:
             pairs = [(method, baseline_method) for method in self.methods if method != baseline_method]
         for method, other in pairs:
             for metric in self.better:
-                yield method, other, metric, self.difference(method, other, metric)
+                yield method, other, metric, self.difference(method, other, metric, test=test)
 
-    def difference(self, method: str, other: str, metric: str) -> Difference:
-        """By how much the values of one method exceed those of another over the same inputs."""
-        a, b = (self._values(m, metric, by_sparsity=False).get(None, {}) for m in (method, other))
-        return paired_difference(*_arrays(a, b), resamples=_RESAMPLES)
+    def difference(self, method: str, other: str, metric: str, *, test: str = "bootstrap") -> Difference:
+        """By how much the values of one method exceed those of another over the same inputs.
+
+        `test` is as in `differences`.
+        """
+        if test not in _TESTS:
+            raise unknown("test", test, _TESTS)
+        a, b = _arrays(*(self._values(m, metric, by_sparsity=False).get(None, {}) for m in (method, other)))
+        return paired_t(a, b) if test == "t" else paired_difference(a, b, resamples=_RESAMPLES)
 
     def mean(self, method: str, metric: str) -> float:
         """The mean over inputs and sparsities."""
