@@ -106,7 +106,7 @@ def test_commands_are_understood(page, line, words):
         assert stop.value.code == 0
         return
     args = parse(words)
-    methods = getattr(args, "methods", [args.method] if "method" in args else [])
+    methods = getattr(args, "methods", [args.method] if getattr(args, "method", None) else [])
     if args.command == "fit":
         assert args.method in TO_BE_FITTED
     elif methods and not any(method.startswith("./") for method in methods):
@@ -249,6 +249,7 @@ def test_reference_has_every_option_of_wrap():
         "transformers": "transformer",
         "`(model": "transformer",
         "image classifier": "image classifier",
+        "reader": "question-answering model",
         "`torch": "module",
         "fitted": "estimator",
         "function": "function",

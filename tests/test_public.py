@@ -7,9 +7,9 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError",
-    "RemovalCheck", "Request", "Stability", "Text", "attack_radius", "check_removal", "compare",
-    "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics", "read",
-    "removals", "save_report", "stability", "wrap",
+    "RemovalCheck", "Request", "Sanity", "Stability", "Text", "attack_radius", "check_removal", "compare",
+    "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
+    "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "wrap",
 ]  # fmt: skip
 
 

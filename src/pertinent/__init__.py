@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pertinent.api.explain import explain, explain_iter
     from pertinent.api.fit import fit
     from pertinent.api.fitting import load_explainer
+    from pertinent.api.neighbours import neighbour_stability
     from pertinent.api.request import Request
+    from pertinent.api.sanity import sanity
+    from pertinent.api.sensitivity import sensitivity
     from pertinent.api.stability import stability
     from pertinent.errors import PertinentError
     from pertinent.inputs.text import Text
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation, Explanations, Failure
     from pertinent.results.files import read
     from pertinent.results.removal_check import RemovalCheck
+    from pertinent.results.sanity import Sanity
     from pertinent.results.stability import Stability
 
 __version__ = "0.1.0"
@@ -40,6 +44,7 @@ _HOME = {
     "PertinentError": "pertinent.errors",
     "RemovalCheck": "pertinent.results.removal_check",
     "Request": "pertinent.api.request",
+    "Sanity": "pertinent.results.sanity",
     "Stability": "pertinent.results.stability",
     "Text": "pertinent.inputs.text",
     "attack_radius": "pertinent.api.attack",
@@ -53,9 +58,12 @@ _HOME = {
     "load_explainer": "pertinent.api.fitting",
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
+    "neighbour_stability": "pertinent.api.neighbours",
     "read": "pertinent.results.files",
     "removals": "pertinent.api.catalogue",
+    "sanity": "pertinent.api.sanity",
     "save_report": "pertinent.report.page",
+    "sensitivity": "pertinent.api.sensitivity",
     "stability": "pertinent.api.stability",
     "wrap": "pertinent.models.wrap",
 }
@@ -70,6 +78,7 @@ __all__ = [
     "PertinentError",
     "RemovalCheck",
     "Request",
+    "Sanity",
     "Stability",
     "Text",
     "attack_radius",
@@ -83,9 +92,12 @@ __all__ = [
     "load_explainer",
     "methods",
     "metrics",
+    "neighbour_stability",
     "read",
     "removals",
+    "sanity",
     "save_report",
+    "sensitivity",
     "stability",
     "wrap",
 ]

@@ -12,6 +12,7 @@ _EXTRA = {
     "captum": "peers",
     "lime": "peers",
     "matplotlib": "plots",
+    "nltk": "nltk",
     "pandas": "tables",
     "PIL": "images",
     "pyarrow": "tables",

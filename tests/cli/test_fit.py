@@ -198,7 +198,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "data.csv"], "'data.csv' is a file"),
         (["--epochs", "3"], "'fitted' holds a training run with other settings (epochs)"),
         (["--out", "new", "--limit", "1"], "At least 2 inputs are needed to learn from, but got 1"),
-        (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: amortized-shapley"),
+        (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: aim, amortized-shapley"),
         (["--out", "new", "--reference", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
         (["--out", "new", "--set", "sample=4"], "Did you mean 'samples'?"),
         (["--out", "new", "--set", "epochs=4"], "Unknown setting of amortized-shapley 'epochs'"),
@@ -223,9 +223,8 @@ def test_every_method_is_fitted_to_rows_and_explains_them(run, monkeypatch, meth
     rows = np.random.default_rng(0).integers(9, size=(24, 3))
     Path("rows.csv").write_text("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows))
     model = ["--model", "own_rows:model"]
-    code, out, err = run(
-        "fit", "--file", "rows.csv", "--method", method, "--out", "r", "--epochs", "2", *model
-    )
+    epochs = [] if method == "maple" else ["--epochs", "2"]
+    code, out, err = run("fit", "--file", "rows.csv", "--method", method, "--out", "r", *epochs, *model)
     assert (code, err) == (0, "")
     assert f"Fitted: {method}, on 22 inputs" in out
     assert following(out) == ["explain", "--row", "JSON", "--method", "r", *model]

@@ -31,12 +31,15 @@ OF_SOME_MODELS = {
 METHODS = [entry.name for entry in pertinent.methods() if entry.name not in OF_SOME_MODELS]
 NEED_GRADIENTS = {
     "expected-gradients",
+    "functional-information",
     "gradient",
     "gradient-search",
     "gradient-x-input",
     "integrated-gradients",
+    "meaningful-perturbation",
     "taylor-search",
 }
+ALONG_MASKS = {"gradient-search", "meaningful-perturbation", "taylor-search"}
 KINDS = ("text", "image", "table")
 SPARSITIES = (0.1, 0.2, 0.5)
 SAME_WHATEVER_THE_SEED = {
@@ -46,11 +49,13 @@ SAME_WHATEVER_THE_SEED = {
     "gradient-x-input",
     "integrated-gradients",
     "leave-one-out",
+    "meaningful-perturbation",
 }
 ALL_CLASSES_AT_ONCE = {"banzhaf", "exact-shapley", "kernel-shap", "leave-one-out", "lime"}
 ALL_CLASSES_AT_ONCE |= {"shapley", "shapley-sampling"}
 ADD_UP = {"exact-shapley", "kernel-shap", "shapley", "shapley-sampling"}
-KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "kernel-shap", "lime", "shapley", "shapley-sampling"}
+KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "functional-information", "kernel-shap", "lime"}
+KNOW_THEIR_ERROR |= {"shapley", "shapley-sampling"}
 SMALL = 40
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -449,7 +454,7 @@ def test_random_removals_depend_on_input_mask_and_seed_alone(method, removal):
         "budget": small_budget(method, 7),
         "sparsity": SPARSITIES,
     }
-    if method in NEED_GRADIENTS and issubclass(explainers.all()[method], Search):
+    if method in ALONG_MASKS:
         with pytest.raises(SettingError, match="need a removal that fills in fixed values"):
             pertinent.explain(model, rows[1], **options)
         return

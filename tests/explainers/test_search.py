@@ -598,7 +598,7 @@ def test_gradient_search_goes_most_of_the_way_to_the_optimum(objective):
         (TaylorSearch, "width", 0),
         (TaylorSearch, "steps", 0),
         (OrderedSearch, "share", 1.0),
-        (ThompsonSearch, "start", 1),
+        (ThompsonSearch, "initial", 1),
         (ThompsonSearch, "batch", 0),
         (ThompsonSearch, "local", 1.1),
         (ThompsonSearch, "near", -0.1),
@@ -665,7 +665,7 @@ def test_ordered_search_asks_what_the_plain_one_asks(objective, budget, share):
 
 
 @both
-@pytest.mark.parametrize("options", [{}, {"local": 1.0, "batch": 3}, {"local": 0.0, "start": 2}])
+@pytest.mark.parametrize("options", [{}, {"local": 1.0, "batch": 3}, {"local": 0.0, "initial": 2}])
 @pytest.mark.parametrize("budget", [1, 5, 50, 200])
 def test_thompson_search_asks_no_set_twice(objective, options, budget):
     game = Smooth(12, seed=4).game()

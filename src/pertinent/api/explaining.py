@@ -23,6 +23,7 @@ from pertinent.explainers.base import Finding, n_kept, plan_budget
 from pertinent.explainers.draws import Draws
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
+from pertinent.models.numbers import numbers_of
 from pertinent.models.trees import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.registry import settings_of
@@ -191,6 +192,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             request.until,
             trees=may_be_walked(model, input, removal),
             columns=classes,
+            numbers=numbers_of(model, input, removal) if explainer.numeric else None,
         )
         asked = on_scale(explainer.explain(task), request.scale, len(draws.sizes))
         finding = task.counted((yield from meter.watch(asked)))
@@ -210,6 +212,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             seed=request.seed,
             sparsities=request.sparsities,
             scale=request.scale,
+            details={**model.details(input), **finding.details},
             **_scores(finding, target, d),
         )
         if repeat:
@@ -235,7 +238,6 @@ def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
         "standard_errors": standard_errors,
         "base_values": finding.base_values,
         "chosen": finding.chosen,
-        "details": finding.details,
     }
 
 

@@ -18,14 +18,18 @@ from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.explainers.base import Explainer
 from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
+from pertinent.explainers.learned.selection import CHOICE, LearnsSelection
 from pertinent.inputs.base import Input
-from pertinent.models.torch.fitted_network import device_of, scorer_for
+from pertinent.models.torch.fitted_network import device_of, scorer_for, small_scorer_for
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Positive, ProperShare, Seed, checked
 from pertinent.training.settings import ScoreSettings
+
+LEAST_EPOCHS = 10
+"""By default every input is seen at least so often."""
 
 
 @checked
@@ -66,7 +70,11 @@ def fit(
     method
         ``"amortized-shapley"`` learns the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the
         model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its loss grows
-        without a feature (Schwab & Karlen 2019).
+        without a feature (Schwab & Karlen 2019). Others learn to select the features that a decision rests
+        on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al.
+        2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns how many, for the predicted
+        one. ``"maple"`` (Plumb et al. 2018) grows
+        a forest of table rows, and fits a linear model around each.
     labels
         The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
     reference
@@ -82,10 +90,12 @@ def fit(
     removal, features, scale
         As in `explain`; to be explained with the same removal and scale.
     dev
-        The share of inputs on which the network is measured while it is trained, by its loss or by the rank
-        correlation with the references; the best is kept.
+        The share of inputs on which the network is measured while it is trained: by its loss, by the rank
+        correlation with the references, or by how often the model decides as before with the selected
+        features alone; the best is kept.
     epochs, learning_rate
-        By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network.
+        By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network; fewer epochs
+        of many inputs if the method learns to select.
     batch_size, precision
         As in `training.train`.
     patience
@@ -98,7 +108,8 @@ def fit(
     progress
         As in `explain`.
     **settings
-        Settings of the method, such as ``loss="rank"``, and of what it learns from, such as ``samples=50``.
+        Settings of the method, such as ``loss="rank"`` or ``k=10``, and of what it learns from, such as
+        ``samples=50``.
     """
     if method not in TO_BE_FITTED:
         raise unknown("method to fit", method, TO_BE_FITTED)
@@ -107,6 +118,8 @@ def fit(
     explainer = learned.get(method)
     learner, others = _learner(explainer, settings)
     _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
+    if not learner.trained and (epochs or learning_rate):
+        raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
     if reference in (None, learner.reference):
         reference, others = learner.reference, {**learner.reference_settings, **others}
     request = Request.of(reference, others, removal=removal, features=None, scale=scale, seed=seed)
@@ -118,12 +131,13 @@ def fit(
         f"one for each of {len(prepared)} inputs",
         None if labels is None else len(labels),
     )
-    scorer = scorer_for(model, prepared)
-    epochs = epochs or scorer.epochs
-    every = None
-    if scorer.checks is not None:
-        steps = epochs * math.ceil(len(prepared) * (1 - dev) / batch_size)
-        every = math.ceil(steps / scorer.checks)
+    scorer = (
+        small_scorer_for(prepared) if isinstance(learner, LearnsSelection) else scorer_for(model, prepared)
+    )
+    in_epoch = math.ceil(len(prepared) * (1 - dev) / batch_size)
+    epochs = epochs or _epochs(scorer.epochs, learner.steps, in_epoch)
+    checks = learner.checks or scorer.checks
+    every = None if checks is None else math.ceil(epochs * in_epoch / checks)
     training = ScoreSettings(
         epochs=epochs,
         batch_size=batch_size,
@@ -133,7 +147,7 @@ def fit(
         patience=patience,
         checkpoint_steps=every,
         options={} if every is None else {"logging_strategy": "steps", "logging_steps": every},
-        measure=learner.measure,
+        measure=CHOICE if isinstance(learner, LearnsSelection) else learner.measure,
     )
     training.check_device(device_of(model).type)
     with ExitStack() as stack:
@@ -142,6 +156,11 @@ def fit(
             runner, explainer, learner, prepared, labels, request, classes, dev, training, references
         )
         return fitting.run(Path(folder), keep=out is not None)
+
+
+def _epochs(most: int, steps: float, in_epoch: int) -> int:
+    """How many epochs to train by default: as many as make so many steps."""
+    return most if math.isinf(steps) else min(most, max(LEAST_EPOCHS, math.ceil(steps / in_epoch)))
 
 
 def _learner(
@@ -160,6 +179,12 @@ def _check(
     if reference is not None and not learner.any_reference:
         raise SettingError(f"{method} asks the model itself: leave out `reference`.")
     require(classes != "all" or learner.all_classes, "classes", f"'predicted' for {method}", classes)
+    require(
+        learner.classes is None or classes in (None, learner.classes),
+        "classes",
+        f"{learner.classes!r} for {method}",
+        classes,
+    )
     require(scale in learner.scales, "scale", f"{' or '.join(learner.scales)} for {method}", scale)
     if labels is not None and not learner.with_labels:
         raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")

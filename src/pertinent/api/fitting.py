@@ -14,17 +14,18 @@ from pertinent.api.references import computed, lessons_of, looked_up, piloted
 from pertinent.api.request import TO_BE_FITTED, Request
 from pertinent.api.runner import Runner
 from pertinent.digests import digest, generator
-from pertinent.errors import FileError, InputError
-from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
+from pertinent.errors import FileError, InputError, SettingError
+from pertinent.explainers.learned.base import LearnedExplainer, Learner, LearnsScores, learned
 from pertinent.files import read_json
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
-from pertinent.models.torch.fitted_network import CARD, FittedNetwork, load_network, new_scorer
+from pertinent.models.torch.fitted_network import CARD, FittedNetwork, load_network
+from pertinent.models.torch.scorers.base import Scorer
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import SCALES
 from pertinent.plain_data import PlainData
 from pertinent.registry import settings_of
-from pertinent.removal.base import removals
+from pertinent.removal.base import Removal, removals
 from pertinent.results.explanation import Explanations
 from pertinent.training.folder import Folder, is_begun
 from pertinent.training.lessons import Lessons
@@ -34,6 +35,8 @@ from pertinent.types import Floats
 CLASSES = ("predicted", "all")
 MOST_CLASSES = 20
 """With more, a network learns the scores of the predicted class by default."""
+
+NOUNS = {"class": "classes", "label": "labels", "value": "plain values"}
 
 PILOT = 100
 """How many inputs the learner's pilot methods are tried on."""
@@ -82,7 +85,7 @@ class Fitting:
 
     def run(self, path: Path, *, keep: bool) -> LearnedExplainer:
         """Fit, in a folder that is kept or not."""
-        from pertinent.training.score_trainer import train_scorer
+        from pertinent.training.networks import train_networks
 
         model, learner = self.runner.model, self.learner
         folder = Folder(path, self._recorded())
@@ -95,24 +98,22 @@ class Fitting:
             found = computed(
                 self.runner, self.inputs, self.request, path / "references.parquet" if keep else None
             )
+        self._check_output(found)
         classes = self._classes(found)
         every = lessons_of(learner, found, self.inputs, self.request, classes=classes, labels=self.labels)
         data, dev = self._split(every)
-        some = every.pick(self._order(every)[:PILOT])
-        pilots = piloted(self.runner, learner, some, self.request, classes)
-        scorer = new_scorer(model, data.inputs, learner.deviation(data.lessons), self.training.seed)
-        done = train_scorer(
+        scorer, done = train_networks(
             learner,
-            scorer,
             model,
             data,
             dev,
+            removal=self._removal,
             settings=self.training,
             folder=folder,
             progress=self.runner.progress,
         )
-        predicted = _predictions(FittedNetwork(scorer, {}), model, dev)
-        done |= learner.measured(dev.lessons, predicted, some.lessons, pilots)
+        if isinstance(learner, LearnsScores):
+            done |= self._measured(learner, scorer, every, dev, classes)
         done |= {
             "classes": classes,
             "names": list(found[0].classes),
@@ -127,10 +128,37 @@ class Fitting:
             folder.remove_checkpoints()
         return fitted
 
+    def _measured(
+        self,
+        learner: LearnsScores,
+        scorer: Scorer,
+        every: Lessons,
+        dev: Lessons,
+        classes: Literal["predicted", "all"],
+    ) -> dict[str, Any]:
+        """What the card says of the network, beside the pilot methods."""
+        some = every.pick(self._order(every)[:PILOT])
+        pilots = piloted(self.runner, learner, some, self.request, classes)
+        predicted = _predictions(FittedNetwork(scorer, {}), self.runner.model, dev)
+        return learner.measured(dev.lessons, predicted, some.lessons, pilots)
+
+    def _check_output(self, found: Explanations) -> None:
+        """Raise a `SettingError` if the method cannot explain what the model answers with."""
+        kind = found[0].output.kind
+        if kind not in self.learner.outputs:
+            able = [name for name in TO_BE_FITTED if kind in learned.get(name).learner.outputs]
+            own = " and ".join(NOUNS[each] for each in self.learner.outputs)
+            raise SettingError(
+                f"{self.explainer.name} explains {own}, but the model answers with {NOUNS[kind]}: choose "
+                f"{' or '.join(able)}."
+            )
+
     def _classes(self, found: Explanations) -> Literal["predicted", "all"]:
         """As wanted, or what the network learns best."""
         if self.classes is not None:
             return self.classes
+        if self.learner.classes is not None:
+            return self.learner.classes
         small = not isinstance(self.runner.model, TransformerModel) and self.learner.all_classes
         known = all(e.class_scores is not None for e in found)
         return "all" if small and known and len(found[0].classes) <= MOST_CLASSES else "predicted"
@@ -147,10 +175,15 @@ class Fitting:
         """A random order of the inputs."""
         return generator(self.training.seed, "dev").permutation(len(data))
 
+    @property
+    def _removal(self) -> Removal:
+        """How features are removed."""
+        return self.request.removal or removals.make(self.runner.model.default_removal(self.inputs[0]))
+
     def _recorded(self) -> dict[str, Any]:
         """What is fitted, to what and how, in plain JSON."""
         model, request, training = self.runner.model, self.request, self.training
-        removal = request.removal or removals.make(model.default_removal(self.inputs[0]))
+        removal = self._removal
         asked = request.to_dict()
         return {
             "method": self.explainer.name,

@@ -22,7 +22,7 @@ from pertinent.removal.base import Removal, removals
 from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 DEFAULT_METHOD = "shapley"
-TO_BE_FITTED = ("amortized-shapley", "cxplain", "fastshap")
+TO_BE_FITTED = ("aim", "amortized-shapley", "cxplain", "fastshap", "invase", "l2x", "magnex", "maple", "vibi")
 """Methods that learn first."""
 
 Until: TypeAlias = Literal["stable"]
@@ -170,7 +170,7 @@ def make_removal(removal: str | Removal | None) -> Removal | None:
 def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
     """Metrics by name, or the instances themselves."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    return tuple(registered_metrics.make(m) if isinstance(m, str) else m for m in several)
+    return tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
 
 
 def for_each(features: Any, *, one: bool) -> Any:

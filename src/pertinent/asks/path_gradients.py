@@ -26,6 +26,10 @@ class PathGradients(GradientQuestion):
     with ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with
     `Gradients`, which are multiplied as `times` says (by x − x′, by x, or not at all) and summed over
     each feature's parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
+
+    With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`, and
+    the gradient is taken along ε. σ is `noise` times the standard deviation of the text's word embeddings,
+    of the image's values, or of the column in the background (1 without one).
     """
 
     shares: Floats
@@ -33,6 +37,7 @@ class PathGradients(GradientQuestion):
     baseline: str | Removal | Array | None = None
     times: Literal["difference", "input", "nothing", "itself"] = "difference"
     draws: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    noise: float = 0.0
 
     @property
     def keys(self) -> range:

@@ -1,4 +1,4 @@
-"""``pertinent fit``: an explainer that learns from the explanations of a slower method."""
+"""``pertinent fit``: an explainer that learns from a model's answers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import explainers
 from pertinent.explainers.learned.base import learned
 from pertinent.inputs.base import Input
+from pertinent.outputs import percent
 from pertinent.setting_texts import read_settings
 from pertinent.training.folder import RECORD
 
@@ -106,20 +107,33 @@ def _items(args: Namespace, kind: str | None) -> list[Item]:
 def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
     """What was learned from how much, and how well."""
     begin = "Was fitted before" if finished else "Fitted"
-    measure = "Loss"
-    if "dev_spearman" in card:
-        measure = f"Rank correlation with {card['learned_from']['method']}"
-    best = card.get("dev_spearman", card.get("dev_loss"))
-    shown = "none" if best is None else f"{best:.3f}"
     n_dev = card["dev_examples"]
-    examples, steps = _count(card["examples"], "input"), _count(card["steps"], "step")
+    examples = _count(card["examples"], "input")
+    steps = _count(card["trees"], "tree") if "trees" in card else _count(card["steps"], "step")
     lines = [
         f"{begin}: {card['method']}, on {examples} in {steps}.",
-        f"{measure} on {_count(n_dev, 'held-out input')}, by which the best network was chosen: {shown}.",
+        _measured(card, _count(n_dev, "held-out input")),
     ]
     if n_dev < ENOUGH:
         lines.append(f"That is uncertain: fit on more inputs, to hold out at least {ENOUGH}.")
     return lines
+
+
+def _measured(card: Mapping[str, Any], held_out: str) -> str:
+    """How well the best network does on the held-out inputs, in words."""
+    if "dev_faithfulness" in card:
+        share = percent(card["dev_faithfulness"])
+        return f"With the selected features alone the model decides as before for {share} of {held_out}."
+    if "trees" in card:
+        used = _count(len(card["used"]), "column")
+        return f"Mean squared error of linear models of {used} on {held_out}: {card['dev_loss']:.3g}."
+    measure, best = "Loss", card.get("dev_loss")
+    if "dev_spearman" in card:
+        measure, best = f"Rank correlation with {card['learned_from']['method']}", card["dev_spearman"]
+    if "dev_quality" in card:
+        measure, best = "Sufficiency, plus the share removed if it is sufficient,", card["dev_quality"]
+    shown = "none" if best is None else f"{best:.3f}"
+    return f"{measure} on {held_out}, by which the best network was chosen: {shown}."
 
 
 def _count(n: int, what: str) -> str:

@@ -15,7 +15,7 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         "--method",
         default="amortized-shapley",
         metavar="NAME",
-        help="amortized-shapley, fastshap or cxplain (%(default)s)",
+        help="amortized-shapley, fastshap, cxplain, aim, l2x, vibi, invase, magnex or maple (%(default)s)",
     )
     parser.add_argument(
         "--label-column", metavar="NAME", help="the column with the right class or value, for cxplain"

@@ -90,6 +90,36 @@ examples:
 If the seeds disagree, raise --budget or the method's samples until they do not.
 """
 
+SANITY = """\
+Find out whether explanations depend on what the model has learned: explain the same inputs with the model
+as it is and with its layers randomised, from the output down, and compare (Adebayo et al. 2018). A method
+whose explanations hardly change explains the input or the architecture, not the model.
+
+examples:
+  pertinent sanity --file reviews.txt --method gradient-x-input --limit 50
+  pertinent sanity --image seven.png --image three.png --method leave-one-out --layers last
+  pertinent sanity --file reviews.txt --method kernel-shap --layers classifier,bert.pooler --json sanity.json
+  pertinent sanity --file reviews.csv --model ./my-classifier --method lime --plot sanity.png
+
+Only torch modules and transformers models have parameters to randomise. The model itself is not changed.
+"""
+
+ATTACK = """\
+Find out how little must change for the model to decide otherwise: the smallest perturbation of some
+features, and no others, that changes the prediction (Hsieh et al. 2021, Eqn. 1). Of images and table rows
+the values are perturbed, of texts the embeddings of their words.
+
+examples:
+  pertinent attack "a slow start, then wonderful"
+  pertinent attack "a slow start, then wonderful" --only slow --only wonderful,then
+  pertinent attack --image seven.png --features pixels --norm linf --toward 1
+  pertinent attack --image seven.png --features pixels --method greedy-as --set subsets=200 --top 40
+  pertinent attack --file wines.csv --model table --only proline,flavanoids --json radii.json
+
+A radius is the norm of the perturbation: of table rows in standard deviations of the columns. That no attack
+was found does not prove that there is none.
+"""
+
 TRAIN = """\
 Fine-tune a text classifier on labelled texts, so that its explanations show what it learned. Every
 text is also used with most of its tokens removed (Hase et al. 2021, Sec. 4), so that the inputs that

@@ -9,7 +9,13 @@ from typing import Any
 
 from pertinent.errors import InputError, PertinentError, SettingError, unknown
 
-_FORMS = (("query", "document"), ("premise", "hypothesis"), ("text", "text_pair"), ("text",))
+_FORMS = (
+    ("query", "document"),
+    ("question", "context"),
+    ("premise", "hypothesis"),
+    ("text", "text_pair"),
+    ("text",),
+)
 """The default columns: the first of these groups that the file has completely."""
 
 

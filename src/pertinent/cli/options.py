@@ -237,6 +237,24 @@ def add_stability(parser: argparse.ArgumentParser) -> None:
     _add_result(parser, "the rank correlation by number of features", "Stability")
 
 
+def add_sanity(parser: argparse.ArgumentParser) -> None:
+    """All of ``pertinent sanity``."""
+    add_inputs(parser)
+    parser.add_argument("--method", required=True, metavar="NAME", help="a name from `pertinent methods`")
+    parser.add_argument(
+        "--layers",
+        type=names,
+        default=["cascading"],
+        metavar="WHICH",
+        help="cascading: all, one more at each stage; last: the last alone; or names of modules, A,B,… "
+        "(cascading)",
+    )
+    add_how(parser, "SETTING=VALUE")
+    add_seed(parser)
+    add_model(parser)
+    _add_result(parser, "the rank correlation at each stage", "Sanity")
+
+
 def _add_result(parser: argparse.ArgumentParser, drawn: str, cls: str) -> None:
     """The files to write of a result that is not an explanation."""
     group = parser.add_argument_group("output")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pertinent import __version__
-from pertinent.cli import fit_options, help_texts, options
+from pertinent.cli import attack_options, fit_options, help_texts, options
 from pertinent.errors import SettingError, unknown
 
 COMMANDS = {
@@ -16,6 +16,8 @@ COMMANDS = {
     "evaluate": "pertinent.cli.commands:evaluate",
     "check": "pertinent.cli.check:check",
     "stability": "pertinent.cli.stability:stability",
+    "sanity": "pertinent.cli.sanity:sanity",
+    "attack": "pertinent.cli.attack:attack",
     "train": "pertinent.cli.train:train",
     "fit": "pertinent.cli.fit:fit",
     "demo": "pertinent.cli.demo:demo",
@@ -115,6 +117,14 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
 
     options.add_stability(
         command("stability", "find out how much explanations depend on the seed", help_texts.STABILITY)
+    )
+
+    options.add_sanity(
+        command("sanity", "find out whether explanations depend on what the model learned", help_texts.SANITY)
+    )
+
+    attack_options.add_attack(
+        command("attack", "find out how little must change for another decision", help_texts.ATTACK)
     )
 
     options.add_train(

@@ -9,6 +9,7 @@ from pathlib import Path
 from pertinent.api.request import TO_BE_FITTED
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
+from pertinent.explainers.search.local import LocalSearch
 from pertinent.metric.base import Metric, metrics
 from pertinent.registry import with_settings
 from pertinent.setting_texts import read_settings
@@ -56,7 +57,10 @@ def _made(name: str, settings: Mapping[str, str]) -> Explainer:
         raise SettingError(
             f"There is no folder {name!r}: name a method, or a folder that `pertinent fit` wrote."
         )
-    return explainers.make_from_text(name, settings)
+    read = read_settings(explainers.get(name), settings)
+    if issubclass(explainers.get(name), LocalSearch) and isinstance(start := read.get("start"), str):
+        read["start"] = start if start in explainers.all() else _made(start, {})
+    return explainers.make(name, read)
 
 
 def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> list[Metric]:

@@ -33,8 +33,8 @@ class BatchSize:
         self._fastest: dict[int, float] = {}
 
     def observe(self, cost: int, seconds: float) -> None:
-        """Learn from a batch that has been answered."""
-        if cost < 0.8 * self.cost:
+        """Learn from a batch that has been answered, unless twice its rows would have fitted."""
+        if 2 * cost <= self.cost:
             return
         self._fitted += 1
         if self._fitted >= TRUST:

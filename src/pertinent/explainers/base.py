@@ -14,6 +14,7 @@ from pertinent.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.draws import Draws
 from pertinent.explainers.until import Stable
+from pertinent.inputs.numbers import Numbers
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
@@ -35,7 +36,8 @@ class Task:
     `prediction` is the model's output for the whole input, probabilities or values; `target` is the
     column explained. If a removal draws at random, `draws` are the groups that are left out in turn. With
     `until` an explainer that can stops as soon as the order is settled. `trees` tells whether the model seems
-    to be a sum of trees that can be asked for. `columns` are the names of the model's columns.
+    to be a sum of trees that can be asked for. `columns` are the names of the model's columns. `numbers` are
+    those of an image or a table row.
     """
 
     n_features: int
@@ -49,6 +51,7 @@ class Task:
     until: Stable | None = None
     trees: bool = False
     columns: tuple[str, ...] = ()
+    numbers: Numbers | None = None
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
@@ -113,7 +116,8 @@ class Explainer(Settings, ABC):
 
     `scales` are those on which the values it asks for may be. One that is `columnwise` scores each column of
     values by itself: it may be given more than the model's own, and gives as many. One that `stops` looks
-    several times whether it may, if the task has an `until`.
+    several times whether it may, if the task has an `until`. One that is `numeric` reads the numbers of an
+    image or a row. One without `any_target` explains the predicted class alone.
     """
 
     name: ClassVar[str]
@@ -122,6 +126,8 @@ class Explainer(Settings, ABC):
     scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
     columnwise: ClassVar[bool] = True
     stops: ClassVar[bool] = False
+    numeric: ClassVar[bool] = False
+    any_target: ClassVar[bool] = True
 
     def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""

@@ -75,6 +75,8 @@ class Text:
         match {key: value for key, value in raw.items() if value is not None}:
             case {"query": str(query), "document": str(document), **rest} if not rest:
                 return cls(query, document, fixed="first")
+            case {"question": str(question), "context": str(context), **rest} if not rest:
+                return cls(question, context, fixed="first")
             case {"text": str(text), **rest} if not rest:
                 return cls(text)
             case {"text": str(first), "text_pair": str(second), **rest} if not rest:
@@ -83,7 +85,8 @@ class Text:
                 return cls(first, second)
         raise InputError(
             "A text given as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
-            f"and 'hypothesis'; or 'query' and 'document' (query fixed), but has {sorted(raw)}."
+            "and 'hypothesis'; 'query' and 'document' (query fixed); or 'question' and 'context' (question "
+            f"fixed), but has {sorted(raw)}."
         )
 
     @property
@@ -100,7 +103,8 @@ class Text:
 class Tokens:
     """What a transformer reads: one entry per token, special tokens included.
 
-    `feature` is the mask column that each token belongs to, −1 where the token is fixed.
+    `feature` is the mask column that each token belongs to, −1 where the token is fixed. `place` are the
+    characters that it covers, rows of (segment, start, end); the segment of a special token is −1.
     """
 
     ids: Ints
@@ -108,6 +112,7 @@ class Tokens:
     feature: Ints
     mask_id: int | None
     pad_id: int | None
+    place: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from pertinent.inputs.own_features import Features
 from pertinent.inputs.table import Columns, table_input
 
 KINDS = ("text", "image", "table")
-_TEXT_KEYS = {"text", "text_pair", "premise", "hypothesis", "query", "document"}
+_TEXT_KEYS = {"text", "text_pair", "premise", "hypothesis", "query", "document", "question", "context"}
 
 
 def kind_of(raw: Any) -> str:

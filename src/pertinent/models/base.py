@@ -103,6 +103,14 @@ class Model(ABC):
         """What its answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
+    def details(self, input: Input) -> dict[str, str]:
+        """What a person should be told of its prediction beside the numbers, such as an answer in words.
+
+        Asked for when the prediction is known.
+        """
+        del input
+        return {}
+
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
         """The cost of each mask, in `unit`."""
         del input

@@ -1,4 +1,4 @@
-"""What the configuration of a transformers classifier says about its answers."""
+"""What the configuration and the class of a transformers model say about its answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ def natural_output(config: Any) -> str:
     if config.problem_type == "multi_label_classification":
         return "label-logit"
     return "value" if config.num_labels == 1 or config.problem_type == "regression" else "logit"
+
+
+def answers_questions(model: Any) -> bool:
+    """Whether a model answers with a span of its input, by the name of its class or of one it inherits."""
+    return any("ForQuestionAnswering" in own.__name__ for own in type(model).__mro__)
 
 
 def own_names(config: Any, output: Output) -> tuple[str, ...]:

@@ -141,6 +141,7 @@ class TransformerModel(Model):
             np.where(removable, feature, -1),
             self.tokenizer.mask_token_id,
             self.tokenizer.pad_token_id,
+            place,
         )
         return text_input(text, granularity, spans, tokens, notes)
 

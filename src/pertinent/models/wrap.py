@@ -7,16 +7,20 @@ from typing import Any
 
 from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model
+from pertinent.models.classifier_config import answers_questions
 
 _ACCEPTED = (
-    "a transformers text- or image-classification pipeline; a (model, tokenizer) or (model, image "
-    "processor) pair; a torch.nn.Module over images or table rows; a fitted scikit-learn classifier or "
-    "regressor; or a function from inputs to rows of numbers"
+    "a transformers text-classification, image-classification or question-answering pipeline; a (model, "
+    "tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table rows; a fitted "
+    "scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
 )
+_TRANSFORMERS = ("transformer", "question-answering model", "image classifier")
 _MEANING = ("classes", "names", "output", "unit")
+_READING = ("max_length", "compaction")
 _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
-    "transformer": (*_MEANING, "max_length", "compaction"),
+    "transformer": (*_MEANING, *_READING),
+    "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
     "image classifier": _MEANING,
     "module": (*_MEANING, *_DATA),
     "estimator": (*_MEANING, *_DATA),
@@ -30,10 +34,11 @@ def wrap(thing: Any, **options: Any) -> Model:
     Parameters
     ----------
     thing
-        A transformers text- or image-classification pipeline; a ``(model, tokenizer)`` or
-        ``(model, image_processor)`` pair; a ``torch.nn.Module`` over images or table rows; a fitted
-        scikit-learn classifier or regressor (or one with the same interface: xgboost, lightgbm); or a
-        function from inputs to rows of numbers. A module is left in the mode it is in.
+        A transformers text-classification, image-classification or question-answering pipeline; a
+        ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over images or
+        table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
+        xgboost, lightgbm); or a function from inputs to rows of numbers. A module is left in the mode it
+        is in.
     **options
         ``output`` — what the numbers mean: ``"probability"`` or ``"logit"`` of classes,
         ``"label-probability"`` or ``"label-logit"`` of labels that may be true together, ``"value"``
@@ -43,7 +48,10 @@ def wrap(thing: Any, **options: Any) -> Model:
         ``"table"`` if the input does not show it; ``background`` — table rows to fill
         removed columns from; ``columns`` — their names; ``groups`` — columns that are one feature,
         such as one-hot columns. For transformers that read texts: ``max_length`` — tokens after which
-        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens.
+        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens. For models that
+        answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
+        are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
+        ``no_answer`` — ``True`` if the model may answer that there is none.
 
     Examples
     --------
@@ -58,16 +66,8 @@ def wrap(thing: Any, **options: Any) -> Model:
         if option not in _OPTIONS[kind]:
             article = "an" if kind[0] in "aeio" else "a"
             raise unknown(f"option for {article} {kind}", option, _OPTIONS[kind])
-    if kind == "transformer":
-        from pertinent.models.transformer import TransformerModel
-
-        model, tokenizer = thing if isinstance(thing, tuple) else (thing.model, thing.tokenizer)
-        return TransformerModel(model, tokenizer, **options)
-    if kind == "image classifier":
-        from pertinent.models.image_classifier import ImageClassifierModel
-
-        model, processor = thing if isinstance(thing, tuple) else (thing.model, thing.image_processor)
-        return ImageClassifierModel(model, processor, **options)
+    if kind in _TRANSFORMERS:
+        return _wrap_transformer(thing, kind, options)
     if kind == "module":
         from pertinent.models.module import ModuleModel
 
@@ -79,6 +79,23 @@ def wrap(thing: Any, **options: Any) -> Model:
     from pertinent.models.function import FunctionModel
 
     return FunctionModel(thing, **options)
+
+
+def _wrap_transformer(thing: Any, kind: str, options: dict[str, Any]) -> Model:
+    """A pipeline, or a pair as it has."""
+    reader = "image_processor" if kind == "image classifier" else "tokenizer"
+    pair = thing if isinstance(thing, tuple) else (thing.model, getattr(thing, reader))
+    if kind == "image classifier":
+        from pertinent.models.image_classifier import ImageClassifierModel
+
+        return ImageClassifierModel(*pair, **options)
+    if kind == "question-answering model":
+        from pertinent.models.question_answering import QuestionAnsweringModel
+
+        return QuestionAnsweringModel(*pair, **options)
+    from pertinent.models.transformer import TransformerModel
+
+    return TransformerModel(*pair, **options)
 
 
 def _kind(thing: Any) -> str:
@@ -107,10 +124,12 @@ def _transformer_kind(thing: Any) -> str:
     if not isinstance(thing, tuple):
         if thing.task == "image-classification":
             return "image classifier"
+        if thing.task == "question-answering":
+            return "question-answering model"
         if thing.task not in ("text-classification", "sentiment-analysis"):
             raise ModelError(
-                f"The pipeline's task is {thing.task!r}; only 'text-classification' and "
-                "'image-classification' can be explained."
+                f"The pipeline's task is {thing.task!r}; only 'text-classification', 'image-classification' "
+                "and 'question-answering' can be explained."
             )
     elif len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
         raise ModelError(
@@ -118,6 +137,8 @@ def _transformer_kind(thing: Any) -> str:
         )
     elif hasattr(thing[1], "do_normalize"):
         return "image classifier"
+    elif answers_questions(thing[0]):
+        return "question-answering model"
     return "transformer"
 
 

@@ -65,6 +65,10 @@ def _subject(e: Explanation) -> Markup:
     nothing = say.says_nothing(e)
     if nothing is not None:
         return Markup("<strong>{}</strong> Explained: {}, by {}").format(nothing, e.target_name, e.method)
+    if e.pertinence is not None:
+        return Markup("What would have to change for <strong>{}</strong>, according to {}").format(
+            say.aim(e), e.method
+        )
     verb = "moves" if e.output.kind == "value" else "supports"
     if e.target == say.predicted(e):
         return Markup("What {} it, according to {}").format(verb, e.method)

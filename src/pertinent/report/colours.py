@@ -21,6 +21,7 @@ class Surface:
 
 _MANY = 50
 
+NEUTRAL = "#c9ccd2"
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
 DARK = Surface(ground="#1b1d22", ink="#f4f5f7", support="#a8550a", against="#2b6cb3")
 

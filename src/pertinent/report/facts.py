@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, isfinite, log10
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from pertinent.explainers.base import explainers
+from pertinent.inputs.table import TableInput
 from pertinent.metric.base import metrics
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
@@ -67,11 +68,50 @@ def relative_scores(explanation: Explanation) -> Floats:
     return shares(explanation.scores, _floor(explanation))
 
 
+def coloured_scores(explanation: Explanation) -> Floats:
+    """The relative scores with the sign by which a picture is coloured.
+
+    Where present and absent features are told apart, present ones are above zero and absent ones below.
+    """
+    share, pertinence = relative_scores(explanation), explanation.pertinence
+    return share if pertinence is None else np.maximum(share, 0) * pertinence
+
+
 def directions(explanation: Explanation) -> tuple[str, str]:
-    """What a positive and a negative score do to the target, in words."""
+    """What features of one and of the other colour do, in words."""
+    name = explanation.target_name
+    if explanation.pertinence is not None:
+        is_row = isinstance(explanation.input, TableInput)
+        towards = "towards its absent value" if is_row else "present, must go"
+        away = "away from its absent value" if is_row else "absent, must come"
+        return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
     if explanation.output.kind == "value":
-        return "raises", "lowers"
-    return "supports", "speaks against"
+        return f"raises {name}", f"lowers {name}"
+    return f"supports {name}", f"speaks against {name}"
+
+
+def aim(explanation: Explanation) -> str:
+    """What an attack makes of the prediction: a class, or another one."""
+    toward, classes = explanation.settings.get("toward"), explanation.classes
+    if isinstance(toward, int) and 0 <= toward < len(classes):
+        return classes[toward]
+    return "another class" if toward is None else str(toward)
+
+
+def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:
+    """The end of the colour scale that a feature's bar has; plain if it is neither present nor absent."""
+    pertinence = explanation.pertinence
+    sign = explanation.scores[feature] if pertinence is None else pertinence[feature]
+    return "support" if sign > 0 else "plain" if pertinence is not None and sign == 0 else "against"
+
+
+def pertinence_text(explanation: Explanation, feature: int) -> str:
+    """As ``must go``, ``must come`` or ``not needed``; nothing where that is not known."""
+    pertinence = explanation.pertinence
+    if pertinence is None:
+        return ""
+    moves = ("towards", "away") if isinstance(explanation.input, TableInput) else ("must go", "must come")
+    return ("not needed", *moves)[pertinence[feature]]
 
 
 def listed_classes(explanation: Explanation) -> list[int]:

@@ -15,7 +15,7 @@ from pertinent.types import Ints
 _SPAN = Markup('<i class="{}" style="left:{:.1f}%;width:{:.1f}%"></i>')
 _MARK = Markup('<i class="{}" style="left:{:.1f}%"></i>')
 _TABLE = Markup('<table class="bars" style="--zero:{:.1f}%" lang=""><tbody>{}</tbody></table>')
-_ROW = Markup("<tr><th{}>{}</th>{}<td><div>{}{}</div></td><td>{}</td>{}</tr>")
+_ROW = Markup("<tr><th{}>{}</th>{}<td><div>{}{}</div></td><td>{}</td>{}{}</tr>")
 _TITLE = Markup(' title="{}"')
 _VALUE = Markup('<td class="name quiet">{}</td>')
 _ERROR = Markup('<td class="quiet">{}</td>')
@@ -64,7 +64,7 @@ class Axis:
 
 
 def feature_bars(e: Explanation, features: Ints) -> Markup:
-    """A line for each feature: name, value (of a column), bar with whisker, score and error."""
+    """A line for each feature: name, value (of a column), bar with whisker, score, error, pertinence."""
     shown = features.tolist()
     spread = {i: say.error_of(e, i) or 0.0 for i in shown}
     axis = Axis.of((float(e.scores[i]) - spread[i], float(e.scores[i]) + spread[i]) for i in shown)
@@ -79,10 +79,11 @@ def feature_bars(e: Explanation, features: Ints) -> Markup:
                 _TITLE.format(name) if len(name) >= _CLIPPED_FROM else "",
                 name,
                 _VALUE.format(values[i]) if values else "",
-                axis.bar(score, "support" if score > 0 else "against") if share[i] else "",
+                axis.bar(score, say.side(e, i)) if share[i] else "",
                 axis.line(score - spread[i], score + spread[i]) if spread[i] else "",
                 say.score_text(e, i),
                 "" if e.standard_errors is None else _ERROR.format(say.error_text(e, i)),
+                "" if e.pertinence is None else _VALUE.format(say.pertinence_text(e, i)),
             )
         )
     return _TABLE.format(axis.place(0.0), Markup().join(rows))

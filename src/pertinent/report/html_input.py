@@ -20,7 +20,7 @@ _FIXED_TEXT = Markup('<p class="text fixed" title="fixed: never removed" lang=""
 
 
 def coloured_input(e: Explanation, *, with_image: bool = True) -> Iterator[Markup]:
-    """The text or image and its legend; nothing for a row, whose values stand beside its bars."""
+    """The text or image and its legend; of a row at most a legend, as its values stand beside its bars."""
     if isinstance(e.input, TextInput):
         yield from _segments(e, e.input)
         yield _legend(e)
@@ -28,6 +28,8 @@ def coloured_input(e: Explanation, *, with_image: bool = True) -> Iterator[Marku
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
         heat = figure(heat_map(e), f"Heat map; the most important: {best}", "heat map")
         yield Markup('<div class="pictures">{}{}</div>').format(image(e.input) if with_image else "", heat)
+        yield _legend(e)
+    elif e.pertinence is not None:
         yield _legend(e)
 
 
@@ -75,10 +77,14 @@ def _piece(e: Explanation, piece: Piece, shares: Floats, smallest: Masks) -> Mar
 
 
 def _legend(e: Explanation) -> Markup:
-    support, against = (f"{does} {e.target_name}" for does in say.directions(e))
+    support, against = say.directions(e)
     ends = ("never chosen", " half", "in every set") if e.chosen else (against, "", support)
-    scale = Markup('<span>{}</span> <span class="scale{}"></span> <span>{}</span>')
-    parts = [scale.format(*ends)]
+    if e.pertinence is None:
+        scale = Markup('<span>{}</span> <span class="scale{}"></span> <span>{}</span>')
+        parts = [scale.format(*ends)]
+    else:
+        key = Markup('<span><i class="key{}"></i> {}</span>')
+        parts = [key.format("", support), key.format(" against", against)]
     if isinstance(e.input, TextInput) and e.chosen:
         parts.append(Markup("<span><u>underlined</u>: the smallest set</span>"))
     if isinstance(e.input, TextInput) and any(piece.unread for piece in pieces(e.input)):

@@ -26,7 +26,7 @@ def original(input: ImageInput) -> Array:
 def heat(explanation: Explanation) -> Floats:
     """How strongly each pixel is coloured, in [−1, 1]; outliers are clipped."""
     assert isinstance(explanation.input, ImageInput)
-    share = say.relative_scores(explanation)
+    share = say.coloured_scores(explanation)
     return np.clip(share / full_colour(share), -1, 1)[explanation.input.labels]
 
 
@@ -40,7 +40,7 @@ def heat_map(explanation: Explanation) -> Array:
 
 def clipping(explanation: Explanation) -> str:
     """Which scores exceed the heat map's scale; empty if none does."""
-    share = say.relative_scores(explanation)
+    share = say.coloured_scores(explanation)
     full = full_colour(share)
     beyond = int((np.abs(share) > full).sum())
     if not beyond:

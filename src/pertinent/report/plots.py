@@ -13,7 +13,7 @@ from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
-from pertinent.report.colours import LIGHT, full_colour
+from pertinent.report.colours import LIGHT, NEUTRAL, full_colour
 from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
 from pertinent.results.evaluation import Evaluation
@@ -23,7 +23,8 @@ from pertinent.results.removal_check import RemovalCheck
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LONGEST_NAME = 32
+_LONGEST_NAME, _LONGEST_LINE = 32, 80
+_COLOURS = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
 # Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
@@ -54,7 +55,7 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
                 continue
             i = cell.interval
             bounds = [[i.mean - i.low], [i.high - i.mean]] if cell.has_bounds else None
-            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else "#c9ccd2")
+            axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else NEUTRAL)
             axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
         _tidy(axes, len(methods))
         better = evaluation.better[metric]
@@ -109,7 +110,7 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
         range(len(shown)),
         scores,
         height=0.7,
-        color=np.where(scores > 0, LIGHT.support, LIGHT.against),
+        color=[_COLOURS[say.side(e, i)] for i in shown],
         xerr=errors if errors.any() else None,
         error_kw={"ecolor": LIGHT.ink, "elinewidth": 1.1},
     )
@@ -123,6 +124,8 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     bars = " ± standard error" if errors.any() else ""
     axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
+    if e.pertinence is not None:
+        _add_key(figure, e)
     return figure
 
 
@@ -131,7 +134,7 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     for axes, picture in zip(figure.subplots(1, 2), (original(input), heat_map(e)), strict=True):
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
-    full = full_colour(say.relative_scores(e))
+    full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max()) or 1.0
     ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
     scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
@@ -142,6 +145,9 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
     label = f"score for {clipped(e.target_name)}{', clipped' if full < 1 else ''}"
+    if e.pertinence is not None:
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        _add_key(figure, e)
     bar.set_label(label, fontsize=9, color=QUIET, parse_math=False)
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
     return figure
@@ -161,6 +167,16 @@ def _png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
+def _add_key(figure: Figure, e: Explanation) -> None:
+    """What the two colours mean, below the axes."""
+    patch = optional("matplotlib.patches").Patch
+    colours = zip((LIGHT.support, LIGHT.against), say.directions(e), strict=True)
+    handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
+    key = figure.legend(handles=handles, fontsize=9, frameon=False, loc="outside lower left")
+    for text in key.get_texts():
+        text.set_parse_math(False)
+
+
 def _tidy(axes: Any, n: int) -> None:
     """The first line on top, a line at zero, and no frame."""
     axes.set_ylim(n - 0.4, -0.6)
@@ -176,7 +192,7 @@ def _title(e: Explanation) -> str:
     return f"{title}\n{nothing}" if nothing else title
 
 
-def clipped(name: str) -> str:
+def clipped(name: str, most: int = _LONGEST_NAME) -> str:
     """A name short enough for an axis."""
     name = say.on_one_line(name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -51,8 +51,11 @@ _RULES = Markup("""
   background: linear-gradient(to right, var(--against), var(--ground), var(--support));
   border: 1px solid var(--line); }
 .pertinent .scale.half { width: 4rem; background: linear-gradient(to right, var(--ground), var(--support)); }
+.pertinent .key { display: inline-block; width: 1.2rem; height: .6rem; border-radius: 2px;
+  background: var(--support); }
+.pertinent .key.against { background: var(--against); }
 /* Pictures have the colours of the light scale on every ground. */
-.pertinent .pictures + .legend .scale { --against: %(light.against)s; --support: %(light.support)s;
+.pertinent .pictures + .legend :is(.scale, .key) { --against: %(light.against)s; --support: %(light.support)s;
   --ground: %(light.ground)s; }
 .pertinent .pictures { display: flex; flex-wrap: wrap; gap: 1rem 1.25rem; margin: 1rem 0 0; }
 .pertinent figure { margin: 0; }
@@ -89,7 +92,7 @@ _RULES = Markup("""
   left: var(--zero); top: -.3rem; bottom: -.3rem; }
 .pertinent .bars .support { background: var(--support); }
 .pertinent .bars .against { background: var(--against); }
-.pertinent .track .plain { background: var(--quiet); opacity: .45; }
+.pertinent .track .plain, .pertinent .bars .plain { background: var(--quiet); opacity: .45; }
 .pertinent i.error { height: 2px; top: calc(50%% - 1px); bottom: auto; background: var(--ink);
   opacity: .75; }
 .pertinent .track .dot { width: .5rem; height: .5rem; border-radius: 50%%; top: calc(50%% - .25rem);

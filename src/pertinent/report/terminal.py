@@ -18,13 +18,14 @@ from pertinent.api.catalogue import Entry
 from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
-from pertinent.report.colours import LIGHT
+from pertinent.report.colours import LIGHT, NEUTRAL
 from pertinent.report.numbering import by_input, name_of
 from pertinent.report.summary import summary
 from pertinent.report.terminal_input import ColouredInput
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations, Failure
 
+_COLOURS = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 _BAR = 24
 _TOP = 8
 _MOST_NAMED = 12
@@ -122,8 +123,8 @@ def _bars(e: Explanation) -> RenderableType:
         value = [Text(_clipped(values[i]), style="dim", no_wrap=True)] if is_table else []
         score = Text(say.score_text(e, i), justify="right", no_wrap=True)
         error = Text(say.error_text(e, i), style="dim", no_wrap=True)
-        colour = LIGHT.support if share[i] > 0 else LIGHT.against
-        grid.add_row(name, *value, score, error, Text(_bar(abs(share[i])), style=colour, no_wrap=True))
+        bar = Text(_bar(abs(share[i])), style=_COLOURS[say.side(e, i)], no_wrap=True)
+        grid.add_row(name, *value, score, error, bar, Text(say.pertinence_text(e, i), style="dim"))
     left = len(e.features) - len(shown)
     return Group(grid, Text(f"and {left:,} weaker", style="dim")) if left else grid
 

@@ -31,7 +31,7 @@ _MARKS_FROM = (-0.5, -0.1, 0.1, 0.5)
 
 
 class ColouredInput:
-    """A text or an image, coloured by score and with its legend; nothing for a row."""
+    """A text or an image, coloured by score and with its legend; of a row at most the legend."""
 
     def __init__(self, explanation: Explanation) -> None:
         self.explanation = explanation
@@ -55,6 +55,8 @@ class ColouredInput:
                 grid.add_row(*(_half_blocks(resized(p, _WIDEST, least=16)) for p in pictures))
             grid.add_row(Text("image", style="dim"), legend)
             yield from (grid, Text())
+        elif e.pertinence is not None:
+            yield from (legend, Text())
 
 
 def _shaded_segments(e: Explanation, input: TextInput) -> Iterator[RenderableType]:
@@ -108,8 +110,8 @@ def _colours_legend(e: Explanation) -> Text:
             line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
     else:
         support, against = say.directions(e)
-        line.append(f" {support} {visible(e.target_name)}   ")
-        line.append("  ", style=f"on {DARK.against}").append(f" {against} {visible(e.target_name)}")
+        line.append(f" {visible(support)}   ")
+        line.append("  ", style=f"on {DARK.against}").append(f" {visible(against)}")
     return _with_exceptions(line, e, Text("struck out", style="strike"))
 
 
@@ -118,7 +120,7 @@ def _marks_legend(e: Explanation) -> Text:
     if e.chosen:
         line = Text(f"{weakly} chosen, {strongly} chosen often")
     else:
-        support, opposes = (f"{does} {visible(e.target_name)}" for does in say.directions(e))
+        support, opposes = map(visible, say.directions(e))
         line = Text(
             f"{weakly} {support}, {strongly} strongly   {weakly_against} {opposes}, {against} strongly"
         )

@@ -72,6 +72,8 @@ class Explanation:
         Reasons not to trust it, such as a removal that is out of distribution for the model.
     scale
         What the scores and base values are of: ``"natural"`` (probabilities or values) or ``"logit"``.
+    marks
+        The features that people marked, as `evaluate` was given them; they are not saved.
     """
 
     method: str
@@ -100,6 +102,7 @@ class Explanation:
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     scale: Scale = "natural"
+    marks: Any = None
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -124,6 +127,18 @@ class Explanation:
         """
         size = np.abs(self.scores) if self.output.kind == "value" else self.scores
         return np.argsort(-size, kind="stable")
+
+    @property
+    def pertinence(self) -> Ints | None:
+        """For each feature, where the method attacks images or table rows: is it present or absent?
+
+        1 if it is present and must go for the prediction to change (pertinent positive), −1 if it is absent
+        and would have to come (pertinent negative), 0 if the attack does not need it.
+        """
+        found = self.details.get("pertinence")
+        if not isinstance(found, list) or len(found) != len(self.features):
+            return None
+        return np.array(found, dtype=np.int64) if all(each in (-1, 0, 1) for each in found) else None
 
     @checked
     def top(self, k: Count = 5) -> list[tuple[str, float]]:

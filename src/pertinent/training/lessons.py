@@ -40,7 +40,7 @@ class Lessons:
 
 @dataclass(frozen=True, eq=False)
 class LessonCollator:
-    """Makes batches from indices: stacked lessons, and one pass of the scorer for each group of inputs.
+    """Makes batches from indices: inputs, stacked lessons, and one pass of the scorer for each group of them.
 
     `real` (rows, width) says which features there are. Rows are in the order of the passes.
     """
@@ -59,6 +59,7 @@ class LessonCollator:
         real = stacked([np.ones(inputs[i].n_features, dtype=np.bool_) for i in chosen])
         lessons = [self.examples.lessons[i] for i in chosen]
         return {
+            "inputs": [inputs[i] for i in chosen],
             "real": torch.from_numpy(real),
             "lesson": {
                 name: torch.from_numpy(stacked([lesson[name] for lesson in lessons]).astype(np.float32))

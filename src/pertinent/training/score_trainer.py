@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import copy
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.attention import sdpa_kernel
 
-from pertinent.engine.progress import Callback, progress_callback
-from pertinent.explainers.learned.base import Learner
+from pertinent.explainers.learned.base import LearnsScores
 from pertinent.models.base import Model
-from pertinent.models.embedded.load import no_bar
-from pertinent.models.torch import devices
-from pertinent.models.torch.fitted_network import device_of
 from pertinent.models.torch.scorers.base import Scorer
 from pertinent.results.agreement import spearman
-from pertinent.training.folder import Folder
 from pertinent.training.lessons import LessonCollator, Lessons
-from pertinent.training.settings import ScoreSettings
 from pertinent.training.trainer import ExampleTrainer
-
-HISTORY = ("epoch", "loss", "eval_loss", "eval_spearman")
-"""What is kept of each epoch; not the time it took, so that the same fit gives the same record."""
 
 
 class ScoreTrainer(ExampleTrainer):
@@ -37,7 +25,7 @@ class ScoreTrainer(ExampleTrainer):
 
     def __init__(
         self,
-        learner: Learner,
+        learner: LearnsScores,
         explained: Model,
         scorer: Scorer,
         arguments: Any,
@@ -86,57 +74,6 @@ class ScoreTrainer(ExampleTrainer):
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
-
-
-def train_scorer(
-    learner: Learner,
-    scorer: Scorer,
-    model: Model,
-    data: Lessons,
-    dev: Lessons,
-    *,
-    settings: ScoreSettings,
-    folder: Folder,
-    progress: Callback | bool | None,
-) -> dict[str, Any]:
-    """Train in place, from the last checkpoint in the folder if there is one; what came of it."""
-    device = device_of(model)
-    arguments = settings.arguments(folder.checkpoints, measured=True, device=device.type)
-    with ExitStack() as stack:
-        callback = stack.enter_context(progress_callback(progress, "fit"))
-        stack.enter_context(no_bar())
-        stack.enter_context(_quick_checkpoints())
-        trainer = ScoreTrainer(
-            learner,
-            model,
-            scorer,
-            arguments,
-            (data, dev),
-            progress=callback,
-            callbacks=settings.callbacks(),
-        )
-        stack.enter_context(devices.disable_onednn(device, getattr(torch, settings.precision)))
-        stack.enter_context(sdpa_kernel(devices.ATTENTION))
-        trainer.train(resume_from_checkpoint=folder.last_checkpoint())
-    scorer.to(device).eval()
-    state = trainer.state
-    history = [{name: log[name] for name in HISTORY if name in log} for log in state.log_history]
-    return {f"dev_{learner.measure}": state.best_metric, "steps": state.global_step, "history": history}
-
-
-@contextmanager
-def _quick_checkpoints() -> Iterator[None]:
-    """A small network writes several in a second, which transformers warns of and deals with."""
-    logger = logging.getLogger("transformers.trainer_utils")
-
-    def other(record: logging.LogRecord) -> bool:
-        return "mtime" not in record.getMessage()
-
-    logger.addFilter(other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(other)
 
 
 def _correlations(scores: torch.Tensor, batch: Mapping[str, Any]) -> list[float]:

@@ -13,7 +13,7 @@ from pertinent.errors import SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.learned.base import (
     LearnedExplainer,
-    Learner,
+    LearnsScores,
     Lesson,
     Tensor,
     learned,
@@ -46,7 +46,7 @@ SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-
 
 
 @dataclass(frozen=True)
-class LearnsShapley(Learner):
+class LearnsShapley(LearnsScores):
     """The mean squared error on the reference values of all real features (Sec. 5).
 
     Parameters

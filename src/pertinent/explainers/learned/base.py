@@ -1,12 +1,14 @@
 """The base of learned explainers: how a method learns, and what a fitted one has in common with others.
 
 A method is two small classes in one file. Its `Learner` says which answers of the model are asked for, what
-is learned from them, and the loss. Its `LearnedExplainer` says what is made of the network's scores.
-Networks are chosen by the kind of input (`models.torch.scorers`).
+is learned from them, and the loss: `LearnsScores` from explanations by a reference, `LearnsSelection` (in
+selection.py) by selecting features in every step and seeing what follows. Its `LearnedExplainer` says what is
+made of the network's scores. Networks are chosen by the kind of input (`models.torch.scorers`).
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,9 +59,20 @@ class Learner(Settings, ABC):
         Whether it makes use of the inputs' labels.
     scales
         The scales on which it may learn.
+    classes
+        Whose scores it learns: of the ``"predicted"`` class or of ``"all"``; ``None`` if one may choose.
+    outputs
+        The kinds of output that it can learn to explain.
+    trained
+        Whether a network is trained, in epochs.
+    steps
+        About how many steps are enough if inputs are many; all epochs are made if they are few.
+    checks
+        How often the network is measured on the dev inputs in all of a training; ``None`` for what suits it.
     measure
-        What is measured on the dev inputs, to keep the best network: the loss, or ``"spearman"``, the mean
-        rank correlation with the lesson's ``scores``.
+        What is measured on the dev inputs, to keep the best network: the loss; ``"spearman"``, the mean
+        rank correlation with the lesson's ``scores``; ``"faithfulness"``, how well the model decides
+        with what is selected; or ``"quality"``, how sufficient and sparse that is.
     """
 
     reference: ClassVar[str | Explainer]
@@ -69,7 +82,12 @@ class Learner(Settings, ABC):
     all_classes: ClassVar[bool] = True
     with_labels: ClassVar[bool] = False
     scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
-    measure: ClassVar[Literal["loss", "spearman"]] = "loss"
+    classes: ClassVar[Literal["predicted", "all"] | None] = None
+    outputs: ClassVar[tuple[str, ...]] = ("class", "label", "value")
+    trained: ClassVar[bool] = True
+    steps: ClassVar[float] = math.inf
+    checks: ClassVar[int | None] = None
+    measure: ClassVar[Literal["loss", "spearman", "faithfulness", "quality"]] = "loss"
 
     @abstractmethod
     def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
@@ -77,6 +95,11 @@ class Learner(Settings, ABC):
 
         `label` is the column or the value that the user says is right, ``None`` if nothing is said.
         """
+
+
+@dataclass(frozen=True)
+class LearnsScores(Learner):
+    """Learns scores from explanations by a reference."""
 
     @abstractmethod
     def deviation(self, lessons: Sequence[Lesson]) -> Floats:

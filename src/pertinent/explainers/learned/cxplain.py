@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.asks import NetworkOutputs
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.explainers.learned.base import LearnedExplainer, Learner, Lesson, Tensor, learned
+from pertinent.explainers.learned.base import LearnedExplainer, LearnsScores, Lesson, Tensor, learned
 from pertinent.outputs import TINY, column_index, softmax
 from pertinent.types import Floats
 
@@ -24,7 +24,7 @@ EPSILON = 1e-7
 
 
 @dataclass(frozen=True)
-class LearnsLoss(Learner):
+class LearnsLoss(LearnsScores):
     r"""The divergence of the predicted shares from those of the increase of the loss (Eqn. 5).
 
     .. math:: \omega_i = \frac{\Delta\varepsilon_i}{\sum_j \Delta\varepsilon_j}, \quad

@@ -13,7 +13,7 @@ from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.explainers.learned.base import (
     LearnedExplainer,
-    Learner,
+    LearnsScores,
     Lesson,
     Tensor,
     learned,
@@ -73,7 +73,7 @@ class CoalitionValues(Explainer):
 
 
 @dataclass(frozen=True)
-class LearnsCoalitions(Learner):
+class LearnsCoalitions(LearnsScores):
     r"""The weighted least squares whose solution are the Shapley values (Eqn. 5).
 
     .. math:: \mathbb{E}_{x} \mathbb{E}_{y} \mathbb{E}_{S \sim p}

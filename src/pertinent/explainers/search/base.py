@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.asks import Ask, Fork, Gradients, MaskGradients, Values
+from pertinent.asks import Algorithm, Ask, Fork, Gradients, MaskGradients, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
@@ -120,14 +120,24 @@ class SeparateSearches(Search):
         if self.spread:
             task = replace(task, budget=task.budget // len(kept))
         generators = task.rng.spawn(len(kept))
-        branches = [self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)]
+        branches = {k: self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)}
+        return (yield from self.in_parallel(task, branches, logs))
+
+    def in_parallel(
+        self,
+        task: Task,
+        branches: Mapping[int, Algorithm],
+        logs: Logs,
+        spent: Mapping[int, int] | None = None,
+    ) -> Generator[Ask, Any, dict[int, Masks]]:
+        """What these searches find, by size; `spent` is what each had spent before it began."""
         if self.trajectory:
-            branches = [
-                followed(branch, self.kept_by, task.objective, k, logs[k])
-                for branch, k in zip(branches, kept, strict=True)
-            ]
-        found = yield Fork(branches)
-        return dict(zip(kept, found, strict=True))
+            branches = {
+                k: followed(branch, self.kept_by, task.objective, k, logs[k], passes=(spent or {}).get(k, 0))
+                for k, branch in branches.items()
+            }
+        found = yield Fork(list(branches.values()))
+        return dict(zip(branches, found, strict=True))
 
     @abstractmethod
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:

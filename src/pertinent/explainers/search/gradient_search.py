@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask, Fork
+from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import Logs, Search, largest
 from pertinent.settings import Count, NotNegative, Positive, Share
@@ -86,27 +87,6 @@ class GradientSearch(Search):
         excess = share.sum() - ceil(self.target_sparsity * len(state))
         pull = 2 * self.sparsity_weight * excess * share * (1 - share)
         return np.asarray(-gain[0] * soft * (1 - soft) + pull)
-
-
-class AdamW:
-    """Loshchilov & Hutter 2019, Alg. 2, with torch's defaults.
-
-    In numpy, because for a state of a few hundred numbers torch's optimiser takes five times as long.
-    """
-
-    def __init__(self, rate: float, n: int) -> None:
-        self.rate = rate
-        self.steps = 0
-        self.mean, self.square = np.zeros(n), np.zeros(n)
-
-    def __call__(self, state: Floats, gradient: Floats) -> Floats:
-        """The state after one step."""
-        self.steps += 1
-        self.mean = 0.9 * self.mean + 0.1 * gradient
-        self.square = 0.999 * self.square + 0.001 * gradient**2
-        mean = self.mean / (1 - 0.9**self.steps)
-        square = self.square / (1 - 0.999**self.steps)
-        return np.asarray(state * (1 - 0.01 * self.rate) - self.rate * mean / (np.sqrt(square) + 1e-8))
 
 
 def _sigmoid(x: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import SeparateSearches, uniform_sets
+from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.settings import Count
 from pertinent.types import Ints, Masks
 
@@ -23,10 +23,10 @@ PATIENCE = 1000
 
 @explainers.register("parallel-local-search")
 @dataclass(frozen=True)
-class ParallelLocalSearch(SeparateSearches):
+class ParallelLocalSearch(LocalSearch):
     """Hase et al.'s Parallel Local Search (PLS).
 
-    1. Each of `runs` walks starts at a uniform random set.
+    1. Each of `runs` walks starts at a uniform random set; with `start` the first at the set that it chose.
     2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by
        any walk, swap again from there.
     3. Move to the proposal only if its objective is better.
@@ -38,12 +38,14 @@ class ParallelLocalSearch(SeparateSearches):
     summary = "local search for the best set, for each sparsity"
     runs: Count = 10
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search_from(
+        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
+    ) -> Generator[Ask, Any, Masks]:
         """Walk until the budget is spent or no walk finds a new set."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
-        walks = _Walks(uniform_sets(rng, min(self.runs, budget), d, k), rng)
+        walks = _Walks(first_sets(rng, min(self.runs, budget), d, k, start), rng)
         best = yield from self.judge(task, walks.masks)
         spent = len(best)
         while spent < budget:

@@ -12,7 +12,8 @@ import numpy as np
 
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import SeparateSearches, largest, uniform_sets
+from pertinent.explainers.search.base import largest, uniform_sets
+from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.explainers.search.swaps import Seen
 from pertinent.settings import Count, NotNegative, Range
 from pertinent.types import Floats, Masks
@@ -32,10 +33,10 @@ FAR = 1e-3
 
 @explainers.register("thompson-search")
 @dataclass(frozen=True)
-class ThompsonSearch(SeparateSearches):
+class ThompsonSearch(LocalSearch):
     r"""A search of our own, which learns from all answers; Parallel Local Search does not.
 
-    1. Evaluate `start` uniform random sets.
+    1. Evaluate `initial` uniform random sets; with `start` the first is the set that it chose.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
        negative for comprehensiveness; a regressor's objective itself), in which a set e that
        differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise
@@ -51,17 +52,19 @@ class ThompsonSearch(SeparateSearches):
 
     paper = "pertinent (Thompson 1933 on a local linear model of the objective)"
     summary = "a linear model of the answers proposes the next sets, for each sparsity"
-    start: Annotated[int, Range(at_least=2)] = 20
+    initial: Annotated[int, Range(at_least=2)] = 20
     batch: Count = 8
     local: Annotated[float, Range(at_least=0, at_most=1)] = 0.6
     near: NotNegative = 2.0
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search_from(
+        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
+    ) -> Generator[Ask, Any, Masks]:
         """Ask, learn, propose, until the budget is spent."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
-        sets = uniform_sets(rng, min(self.start, budget), d, k)
+        sets = first_sets(rng, min(self.initial, budget), d, k, start)
         seen = Seen(sets)
         evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:

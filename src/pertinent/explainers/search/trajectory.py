@@ -14,14 +14,15 @@ def followed(
     objective: Callable[[Floats], Floats],
     k: int,
     log: list[list[float]],
+    *,
+    passes: int = 0,
 ) -> Algorithm:
     """The same search, which adds [evaluations, objective] to `log` at each improvement.
 
     Only sets of exactly k features can be an improvement, so preparatory questions, such as the masks
-    of LIME, cannot.
+    of LIME, cannot. `passes` were made before.
     """
     paid: set[Hashable] = set()
-    passes = 0
     answer = None
     while True:
         try:

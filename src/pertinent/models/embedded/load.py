@@ -59,7 +59,7 @@ def load_transformer(
     dtype: str | torch.dtype = "float32",
     **options: Any,
 ) -> Model:
-    """A classifier of texts or images from a folder in transformers' format, safetensors only.
+    """A classifier of texts or images, or a reader that answers questions, from a folder, safetensors only.
 
     With it comes its tokenizer or image processor.
     """
@@ -89,15 +89,22 @@ def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
     reader: Any = transformers.AutoTokenizer
     if reads_images(folder):
         kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
+    elif _has_architecture(folder, "ForQuestionAnswering"):
+        kind = transformers.AutoModelForQuestionAnswering
     found = reader.from_pretrained(folder, **FROM_A_FOLDER)
     return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
 
 
 def reads_images(folder: str | Path) -> bool:
-    """Whether there is an image classifier in a folder, by the architecture in its configuration."""
+    """Whether there is an image classifier in a folder."""
+    return _has_architecture(folder, "ForImageClassification")
+
+
+def _has_architecture(folder: str | Path, ending: str) -> bool:
+    """Whether the name of the architecture in a folder's configuration ends so."""
     try:
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-        return any(str(name).endswith("ForImageClassification") for name in config["architectures"])
+        return any(str(name).endswith(ending) for name in config["architectures"])
     except (OSError, ValueError, TypeError, KeyError):
         return False
 

@@ -20,6 +20,8 @@ from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.models.torch.scorers.base import CONFIG, KIND, Scorer
+from pertinent.models.torch.scorers.forest import ForestScorer
+from pertinent.models.torch.scorers.hidden_states import HiddenStateScorer
 from pertinent.models.torch.scorers.images import ImageScorer
 from pertinent.models.torch.scorers.tables import TableScorer
 from pertinent.models.torch.scorers.tokens import TokenScorer
@@ -30,7 +32,9 @@ from pertinent.types import Floats
 
 CARD = "pertinent.json"
 _WEIGHTS = "model.safetensors"
-_KINDS: Mapping[str, type[Scorer]] = {own.kind: own for own in (ImageScorer, TableScorer, WordScorer)}
+_KINDS: Mapping[str, type[Scorer]] = {
+    own.kind: own for own in (ForestScorer, HiddenStateScorer, ImageScorer, TableScorer, WordScorer)
+}
 
 
 class FittedNetwork(Network):
@@ -105,10 +109,16 @@ def device_of(model: Model) -> torch.device:
 
 def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
     """The network for such inputs: the model's own encoder if it is a transformer, else a small one."""
+    small = small_scorer_for(inputs)
+    return TokenScorer if isinstance(model, TransformerModel) else small
+
+
+def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
+    """The small network for such inputs."""
     kinds = {input.kind for input in inputs}
     if len(kinds) > 1:
         raise InputError(f"The inputs must be of one kind, but are {' and '.join(sorted(kinds))}.")
-    return TokenScorer if isinstance(model, TransformerModel) else _KINDS[kinds.pop()]
+    return _KINDS[kinds.pop()]
 
 
 def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:

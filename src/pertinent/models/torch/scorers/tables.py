@@ -1,11 +1,11 @@
-"""A small network that scores the columns of a table row."""
+"""How table rows are read, and a small network that scores their columns."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from pertinent.inputs.table import TableInput
 from pertinent.models.base import Model
 from pertinent.models.torch.scorers.base import Batch, Scorer
 from pertinent.types import Array, Floats
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HIDDEN = 128
 CATEGORIES = 50
@@ -68,26 +71,15 @@ class Column:
         return encoded
 
 
-class TableScorer(Scorer):
-    """Two hidden layers over all columns, with a linear path beside them for what is additive."""
-
-    kind = "table"
+class RowScorer(Scorer):
+    """A scorer that reads encoded columns."""
 
     def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
         super().__init__(n_columns)
         self.columns = tuple(columns)
-        n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
-        self.linear = nn.Linear(n_read, n_scores)
-        self.deep = nn.Sequential(
-            nn.Linear(n_read, HIDDEN),
-            nn.GELU(),
-            nn.Linear(HIDDEN, HIDDEN),
-            nn.GELU(),
-            nn.Linear(HIDDEN, n_scores),
-        )
 
     @classmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> TableScorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> Self:
         """Columns encoded as these rows suggest."""
         del model
         names = _row(inputs[0]).names
@@ -97,7 +89,7 @@ class TableScorer(Scorer):
         return cls([Column.of(*each) for each in zip(names, values, strict=True)], n_columns)
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> TableScorer:
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
         """The columns as they were encoded."""
         columns = [
             Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
@@ -119,6 +111,24 @@ class TableScorer(Scorer):
         encoded = [column.encode(values[:, i]) for i, column in enumerate(self.columns)]
         owners = np.stack([_row(input).owners for input in inputs])
         return Batch({"encoded": np.concatenate(encoded, axis=1).astype(np.float32)}, owners)
+
+
+class TableScorer(RowScorer):
+    """Two hidden layers over all columns, with a linear path beside them for what is additive."""
+
+    kind = "table"
+
+    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
+        super().__init__(columns, n_columns)
+        n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
+        self.linear = nn.Linear(n_read, n_scores)
+        self.deep = nn.Sequential(
+            nn.Linear(n_read, HIDDEN),
+            nn.GELU(),
+            nn.Linear(HIDDEN, HIDDEN),
+            nn.GELU(),
+            nn.Linear(HIDDEN, n_scores),
+        )
 
     def forward(self, **options: Any) -> torch.Tensor:
         """Scores (rows, columns of the table, columns of the model)."""

@@ -65,15 +65,8 @@ class TokenScorer(Scorer):
         return type(self.encoder).__name__
 
     def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
-        """Whole texts; special tokens and padding belong to no feature."""
-        wrapped: TransformerModel = model  # type: ignore[assignment]
-        tokens = [tokens_of(input) for input in inputs]
-        rows = [TokenRows(own, np.ones((1, len(own.ids)), dtype=np.bool_)) for own in tokens]
-        batch = collate(rows, [False] * len(rows), wrapped.pad_id)
-        owners = np.full(batch.ids.shape, -1)
-        for row, own in zip(owners, tokens, strict=True):
-            row[: len(own.feature)] = own.feature
-        return Batch(batch, owners)
+        """Whole texts."""
+        return read_tokens(model, inputs)
 
     def part_scores(self, model: Model, batch: Batch, call: Any) -> torch.Tensor:
         """The scores of all tokens; the model knows which arguments its encoder takes."""
@@ -85,6 +78,18 @@ class TokenScorer(Scorer):
         """Scores (rows, tokens, columns)."""
         scores: torch.Tensor = self.head(self.encoder(**options).last_hidden_state)
         return scores
+
+
+def read_tokens(model: Model, inputs: Sequence[Input]) -> Batch:
+    """Whole texts; special tokens and padding belong to no feature."""
+    wrapped: TransformerModel = model  # type: ignore[assignment]
+    tokens = [tokens_of(input) for input in inputs]
+    rows = [TokenRows(own, np.ones((1, len(own.ids)), dtype=np.bool_)) for own in tokens]
+    batch = collate(rows, [False] * len(rows), wrapped.pad_id)
+    owners = np.full(batch.ids.shape, -1)
+    for row, own in zip(owners, tokens, strict=True):
+        row[: len(own.feature)] = own.feature
+    return Batch(batch, owners)
 
 
 def tokens_of(input: Input) -> Any:

@@ -1,0 +1,124 @@
+"""AIM: weights of all features for all classes, learned with a selector that makes the neighbourhood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pertinent.explainers.learned.base import Tensor, learned
+from pertinent.explainers.learned.selection import (
+    Approximation,
+    LearnsSelection,
+    Round,
+    Scores,
+    SelectionExplainer,
+    cross_entropy,
+    one_hot,
+    uniform_like,
+)
+from pertinent.settings import NotNegative, Positive
+
+
+@dataclass(frozen=True)
+class LearnsAIM(LearnsSelection):
+    r"""An explainer, a selector and an approximator, trained together (Eqn. 5).
+
+    .. math:: \min_\theta \mathcal{L}_1 + \alpha \mathcal{L}_2 + \beta \, \mathbb{E}_x \|W_x\|_{2,1}
+
+    Parameters
+    ----------
+    alpha
+        The weight of the approximator's loss (Eqn. 4).
+    beta
+        The weight of the norm of the weights, by which few features have any.
+    temperature
+        Of the relaxed Bernoulli variables.
+    context
+        Whether a word's weights depend on the words around it.
+    train
+        ``"both"``; only the ``"selector"`` (App. D.2); or only the ``"explainer"``, which is then asked about
+        random features (App. D.3).
+    infer
+        From the ``"explainer"``, or from the ``"selector"`` (App. D.1).
+    """
+
+    all_classes = True
+    alpha: NotNegative = 1.0
+    beta: NotNegative = 1e-3
+    temperature: Positive = 0.2
+    context: bool = False
+    train: Literal["both", "selector", "explainer"] = "both"
+    infer: Literal["explainer", "selector"] = "explainer"
+
+    def networks(self) -> Mapping[str, Scores | Approximation]:
+        """E : x → W (features × classes), S : x → π (features), and G."""
+        networks: dict[str, Scores | Approximation] = {}
+        if self.train != "selector":
+            networks["explainer"] = Scores(columns=None, context=self.context)
+        if self.train != "explainer":
+            networks |= {"selector": Scores(), "approximator": Approximation()}
+        return networks
+
+    @property
+    def answering(self) -> str:  # type: ignore[override]
+        """The network that is inferred from."""
+        return self.infer if self.train == "both" else self.train
+
+    @property
+    def classes(self) -> Literal["predicted", "all"]:  # type: ignore[override]
+        """The selector knows of no classes."""
+        return "all" if self.answering == "explainer" else "predicted"
+
+    def compute_loss(self, round: Round) -> Tensor:
+        """Eqn. 5: sample the neighbourhood, ask the model about it, and fit both networks to it."""
+        if self.train == "explainer":
+            samples = self._random(round)
+        else:
+            samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
+        loss = 0.0
+        if self.train != "selector":
+            weights = round.scores("explainer")
+            decided = one_hot(round.ask(samples > 0.5))
+            loss = cross_entropy(decided, (weights * samples[:, None]).sum(-1)).mean()  # Eqn. 2
+            loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(round.real).sum(-1).mean()
+        if self.train != "explainer":
+            logits = round.approximate("approximator", samples)
+            loss = loss + self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
+        return loss
+
+    def _relaxed(self, logits: Tensor) -> Tensor:
+        """Samples of the Concrete distribution: π is the sigmoid of the selector's logits."""
+        uniform = uniform_like(logits)
+        return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
+
+    def _random(self, round: Round) -> Tensor:
+        """Random features, their number random as well (App. D.3)."""
+        share = uniform_like(round.real[:, :1].float())
+        return ((uniform_like(round.real.float()) < share) & round.real).float()
+
+
+@learned.register("aim")
+@dataclass(frozen=True)
+class AIM(SelectionExplainer):
+    r"""The weights :math:`W_x` of every feature for every class, by one pass of a network.
+
+    `fit` makes it. :math:`W_x^T z` is a linear classifier that answers like the model near the input, with
+    the features in z alone. The neighbours come from a selector that learns to keep what the decision rests
+    on.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    The model is asked about features that are kept or removed, not about relaxed ones, so that it may be any
+    model. The temperature is inside the exponent, and the norm has a group for each feature, as in the paper
+    and not in its code.
+    """
+
+    learner = LearnsAIM
+    paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
+    summary = "weights for every class by a network, learned with a selector"

@@ -1,0 +1,97 @@
+"""The base of local searches, which begin at random sets or where another explainer says."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, comb
+from typing import Any
+
+import numpy as np
+
+from pertinent.asks import Ask
+from pertinent.explainers.base import Explainer, Finding, Task, explainers, n_kept
+from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
+from pertinent.types import Masks
+
+SHARE = 4
+"""A start that adapts to its budget gets a quarter of it."""
+
+
+@dataclass(frozen=True)
+class LocalSearch(SeparateSearches):
+    """A search that improves sets step by step.
+
+    Parameters
+    ----------
+    start
+        Another method, by name or as an instance, such as a fitted explainer: the k features that it finds
+        most important are one of the sets that the search begins with, so that it never ends with a worse
+        one. It is asked once for all sparsities, and each has so much less budget. A search that can
+        evaluate all sets does not ask.
+    """
+
+    start: str | Explainer | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the settings, and that there is a method of that name."""
+        super().__post_init__()
+        if isinstance(self.start, str):
+            explainers.get(self.start)
+
+    def min_budget(self, n_features: int) -> int:
+        """One set, and what the start needs."""
+        start = self._start()
+        return 1 if start is None else 1 + start.min_budget(n_features)
+
+    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+        """Ask the start, and run the searches in parallel."""
+        own = task.budget // len(kept) if self.spread else task.budget
+        *generators, of_start = task.rng.spawn(len(kept) + 1)
+        start, begin, cost = self._start(), dict[int, Masks](), 0
+        asking = [k for k in kept if comb(task.n_features, k) > own]
+        if start is not None and asking:
+            needed = start.evaluations(task.n_features)
+            cost = needed or max(start.min_budget(task.n_features), own // SHARE)
+            alone = replace(task, budget=cost, rng=of_start, until=None)
+            finding = yield from start.explain(alone)
+            begin = {k: chosen_by(finding, task, k) for k in asking}
+        rest = own - (ceil(cost / len(asking)) if self.spread and begin else cost)
+        branches = {
+            k: self.search_from(begin.get(k), replace(task, budget=rest if k in begin else own), k, rng)
+            for k, rng in zip(kept, generators, strict=True)
+        }
+        return (yield from self.in_parallel(task, branches, logs, dict.fromkeys(begin, cost)))
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+        """Search from random sets."""
+        return self.search_from(None, task, k, rng)
+
+    @abstractmethod
+    def search_from(
+        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
+    ) -> Generator[Ask, Any, Masks]:
+        """Find the best set of k features, beginning at this one, too, if there is one."""
+
+    def _start(self) -> Explainer | None:
+        return explainers.make(self.start) if isinstance(self.start, str) else self.start
+
+
+def chosen_by(finding: Finding, task: Task, k: int) -> Masks:
+    """The k most important features: a set that was chosen, else those with the largest scores."""
+    for sparsity, mask in finding.chosen.items():
+        if n_kept(sparsity, task.n_features) == k:
+            return mask
+    assert finding.scores is not None
+    scores = finding.scores[task.target] if finding.scores.ndim == 2 else finding.scores
+    return largest(np.abs(scores) if task.output.kind == "value" else scores, k)
+
+
+def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | None) -> Masks:
+    """`n` distinct sets of k of d features: `start` first if there is one, the others uniform."""
+    sets = uniform_sets(rng, n, d, k)
+    if start is None:
+        return sets
+    others = sets[(sets != start).any(axis=1)]
+    return np.concatenate([start[None], others])[:n]
