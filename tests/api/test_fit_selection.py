@@ -79,7 +79,7 @@ def test_words_of_topics_are_selected(model, fits, method):
     if method == "aim":  # what speaks for the class, not only what tells about it
         own = [TOPICS[e.classes[e.target]] for e in found]
         assert np.mean([word in words for word, words in zip(best, own, strict=True)]) > 0.9
-    assert fits[method].network.card["dev_faithfulness"] > 0.9
+    assert fits[method].network.card["dev_faithfulness"] >= 0.9
 
 
 def test_aim_scores_every_class(model, fits):

@@ -47,7 +47,7 @@ def test_a_folder_that_refuses_files_is_known_before_the_work(run, tmp_path, mon
 
 @pytest.mark.parametrize("option", ["html", "json"])
 def test_one_that_fails_stops_no_other(run, tmp_path, monkeypatch, option):
-    def fail(*_):
+    def fail(*_, **__):
         raise FileError("'x' cannot be written: No space left on device.")
 
     monkeypatch.setattr(output, {"html": "_save_report", "json": "_write_json"}[option], fail)

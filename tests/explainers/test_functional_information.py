@@ -80,7 +80,7 @@ def test_an_image_is_as_plain_torch_says():
     e = pertinent.explain(
         model, image, method="functional-information", features="patches:2", target=2, samples=6
     )
-    sigma = 0.15**0.5 * image.std()
+    sigma = 0.387 * image.std()
     total = np.zeros((3, 4, 4))
     for noise in draws(e.input, (3, 4, 4), 6):
         z = torch.tensor(image + sigma * noise, requires_grad=True)
@@ -99,7 +99,7 @@ def test_texts_are_as_plain_torch_says_whatever_their_company():
     for text, e in zip(texts, found, strict=True):
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         words = network.get_input_embeddings()(ids).detach()[0]
-        sigma = 0.15**0.5 * float(words.std(correction=0))
+        sigma = 0.387 * float(words.std(correction=0))
         total = np.zeros(len(words))
         for noise in draws(e.input, tuple(words.shape), 4, seed=5):
             z = (words + sigma * torch.tensor(noise)).requires_grad_()

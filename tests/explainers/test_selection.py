@@ -9,9 +9,15 @@ import torch
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
 from pertinent.explainers.learned.aim import LearnsAIM
-from pertinent.explainers.learned.invase import LearnsINVASE, log_probability, share_selected
+from pertinent.explainers.learned.invase import LearnsINVASE, share_selected
 from pertinent.explainers.learned.l2x import LearnsL2X
-from pertinent.explainers.learned.selection import Round, cross_entropy, one_hot, relaxed_subset
+from pertinent.explainers.learned.selection import (
+    Round,
+    cross_entropy,
+    log_probability,
+    one_hot,
+    relaxed_subset,
+)
 from pertinent.explainers.learned.vibi import LearnsVIBI, divergence_from_uniform
 
 REAL = torch.tensor([[True, True, True, False], [True, True, True, True]])
@@ -63,7 +69,7 @@ def aim_scores():
 def test_the_loss_of_aim_by_hand():
     told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
     torch.manual_seed(5)
-    loss = LearnsAIM(alpha=1.7, beta=0.3, temperature=0.4).compute_loss(told)
+    loss = LearnsAIM(alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
     z = told.approximated["approximator"]
     (asked,) = told.asked
     assert torch.equal(asked, z > 0.5)
@@ -77,6 +83,20 @@ def test_the_loss_of_aim_by_hand():
         real = range(3 if row == 0 else 4)
         by_hand += 0.3 * sum(math.sqrt(sum(weights[c, i] ** 2 for c in range(3))) for i in real)
     torch.testing.assert_close(loss, by_hand / 2, atol=1e-4, rtol=1e-5)
+
+
+def test_aim_explores_beside_the_selector():
+    """Neighbours of some inputs keep random features; the approximator sees what the selector keeps."""
+    scores = {"explainer": torch.randn(2, 3, 4), "selector": torch.full((2, 1, 4), 30.0)}
+    random = 0
+    for seed in range(400):
+        torch.manual_seed(seed)
+        told = Told(scores, lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
+        LearnsAIM(explore=0.25).compute_loss(told)
+        assert torch.equal(told.approximated["approximator"] > 0.5, told.real)
+        random += int((told.asked[0] != told.real).any(-1).sum())
+    # With d features and a random share of them kept, all are kept with probability 1 / (d + 1).
+    np.testing.assert_allclose(random / 800, 0.25 * (3 / 4 + 4 / 5) / 2, atol=0.04)
 
 
 def test_the_samples_of_aim_are_concrete():

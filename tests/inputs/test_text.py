@@ -83,16 +83,32 @@ def test_special_tokens_and_the_query_are_fixed(model):
     assert both.spans.tolist() == [[0, 0, 2], [0, 3, 5], [1, 0, 2], [1, 3, 5]]
 
 
-def test_truncation_is_said(model, caplog):
+def test_truncation_is_said(model):
     given = model.prepare(tiny.text(400))
     assert len(given.tokens.ids) == 200
     assert given.notes == ("truncated to 200 tokens: 198 of 400 words are seen",)
-    assert "truncated" in caplog.text
     assert model.prepare(tiny.text(400), "tokens").notes == (
         "truncated to 200 tokens: 198 of 400 tokens are seen",
     )
     explained = pertinent.explain(model, tiny.text(400), method="leave-one-out")
     assert explained.notes == given.notes
+
+
+def test_truncation_is_logged_once_for_each_model(caplog):
+    for family in ("bert", "roberta"):
+        caplog.clear()
+        model = pertinent.wrap(tiny.pair(family))
+        with caplog.at_level("DEBUG", logger="pertinent"):
+            explained = pertinent.explain(
+                model, [tiny.text(400, seed) for seed in range(5)], method="leave-one-out"
+            )
+        note = explained[0].notes[0]
+        said = [(r.levelname, r.getMessage()) for r in caplog.records if "truncated" in r.getMessage()]
+        assert said == [
+            ("WARNING", f"A text was {note}; there may be more: see `Explanation.notes`."),
+            *[("DEBUG", f"A text was {note}.")] * 4,
+        ]
+        assert all(e.notes == (note,) for e in explained)
 
 
 def test_only_unknown_tokens(model):

@@ -29,11 +29,11 @@ def explain(args: Namespace) -> int:
     output = Output(args)
     metrics = [] if args.no_measure else make_metrics(DEFAULT_METRICS, args.sparsity)
     outcome = _explained(args, [args.method], metrics)
-    output.show_all(outcome.explanations)
+    unshown = output.show_all(outcome.explanations)
     if outcome.evaluation is not None and len(outcome.explanations) > 1:
         output.show(outcome.evaluation)
     unwritten = output.write(outcome.explanations, outcome.evaluation, f"Explained by {args.method}")
-    return _conclude(outcome, unwritten)
+    return _conclude(outcome, [*unshown, *unwritten])
 
 
 def compare(args: Namespace) -> int:

@@ -31,6 +31,7 @@ examples:
   pertinent explain "one text" "another text" --method parallel-local-search --sparsity .1,.2
   pertinent explain --file reviews.csv --column review --limit 50 --html report.html
   pertinent explain --image seven.png --features patches:2
+  pertinent explain "the chip maker's shares rose" --model topics --by-class --html report.html
   pertinent explain --file wines.csv --model table --method shapley-sampling --set samples=25
   pertinent explain "some text" --model ./my-classifier --device cuda --dtype bfloat16 --out out.parquet
   pertinent explain --file rows.csv --model my_package.my_module:predict --id-column id
@@ -56,7 +57,7 @@ Measure explanations that `pertinent explain --out FILE.parquet` wrote, with the
 
 examples:
   pertinent evaluate out.parquet
-  pertinent evaluate out.parquet --model topics --metrics insertion,deletion
+  pertinent evaluate out.parquet --model topics --metrics insertion,deletion,faithfulness:k=5
   pertinent evaluate out.parquet --removal mask-token --html report.html
 """
 

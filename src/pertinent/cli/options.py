@@ -78,6 +78,16 @@ def add_until(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_by_class(parser: argparse.ArgumentParser) -> None:
+    """Whether other classes are shown, too."""
+    parser.add_argument(
+        "--by-class",
+        action="store_true",
+        help="show the five most likely classes (labels, values) side by side, too, where the method scores "
+        "all of them",
+    )
+
+
 def add_measured(parser: argparse.ArgumentParser) -> None:
     """The sparsities and the removal."""
     parser.add_argument(
@@ -130,9 +140,10 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
     """What to measure."""
     parser.add_argument(
         "--metrics",
-        type=names,
+        type=names_with_settings,
         metavar="A,B,…",
-        help="names from `pertinent metrics` (sufficiency,comprehensiveness)",
+        help="names from `pertinent metrics`, optionally with settings, such as faithfulness:k=5 "
+        "(sufficiency,comprehensiveness)",
     )
 
 
@@ -341,6 +352,21 @@ def names(text: str) -> list[str]:
     if not names:
         raise argparse.ArgumentTypeError("must be at least one name")
     return names
+
+
+def names_with_settings(text: str) -> list[str]:
+    """Comma-separated names, each of which may have settings.
+
+    >>> names_with_settings("purity,faithfulness:k=5,target=1")
+    ['purity', 'faithfulness:k=5,target=1']
+    """
+    found: list[str] = []
+    for part in names(text):
+        if found and ":" in found[-1] and "=" in part and ":" not in part:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def shares(text: str) -> tuple[float, ...]:

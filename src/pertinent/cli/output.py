@@ -37,6 +37,7 @@ class Output:
         self._journalled = getattr(args, "command", "") in ("explain", "compare")
         self.json: str | None = getattr(args, "json", None)
         self.plot: str | None = getattr(args, "plot", None)
+        self._by_class = getattr(args, "by_class", False)
         self.silent = getattr(args, "quiet", False) or self.json == "-"
         self._console = Console(quiet=self.silent, highlight=False)
         if self.out is not None and not self._journalled:
@@ -56,12 +57,31 @@ class Output:
             Text(visible(thing)) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str)
         )
 
-    def show_all(self, explanations: Explanations) -> None:
-        """Print explanations, but not the failures, which go to stderr."""
+    def show_all(self, explanations: Explanations) -> list[Failed]:
+        """Print explanations, but not the failures, which go to stderr; return what could not be shown."""
+        from pertinent.report.terminal import rendered_all
+
+        failed = self._check_by_class(explanations)
         if len(explanations) > _SHOWN and (self.out or self.html or self.json):
             self.show(f"{len(explanations):,} explanations.")
+        elif len(explanations) == 1:
+            self.show(explanations[0])
+            if self._by_class:
+                self.show("")
+                self.show(explanations[0].by_class())
         elif len(explanations):
-            self.show(explanations[0] if len(explanations) == 1 else explanations[:])
+            self.show(rendered_all(explanations[:], by_class=self._by_class))
+        return failed
+
+    def _check_by_class(self, explanations: Explanations) -> list[Failed]:
+        """Where the method does not score all classes, show and write the rest."""
+        try:
+            for e in explanations[:1] if self._by_class else ():
+                e.by_class()
+        except SettingError as error:
+            self._by_class = False
+            return [("--by-class", str(error))]
+        return []
 
     def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> list[Failed]:
         """Write the files asked for and print their paths; return those that could not be written."""
@@ -73,7 +93,10 @@ class Output:
         else:
             failed += self.write_file("--out", "Saved", self.out, explanations.save)
         return failed + self.write_file(
-            "--html", "Report", self.html, lambda path: _save_report(explanations, path, title, evaluation)
+            "--html",
+            "Report",
+            self.html,
+            lambda path: _save_report(explanations, path, title, evaluation, by_class=self._by_class),
         )
 
     def write_json(self, text: Callable[[], str], save: Callable[[Path], None]) -> list[Failed]:
@@ -119,7 +142,9 @@ def _write_json(explanations: Explanations, path: Path) -> None:
     write_text(path, explanations.to_json() + "\n")
 
 
-def _save_report(explanations: Explanations, path: Path, title: str, evaluation: Evaluation | None) -> None:
+def _save_report(
+    explanations: Explanations, path: Path, title: str, evaluation: Evaluation | None, *, by_class: bool
+) -> None:
     from pertinent.report.page import save_report
 
-    save_report(explanations, path, title=title, evaluation=evaluation)
+    save_report(explanations, path, title=title, evaluation=evaluation, by_class=by_class)

@@ -84,6 +84,7 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     explain.add_argument(
         "--no-measure", action="store_true", help="leave out sufficiency and comprehensiveness"
     )
+    options.add_by_class(explain)
     options.add_model(explain)
     options.add_outputs(explain)
 

@@ -14,6 +14,9 @@ from pertinent.metric.base import Metric, metrics
 from pertinent.registry import with_settings
 from pertinent.setting_texts import read_settings
 
+_SIZES = ("k=", "sizes=", "sparsities=")
+"""Settings of a metric that say how many features it looks at."""
+
 
 def make_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:
     """Methods by name or folder, with settings.
@@ -64,10 +67,12 @@ def _made(name: str, settings: Mapping[str, str]) -> Explainer:
 
 
 def make_metrics(names: Sequence[str], sparsities: tuple[float, ...] | None) -> list[Metric]:
-    """Metrics by name; those with sparsities get the user's."""
+    """Metrics by name, which may have settings; those with sparsities get the user's, unless set apart."""
     made = []
     for name in names:
-        cls = metrics.all().get(name)
-        looks = cls is not None and any(f.name == "sparsities" for f in fields(cls))
-        made.append(metrics.make(name, {"sparsities": sparsities} if looks and sparsities else {}))
+        metric = metrics.parse(name)
+        looks = any(f.name == "sparsities" for f in fields(metric))
+        own = any(pair.startswith(_SIZES) for pair in name.partition(":")[2].split(","))
+        change = sparsities and looks and not own
+        made.append(with_settings(metric, {"sparsities": sparsities}) if change else metric)
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class ClassFaithfulness(TopFeatures):
     paper = "Vo et al. 2023, Sec. 4.4"
     summary = "whether the model predicts a class with only the top K features of that class kept"
     better = "higher"
-    target: Any = None
+    target: int | str | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the top features of each class."""

@@ -48,6 +48,7 @@ class TransformerModel(Model):
     unit: ClassVar[str] = "tokens"
     first_batch = largest_batch = 1024
     hides_by_bias = False
+    _said_truncated = False
 
     @checked
     def __init__(
@@ -132,7 +133,7 @@ class TransformerModel(Model):
             notes = (
                 f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
             )
-            logger.warning("A text was %s.", notes[0])
+            self._say_truncated(notes[0])
         elif granularity == "spans" and len(spans) < n_all:
             notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
         tokens = Tokens(
@@ -144,6 +145,14 @@ class TransformerModel(Model):
             place,
         )
         return text_input(text, granularity, spans, tokens, notes)
+
+    def _say_truncated(self, note: str) -> None:
+        """Warn of the first text that is truncated; each input has the note."""
+        if self._said_truncated:
+            logger.debug("A text was %s.", note)
+        else:
+            logger.warning("A text was %s; there may be more: see `Explanation.notes`.", note)
+            self._said_truncated = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""

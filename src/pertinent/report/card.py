@@ -11,6 +11,7 @@ from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.html_bars import Axis, feature_bars
+from pertinent.report.html_by_class import disclosure
 from pertinent.report.html_input import coloured_input, figure
 from pertinent.report.pictures import kept
 from pertinent.results.explanation import Explanation
@@ -20,7 +21,7 @@ _TOP_COLUMNS = 20
 _MOST_LISTED = 500
 
 _CARD = Markup(
-    '<article class="pertinent">{}<div class="columns"><div>{}</div><aside>{}{}</aside></div></article>'
+    '<article class="pertinent">{}<div class="columns"><div>{}</div><aside>{}{}</aside></div>{}</article>'
 )
 _HEADER = Markup("<header><h3>{} <span>{}</span></h3><p>{}{}{}</p></header>{}")
 _NOTE = Markup('<p class="note" role="note">⚠ {}</p>')
@@ -41,11 +42,18 @@ _CLASS = Markup(
 _LESS_LIKELY = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
 
 
-def card(explanation: Explanation, name: str = "", *, with_image: bool = True) -> Markup:
-    """One explanation without style, for a page that has its own; `name` says of which input it is."""
+def card(
+    explanation: Explanation, name: str = "", *, with_image: bool = True, by_class: bool = False
+) -> Markup:
+    """One explanation without style, for a page that has its own; `name` says of which input it is.
+
+    `by_class` adds the scores for other classes, where the method gives them.
+    """
     e = explanation
     main = Markup().join(_main(e, with_image=with_image))
-    return _CARD.format(_heading(e, name), main, _prediction(e), _facts(e))
+    several = e.class_scores is not None and len(e.classes) > 1
+    others = disclosure(e) if by_class and several else ""
+    return _CARD.format(_heading(e, name), main, _prediction(e), _facts(e), others)
 
 
 def _heading(e: Explanation, name: str) -> Markup:

@@ -54,7 +54,7 @@ def amount(explanation: Explanation, column: int) -> str:
 
 def says_nothing(explanation: Explanation) -> str | None:
     """Why the scores do not tell one feature from another, where they do not."""
-    scores, floor = np.nan_to_num(explanation.scores), _floor(explanation)
+    scores, floor = np.nan_to_num(explanation.scores), unmeasurable(explanation)
     largest = float(np.abs(scores).max(initial=0.0))
     if largest <= floor:
         return f"No feature moves the prediction measurably: the largest score is {largest:.1g}."
@@ -65,7 +65,7 @@ def says_nothing(explanation: Explanation) -> str | None:
 
 def relative_scores(explanation: Explanation) -> Floats:
     """The scores divided by the largest magnitude; zeros where none is measurable."""
-    return shares(explanation.scores, _floor(explanation))
+    return shares(explanation.scores, unmeasurable(explanation))
 
 
 def coloured_scores(explanation: Explanation) -> Floats:
@@ -214,7 +214,8 @@ def smallest_set(explanation: Explanation) -> Masks:
     return sets[0].mask if sets else np.zeros(len(explanation.features), dtype=np.bool_)
 
 
-def _floor(explanation: Explanation) -> float:
+def unmeasurable(explanation: Explanation) -> float:
+    """The largest score that may be a rounding error of the model."""
     return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
 
 

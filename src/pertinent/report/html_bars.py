@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.results.explanation import Explanation
-from pertinent.types import Ints
+from pertinent.types import Ints, Masks
 
 _SPAN = Markup('<i class="{}" style="left:{:.1f}%;width:{:.1f}%"></i>')
 _MARK = Markup('<i class="{}" style="left:{:.1f}%"></i>')
@@ -18,6 +18,7 @@ _TABLE = Markup('<table class="bars" style="--zero:{:.1f}%" lang=""><tbody>{}</t
 _ROW = Markup("<tr><th{}>{}</th>{}<td><div>{}{}</div></td><td>{}</td>{}{}</tr>")
 _TITLE = Markup(' title="{}"')
 _VALUE = Markup('<td class="name quiet">{}</td>')
+_MARKED = Markup("<u>{}</u>")
 _ERROR = Markup('<td class="quiet">{}</td>')
 _CLIPPED_FROM = 20
 """Names of this length may not fit, so that the whole name is a tooltip."""
@@ -63,11 +64,16 @@ class Axis:
         return _SPAN.format(kind, left, right - left)
 
 
-def feature_bars(e: Explanation, features: Ints) -> Markup:
-    """A line for each feature: name, value (of a column), bar with whisker, score, error, pertinence."""
+def feature_bars(
+    e: Explanation, features: Ints, *, axis: Axis | None = None, marked: Masks | None = None
+) -> Markup:
+    """A line for each feature: name, value (of a column), bar with whisker, score, error, pertinence.
+
+    The names of `marked` features are underlined.
+    """
     shown = features.tolist()
     spread = {i: say.error_of(e, i) or 0.0 for i in shown}
-    axis = Axis.of((float(e.scores[i]) - spread[i], float(e.scores[i]) + spread[i]) for i in shown)
+    axis = axis or Axis.of(ends(e, i) for i in shown)
     values = e.input.shown() if isinstance(e.input, TableInput) else None
     share = say.relative_scores(e)
     rows = []
@@ -77,7 +83,7 @@ def feature_bars(e: Explanation, features: Ints) -> Markup:
         rows.append(
             _ROW.format(
                 _TITLE.format(name) if len(name) >= _CLIPPED_FROM else "",
-                name,
+                name if marked is None or not marked[i] else _MARKED.format(name),
                 _VALUE.format(values[i]) if values else "",
                 axis.bar(score, say.side(e, i)) if share[i] else "",
                 axis.line(score - spread[i], score + spread[i]) if spread[i] else "",
@@ -87,3 +93,9 @@ def feature_bars(e: Explanation, features: Ints) -> Markup:
             )
         )
     return _TABLE.format(axis.place(0.0), Markup().join(rows))
+
+
+def ends(e: Explanation, feature: int) -> tuple[float, float]:
+    """The ends of the whisker on a feature's bar."""
+    score, error = float(e.scores[feature]), say.error_of(e, feature) or 0.0
+    return score - error, score + error

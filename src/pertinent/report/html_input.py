@@ -22,7 +22,7 @@ _FIXED_TEXT = Markup('<p class="text fixed" title="fixed: never removed" lang=""
 def coloured_input(e: Explanation, *, with_image: bool = True) -> Iterator[Markup]:
     """The text or image and its legend; of a row at most a legend, as its values stand beside its bars."""
     if isinstance(e.input, TextInput):
-        yield from _segments(e, e.input)
+        yield from segments(e, e.input, say.relative_scores(e), say.smallest_set(e))
         yield _legend(e)
     elif isinstance(e.input, ImageInput):
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
@@ -48,9 +48,8 @@ def figure(picture: Array, alt: str, caption: str) -> Markup:
     )
 
 
-def _segments(e: Explanation, input: TextInput) -> Iterator[Markup]:
-    """Each segment, its features shaded; `lang=""` marks the language as unknown."""
-    share, smallest = say.relative_scores(e), say.smallest_set(e)
+def segments(e: Explanation, input: TextInput, share: Floats, smallest: Masks) -> Iterator[Markup]:
+    """Each segment, its features shaded and a set underlined; `lang=""` marks the language as unknown."""
     inside: list[list[Markup]] = [[] for _ in input.text.segments]
     for piece in pieces(input):
         inside[piece.segment].append(_piece(e, piece, share, smallest))

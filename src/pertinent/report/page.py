@@ -38,6 +38,7 @@ def save_report(
     *,
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
+    by_class: bool = False,
 ) -> str:
     """Put explanations on one page, and write it to `path` if one is given.
 
@@ -51,6 +52,8 @@ def save_report(
         The heading of the page.
     evaluation
         Its table comes first, and the explanations it measured show their measures.
+    by_class
+        Add to each explanation its scores for the other classes, where its method gives them.
 
     Examples
     --------
@@ -72,14 +75,21 @@ def save_report(
     if evaluation is not None:
         failures += evaluation.failures
         every = _with_measures(every, evaluation)
-    page = _page(title, every, evaluation, failures)
+    if by_class and every and all(e.class_scores is None for e in every):
+        every[0].by_class()  # raises the error that says so
+    page = _page(title, every, evaluation, failures, by_class=by_class)
     if path is not None:
         write_text(Path(path), page)
     return page
 
 
 def _page(
-    title: str, explanations: list[Explanation], evaluation: Evaluation | None, failures: list[Failure]
+    title: str,
+    explanations: list[Explanation],
+    evaluation: Evaluation | None,
+    failures: list[Failure],
+    *,
+    by_class: bool,
 ) -> str:
     inputs = by_input(explanations)
     several = len(inputs) > 1
@@ -95,19 +105,21 @@ def _page(
         wide=Markup(' class="wide"') if any(len(found.explanations) > 1 for found in inputs) else "",
         count=_count(inputs),
         parts=parts + failure_list(failures),
-        sections=Markup().join(_section(found, place) for place, found in enumerate(inputs)),
+        sections=Markup().join(
+            _section(found, place, by_class=by_class) for place, found in enumerate(inputs)
+        ),
         script=SCRIPT if several else "",
     )
     return str(page)
 
 
-def _section(found: Explained, place: int) -> Markup:
+def _section(found: Explained, place: int, *, by_class: bool) -> Markup:
     """The explanations of one input side by side; an image that several explain is shown once."""
     input, together = found.explanations[0].input, len(found.explanations) > 1
     given = Markup()
     if isinstance(input, ImageInput) and together:
         given = Markup('<div class="pertinent given">{}</div>').format(image(input))
-    cards = Markup().join(card(e, with_image=not together) for e in found.explanations)
+    cards = Markup().join(card(e, with_image=not together, by_class=by_class) for e in found.explanations)
     name = found.name[0].upper() + found.name[1:]
     return _SECTION.format(anchor(place), name, found.repeats, given, cards)
 

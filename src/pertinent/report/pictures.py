@@ -33,8 +33,13 @@ def heat(explanation: Explanation) -> Floats:
 def heat_map(explanation: Explanation) -> Array:
     """The heat as colours, darkened where the image is dark."""
     assert isinstance(explanation.input, ImageInput)
-    light = _FAINTEST + (1 - _FAINTEST) * _unit(explanation.input).mean(axis=-1, keepdims=True)
-    colours: Array = rgb(heat(explanation)) / 255
+    return painted(explanation.input, heat(explanation))
+
+
+def painted(input: ImageInput, heat: Floats) -> Array:
+    """A heat (height, width) in [−1, 1] as colours, darkened where the image is dark."""
+    light = _FAINTEST + (1 - _FAINTEST) * _unit(input).mean(axis=-1, keepdims=True)
+    colours: Array = rgb(heat) / 255
     return _to_bytes(colours * light)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LONGEST_NAME, _LONGEST_LINE = 32, 80
-_COLOURS = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
+SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
 # Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
@@ -57,7 +57,7 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
             bounds = [[i.mean - i.low], [i.high - i.mean]] if cell.has_bounds else None
             axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else NEUTRAL)
             axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
-        _tidy(axes, len(methods))
+        tidy(axes, len(methods))
         better = evaluation.better[metric]
         axes.set_title(f"{metric} {say.arrow(better)}", loc="left", fontsize=10, parse_math=False)
         axes.set_xlabel(f"{better} is better", fontsize=9, color=QUIET)
@@ -110,13 +110,13 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
         range(len(shown)),
         scores,
         height=0.7,
-        color=[_COLOURS[say.side(e, i)] for i in shown],
+        color=[SIDES[say.side(e, i)] for i in shown],
         xerr=errors if errors.any() else None,
         error_kw={"ecolor": LIGHT.ink, "elinewidth": 1.1},
     )
     names = [clipped(e.features[i]) + (f" = {clipped(values[i])}" if values else "") for i in shown]
     axes.set_yticks(range(len(shown)), names, parse_math=False)
-    _tidy(axes, len(shown))
+    tidy(axes, len(shown))
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction).max()) or 1.0
         axes.set_xlim(-reach, reach)
@@ -125,7 +125,7 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
     if e.pertinence is not None:
-        _add_key(figure, e)
+        add_key(figure, say.directions(e))
     return figure
 
 
@@ -135,22 +135,27 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
     full = full_colour(say.coloured_scores(e))
-    largest = full * float(np.abs(np.nan_to_num(e.scores)).max()) or 1.0
+    largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
+    bar = add_colour_bar(figure, largest, f"score for {clipped(e.target_name)}", is_clipped=full < 1)
+    if e.pertinence is not None:
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        add_key(figure, say.directions(e))
+    figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
+    return figure
+
+
+def add_colour_bar(figure: Figure, largest: float, label: str, *, is_clipped: bool) -> Any:
+    """The scale of the heat maps in a figure, from minus the largest score to the largest."""
     ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
     scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
-    norm = optional("matplotlib.colors").Normalize(-largest, largest)
+    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0), largest or 1.0)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
-    beyond = "both" if full < 1 else "neither"
+    beyond = "both" if is_clipped else "neither"
     bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
-    label = f"score for {clipped(e.target_name)}{', clipped' if full < 1 else ''}"
-    if e.pertinence is not None:
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-        _add_key(figure, e)
-    bar.set_label(label, fontsize=9, color=QUIET, parse_math=False)
-    figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
-    return figure
+    bar.set_label(f"{label}{', clipped' if is_clipped else ''}", fontsize=9, color=QUIET, parse_math=False)
+    return bar
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -167,17 +172,17 @@ def _png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def _add_key(figure: Figure, e: Explanation) -> None:
+def add_key(figure: Figure, meanings: tuple[str, str]) -> None:
     """What the two colours mean, below the axes."""
     patch = optional("matplotlib.patches").Patch
-    colours = zip((LIGHT.support, LIGHT.against), say.directions(e), strict=True)
+    colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
     handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
     key = figure.legend(handles=handles, fontsize=9, frameon=False, loc="outside lower left")
     for text in key.get_texts():
         text.set_parse_math(False)
 
 
-def _tidy(axes: Any, n: int) -> None:
+def tidy(axes: Any, n: int) -> None:
     """The first line on top, a line at zero, and no frame."""
     axes.set_ylim(n - 0.4, -0.6)
     axes.axvline(0, color=QUIET, lw=0.8)

@@ -55,8 +55,8 @@ _RULES = Markup("""
   background: var(--support); }
 .pertinent .key.against { background: var(--against); }
 /* Pictures have the colours of the light scale on every ground. */
-.pertinent .pictures + .legend :is(.scale, .key) { --against: %(light.against)s; --support: %(light.support)s;
-  --ground: %(light.ground)s; }
+.pertinent :is(.pictures, .classes:has(.pictures)) + .legend :is(.scale, .key) {
+  --against: %(light.against)s; --support: %(light.support)s; --ground: %(light.ground)s; }
 .pertinent .pictures { display: flex; flex-wrap: wrap; gap: 1rem 1.25rem; margin: 1rem 0 0; }
 .pertinent figure { margin: 0; }
 .pertinent figcaption { font-size: .8rem; color: var(--quiet); margin-top: .25rem; }
@@ -100,6 +100,12 @@ _RULES = Markup("""
 .pertinent dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem .9rem; margin: 0; }
 .pertinent dt { color: var(--quiet); font-weight: 400; }
 .pertinent dd { margin: 0; overflow-wrap: anywhere; }
+.pertinent .classes { display: grid; gap: 0 2rem; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%%), 1fr)); }
+.pertinent .classes > div { min-width: 0; overflow-x: auto; }
+.pertinent .classes .text { font-size: .98rem; line-height: 1.8; margin: .3rem 0 .6rem; }
+.pertinent .classes .pictures { margin: .3rem 0 .6rem; }
+.pertinent .named { font-size: 1rem; letter-spacing: 0; text-transform: none; color: inherit; }
 .pertinent .note { background: var(--warn); border-radius: 6px; padding: .45rem .8rem; margin: 1rem 0 0;
   font-size: .9rem; }
 .pertinent .failures { margin: .5rem 0 0; padding-left: 1.2rem; }

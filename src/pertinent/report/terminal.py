@@ -52,12 +52,13 @@ def _rendered(explanation: Explanation, name: str = "") -> RenderableType:
     return Padding(Group(*parts), (0, 1))
 
 
-def rendered_all(explanations: Explanations) -> RenderableType:
-    """Every explanation, then the inputs that failed and why."""
+def rendered_all(explanations: Explanations, *, by_class: bool = False) -> RenderableType:
+    """Every explanation, if asked for also by class, then the inputs that failed and why."""
     parts: list[RenderableType] = []
     for found in by_input(explanations):
         parts.append(Rule(Text(visible(found.title)), style="dim"))
-        parts += map(_rendered, found.explanations)
+        for e in found.explanations:
+            parts += [_rendered(e), Text(), e.by_class().__rich__()] if by_class else [_rendered(e)]
     return Group(*parts, *_failures(explanations.failures))
 
 
@@ -119,20 +120,27 @@ def _bars(e: Explanation) -> RenderableType:
     share = say.relative_scores(e)
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i in shown.tolist():
-        name = Text(_clipped(say.on_one_line(e.features[i])), no_wrap=True)
-        value = [Text(_clipped(values[i]), style="dim", no_wrap=True)] if is_table else []
+        name = Text(clipped(say.on_one_line(e.features[i])), no_wrap=True)
+        value = [Text(clipped(values[i]), style="dim", no_wrap=True)] if is_table else []
         score = Text(say.score_text(e, i), justify="right", no_wrap=True)
         error = Text(say.error_text(e, i), style="dim", no_wrap=True)
-        bar = Text(_bar(abs(share[i])), style=_COLOURS[say.side(e, i)], no_wrap=True)
-        grid.add_row(name, *value, score, error, bar, Text(say.pertinence_text(e, i), style="dim"))
+        grid.add_row(
+            name,
+            *value,
+            score,
+            error,
+            bar(e, i, share[i], _BAR),
+            Text(say.pertinence_text(e, i), style="dim"),
+        )
     left = len(e.features) - len(shown)
     return Group(grid, Text(f"and {left:,} weaker", style="dim")) if left else grid
 
 
-def _bar(share: float) -> str:
-    """A bar in eighths of a character."""
-    full, eighths = divmod(round(share * _BAR * 8), 8)
-    return "█" * full + ("▏▎▍▌▋▊▉"[eighths - 1] if eighths else "")
+def bar(e: Explanation, feature: int, share: float, longest: int) -> Text:
+    """The bar of a feature that has this share of the longest bar, in eighths of a character."""
+    full, eighths = divmod(round(abs(share) * longest * 8), 8)
+    line = "█" * full + ("▏▎▍▌▋▊▉"[eighths - 1] if eighths else "")
+    return Text(line, style=_COLOURS[say.side(e, feature)], no_wrap=True)
 
 
 def _sets(e: Explanation) -> RenderableType | None:
@@ -141,7 +149,7 @@ def _sets(e: Explanation) -> RenderableType | None:
         return None
     grid = Table.grid(padding=(0, 2, 0, 0))
     for row, found in enumerate(say.chosen_sets(e)):
-        members = [_clipped(say.on_one_line(e.features[i])) for i in np.flatnonzero(found.mask)]
+        members = [clipped(say.on_one_line(e.features[i])) for i in np.flatnonzero(found.mask)]
         names = Text().append(" · ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
         if len(members) > _MOST_NAMED:
             names.append(f" and {len(members) - _MOST_NAMED} more", style="dim")
@@ -176,6 +184,7 @@ def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
         yield name.append(visible(failure.reason), style="default")
 
 
-def _clipped(name: str) -> str:
+def clipped(name: str, most: int = _LONGEST_NAME) -> str:
+    """A name short enough for a line, its control characters visible."""
     name = visible(name)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -20,7 +20,7 @@ from pertinent.report.colours import DARK, shade
 from pertinent.report.pictures import clipping, heat, heat_map, original, resized
 from pertinent.report.pieces import pieces
 from pertinent.results.explanation import Explanation
-from pertinent.types import Array, Floats
+from pertinent.types import Array, Floats, Masks
 
 _PLAIN_BELOW = 0.02
 _WIDEST = 32
@@ -42,33 +42,35 @@ class ColouredInput:
         legend = _marks_legend(e) if colourless else _colours_legend(e)
         if isinstance(e.input, TextInput):
             if colourless:
-                yield from _marked_segments(e, e.input, console, options.max_width)
+                share = say.relative_scores(e)
+                yield from marked_segments(e, e.input, share, console, options.max_width)
             else:
-                yield from _shaded_segments(e, e.input)
+                yield from shaded_segments(e, e.input, say.relative_scores(e), say.smallest_set(e))
             yield from (Text(), legend, Text())
         elif isinstance(e.input, ImageInput):
             grid = Table.grid(padding=(0, 3, 0, 0))
             if colourless:
-                grid.add_row(_brightness(e.input), _characters(_MARKS, _marked(_halved(heat(e)))))
+                grid.add_row(brightness(e.input), heat_marks(heat(e)))
             else:
-                pictures = original(e.input), heat_map(e)
-                grid.add_row(*(_half_blocks(resized(p, _WIDEST, least=16)) for p in pictures))
+                grid.add_row(half_blocks(original(e.input)), half_blocks(heat_map(e)))
             grid.add_row(Text("image", style="dim"), legend)
             yield from (grid, Text())
         elif e.pertinence is not None:
             yield from (legend, Text())
 
 
-def _shaded_segments(e: Explanation, input: TextInput) -> Iterator[RenderableType]:
-    """Each segment on a dark background, its features shaded; what is fixed or unread is dim."""
-    share, smallest = say.relative_scores(e), say.smallest_set(e)
+def shaded_segments(
+    e: Explanation, input: TextInput, share: Floats, smallest: Masks
+) -> Iterator[RenderableType]:
+    """Each segment on a dark background, features shaded, a set underlined; what is fixed, unread is dim."""
     texts = [Text(style=f"{DARK.ink}") for _ in input.text.segments]
     for piece in pieces(input):
         feature = piece.strongest(e)
         style = Style(dim=piece.unread or not input.text.removable(piece.segment), strike=piece.unread)
-        if feature is not None and abs(share[feature]) >= _PLAIN_BELOW:
+        if feature is not None:
             marked = bool(smallest[list(piece.features)].any())
-            style = Style(bgcolor=shade(share[feature], DARK), bold=marked, underline=marked)
+            colour = shade(share[feature], DARK) if abs(share[feature]) >= _PLAIN_BELOW else None
+            style = Style(bgcolor=colour, bold=marked, underline=marked)
         texts[piece.segment].append(visible(piece.text), style=style)
     for text in texts:
         yield Padding(text, (0, 2), style=f"on {DARK.ground}")
@@ -76,11 +78,10 @@ def _shaded_segments(e: Explanation, input: TextInput) -> Iterator[RenderableTyp
             yield Text()
 
 
-def _marked_segments(
-    e: Explanation, input: TextInput, console: Console, width: int
+def marked_segments(
+    e: Explanation, input: TextInput, share: Floats, console: Console, width: int
 ) -> Iterator[RenderableType]:
     """Each segment, with a line of marks below each line that has a strong feature."""
-    share = say.relative_scores(e)
     texts = [Text() for _ in input.text.segments]
     for piece in pieces(input):
         feature = piece.strongest(e)
@@ -136,8 +137,9 @@ def _with_exceptions(line: Text, e: Explanation, unread: Text) -> Text:
     return line
 
 
-def _half_blocks(picture: Array) -> Text:
-    """Two pixels to a character."""
+def half_blocks(picture: Array) -> Text:
+    """A picture of the terminal's size, two pixels to a character."""
+    picture = resized(picture, _WIDEST, least=16)
     if len(picture) % 2:
         picture = np.concatenate([picture, picture[-1:]])
     text = Text(no_wrap=True)
@@ -149,7 +151,12 @@ def _half_blocks(picture: Array) -> Text:
     return text
 
 
-def _brightness(input: ImageInput) -> Text:
+def heat_marks(heat: Floats) -> Text:
+    """A heat (height, width) in [−1, 1], in characters."""
+    return _characters(_MARKS, _marked(_halved(heat)))
+
+
+def brightness(input: ImageInput) -> Text:
     """The image in characters, denser where it is brighter."""
     light = _halved(original(input).mean(axis=-1) / 255)
     return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))

@@ -23,6 +23,7 @@ from pertinent.types import Floats, Ints, Masks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pertinent.results.by_class import ByClass
 
 _ARRAYS = ("prediction", "scores", "standard_errors", "class_scores", "class_standard_errors", "base_values")
 
@@ -169,6 +170,15 @@ class Explanation:
             chosen={},
             measures={},
         )
+
+    def by_class(self, *classes: int | str) -> ByClass:
+        """The same explanation for several classes side by side, where the method scored all classes at once.
+
+        By default for the five most likely classes and the target.
+        """
+        from pertinent.results.by_class import by_class
+
+        return by_class(self, classes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts."""

@@ -51,7 +51,7 @@ class Examples:
         if not texts:
             raise InputError("There are no dev examples." if data == "dev" else "There are no examples.")
         inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
-        with _truncation_counted() as truncated:
+        with _truncation_unsaid():
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
                     numbers[row] = column_index(label, model.classes, "label")
@@ -59,9 +59,10 @@ class Examples:
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:
                     raise ExampleError(data, row, error) from error
+        truncated = sum(any(note.startswith("truncated") for note in input.notes) for input in inputs)
         if truncated:
             logger.warning(
-                "%d of %d texts were truncated to %d tokens.", len(truncated), len(texts), model.max_length
+                "%d of %d texts were truncated to %d tokens.", truncated, len(texts), model.max_length
             )
         compact = [model.compaction.holds(n) for n in map(length, inputs)]
         return cls(inputs, numbers, compact)
@@ -92,18 +93,14 @@ def length(input: TextInput) -> int:
 
 
 @contextmanager
-def _truncation_counted() -> Iterator[list[str]]:
-    """Collects the warnings about truncated texts, instead of logging each of them."""
-    said: list[str] = []
+def _truncation_unsaid() -> Iterator[None]:
+    """Leaves out the model's warning about a truncated text: how many there are is said once, for all."""
 
-    def gather(record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        if "truncated" in message:
-            said.append(message)
-        return "truncated" not in message
+    def unsaid(record: logging.LogRecord) -> bool:
+        return "truncated" not in record.getMessage()
 
-    transformer.logger.addFilter(gather)
+    transformer.logger.addFilter(unsaid)
     try:
-        yield said
+        yield
     finally:
-        transformer.logger.removeFilter(gather)
+        transformer.logger.removeFilter(unsaid)

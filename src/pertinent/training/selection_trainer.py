@@ -16,6 +16,9 @@ from pertinent.training.asking import Asker
 from pertinent.training.lessons import LessonCollator, Lessons
 from pertinent.training.trainer import ExampleTrainer
 
+DIGITS = 4
+"""Of the numbers by which networks are compared."""
+
 
 class Step(Round):
     """A batch of inputs of one or more groups, each of which goes through a network by itself."""
@@ -99,7 +102,8 @@ class SelectionTrainer(ExampleTrainer):
             decided = step.predictions.argmax(-1, keepdim=True)
             certainty += float(answers.gather(-1, decided).sum())
         n = len(self._dev)
-        chosen_by = (quality + 0.5 * certainty / n) / n  # a decision that is kept counts for more
+        # A decision that is kept counts for more. Rounded: answers depend a little on the rest of a batch.
+        chosen_by = (round(quality, DIGITS) + 0.5 * round(certainty / n, DIGITS)) / n
         metrics = {f"eval_{self._learner.measure}": quality / n, f"eval_{CHOICE}": chosen_by}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)

@@ -17,7 +17,7 @@ from pertinent.explainers.learned.selection import (
     one_hot,
     uniform_like,
 )
-from pertinent.settings import NotNegative, Positive
+from pertinent.settings import NotNegative, Positive, ShareOrNone
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,9 @@ class LearnsAIM(LearnsSelection):
         The weight of the norm of the weights, by which few features have any.
     temperature
         Of the relaxed Bernoulli variables.
+    explore
+        The share of inputs whose neighbours keep a random number of random features, not the selector's.
+        With 0, as in the paper, the weights of features that the selector drops are never learned.
     context
         Whether a word's weights depend on the words around it.
     train
@@ -47,6 +50,7 @@ class LearnsAIM(LearnsSelection):
     alpha: NotNegative = 1.0
     beta: NotNegative = 1e-3
     temperature: Positive = 0.2
+    explore: ShareOrNone = 0.5
     context: bool = False
     train: Literal["both", "selector", "explainer"] = "both"
     infer: Literal["explainer", "selector"] = "explainer"
@@ -72,19 +76,18 @@ class LearnsAIM(LearnsSelection):
 
     def compute_loss(self, round: Round) -> Tensor:
         """Eqn. 5: sample the neighbourhood, ask the model about it, and fit both networks to it."""
-        if self.train == "explainer":
-            samples = self._random(round)
-        else:
-            samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
         loss = 0.0
+        neighbours = self._random(round)
+        if self.train != "explainer":
+            samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
+            logits = round.approximate("approximator", samples)
+            loss = self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
+            neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
         if self.train != "selector":
             weights = round.scores("explainer")
-            decided = one_hot(round.ask(samples > 0.5))
-            loss = cross_entropy(decided, (weights * samples[:, None]).sum(-1)).mean()  # Eqn. 2
+            decided = one_hot(round.ask(neighbours > 0.5))
+            loss = loss + cross_entropy(decided, (weights * neighbours[:, None]).sum(-1)).mean()  # Eqn. 2
             loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(round.real).sum(-1).mean()
-        if self.train != "explainer":
-            logits = round.approximate("approximator", samples)
-            loss = loss + self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
         return loss
 
     def _relaxed(self, logits: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from pertinent.explainers.learned.selection import (
     Scores,
     SelectionExplainer,
     cross_entropy,
+    log_probability,
     one_hot,
     uniform_like,
 )
@@ -86,15 +87,6 @@ class INVASE(SelectionExplainer):
         self.columns(task)
         logits = yield NetworkOutputs(self.network)
         return Finding(0.5 + 0.5 * np.tanh(logits[0] / 2))  # the sigmoid, without overflow
-
-
-def log_probability(logits: Tensor, selected: Tensor, real: Tensor) -> Tensor:
-    """The logarithm of the probability (rows,) of selecting just these real features."""
-    chosen = selected.float()
-    # log π is logsigmoid(logits), which has no tensor method: −softplus(−logits), by logaddexp.
-    zero = logits.new_zeros(())
-    log_p = -(chosen * (-logits).logaddexp(zero) + (1 - chosen) * logits.logaddexp(zero))
-    return log_p.masked_fill(~real, 0.0).sum(-1)
 
 
 def share_selected(logits: Tensor, real: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.asks import Ask
+from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, n_kept
 from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
 from pertinent.types import Masks
@@ -38,7 +39,10 @@ class LocalSearch(SeparateSearches):
         """Check the settings, and that there is a method of that name."""
         super().__post_init__()
         if isinstance(self.start, str):
-            explainers.get(self.start)
+            try:
+                explainers.get(self.start)
+            except SettingError as error:
+                raise SettingError(f"`start`: {error}") from None
 
     def min_budget(self, n_features: int) -> int:
         """One set, and what the start needs."""

@@ -72,8 +72,8 @@ def new_networks(
             if hasattr(layout, "columns")
         }
         first = next(iter(scorers.values()))
-        others = {name: approximator_for(first, n_columns) for name in layouts.keys() - scorers.keys()}
-    return Networks(scorers | dict(sorted(others.items())), n_memory).to(device_of(model))
+        others = {name: approximator_for(first, n_columns) for name in layouts if name not in scorers}
+    return Networks({**scorers, **others}, n_memory).to(device_of(model))
 
 
 def _scorer(layout: Any, model: Model, inputs: Sequence[Input], n_columns: int) -> Scorer:

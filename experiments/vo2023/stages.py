@@ -1,0 +1,265 @@
+"""What is measured: each stage returns plain JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from black_boxes import image_classifier, text_classifier
+from sets import IMAGES, TEXTS, read
+
+import pertinent
+from pertinent.metric.class_wise import ClassFaithfulness, ClassIoU
+from pertinent.metric.delta_log_odds import NegativeDeltaLogOdds, PositiveDeltaLogOdds
+from pertinent.metric.faithfulness import Faithfulness
+
+K = 10
+SIZES = (5, 10, 20)
+ALPHA_BETA = {"imdb": (1.8, 1e-3), "hatexplain": (0.1, 1e-3), "ag_news": (0.1, 1e-4)} | dict.fromkeys(
+    IMAGES, (0.5, 1e-3)
+)
+"""Table 6."""
+
+FITTED: Mapping[str, Mapping[str, Any]] = {
+    "aim": {},
+    "l2x": {},
+    "vibi": {},
+    "aim, inferred from the selector": {"infer": "selector"},
+    "aim, selector alone": {"train": "selector"},
+    "aim, explainer alone": {"train": "explainer"},
+}
+SAMPLED = (
+    "lime",
+    "kernel-shap",
+    "parallel-local-search",
+    "thompson-search",
+    "random",
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """How much is done, and where."""
+
+    data: Path
+    weights: Path
+    device: str
+    train: int
+    test: int
+    sampled: int
+    epochs: int
+    box_epochs: int
+    batch_size: int
+
+    def box(self, which: str) -> tuple[Any, Any, Any]:
+        """The black box of a set, the inputs to learn from and those to explain."""
+        training, test = (read(self.data, which, split) for split in ("train", "test"))
+        make = text_classifier if which in TEXTS else image_classifier
+        model = make(
+            which,
+            training.part(0, self.train),
+            epochs=self.box_epochs,
+            device=self.device,
+            weights=self.weights / f"{which}.safetensors",
+        )
+        return model, training.part(0, self.train).inputs, test.part(0, self.test).inputs
+
+
+def accuracy(job: Job, which: str) -> dict[str, Any]:
+    """Train the black box, and tell how often it is right."""
+    model, _, _ = job.box(which)
+    test = read(job.data, which, "test")
+    features = "sentences" if which in TEXTS else "patches:7"
+    removal = "pad-token" if which in TEXTS else "constant"
+    found = pertinent.explain(
+        model, test.inputs, "random", features=features, removal=removal, progress=False
+    )
+    return {"accuracy": float(np.mean([e.target == test.labels[e.index] for e in found]))}
+
+
+def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, Any]:
+    """Fit a method to texts, and measure it."""
+    model, inputs, test = job.box(which)
+    name = row.partition(",")[0]
+    settings = dict(FITTED[row])
+    if name == "aim":
+        settings["alpha"], settings["beta"] = ALPHA_BETA[which]
+    if name == "l2x":
+        settings["k"] = k
+    start = time.perf_counter()
+    explainer = pertinent.fit(
+        model,
+        inputs,
+        name,
+        removal="pad-token",
+        epochs=job.epochs,
+        batch_size=job.batch_size,
+        patience=None,
+        seed=seed,
+        progress=False,
+        **settings,
+    )
+    seconds = time.perf_counter() - start
+    found = measured(model, test, explainer, classes=name == "aim")
+    return {
+        "fit seconds": seconds,
+        "steps": explainer.network.card["steps"],
+        "dev faithfulness": explainer.network.card["dev_faithfulness"],
+        **found,
+    }
+
+
+def sampled(job: Job, which: str, row: str) -> dict[str, Any]:
+    """Explain texts one by one, and measure the explanations."""
+    model, _, test = job.box(which)
+    settings = {"lime": {"samples": 1000}}.get(row, {})
+    budget = None if row in ("lime", "random") else 1000
+    classes = row in ("lime", "kernel-shap")
+    return measured(model, test[: job.sampled], row, classes=classes, budget=budget, **settings)
+
+
+def measured(
+    model: Any, test: Sequence[Any], method: Any, *, classes: bool, budget: int | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Explain and measure; one number for each input, and the words that were chosen."""
+    start = time.perf_counter()
+    if method in ("parallel-local-search", "thompson-search"):
+        settings["sparsity"] = [0.05, 0.1, 0.2]
+    found = pertinent.explain(
+        model, test, method, removal="pad-token", budget=budget, progress=False, **settings
+    )
+    seconds = time.perf_counter() - start
+    metrics: list[Any] = [Faithfulness(), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
+    metrics += ["sufficiency", "comprehensiveness"]
+    metrics += [ClassFaithfulness(), ClassIoU()] if classes else []
+    judged = pertinent.evaluate(found, model, metrics, progress=False)
+    values: dict[str, list[float]] = {}
+    for row in judged.rows:
+        values.setdefault(f"{row.metric} {row.sparsity}" if row.sparsity else row.metric, []).append(
+            row.value
+        )
+    for size in SIZES:
+        rows = pertinent.evaluate(found, model, [Faithfulness(k=size)], progress=False).rows
+        values[f"faithfulness of {size}"] = [row.value for row in rows]
+    start = time.perf_counter()
+    pertinent.explain(model, test, "random", removal="pad-token", progress=False)
+    return {
+        "seconds an input": seconds / len(test),
+        "seconds an input, black box alone": (time.perf_counter() - start) / len(test),
+        "evaluations": float(np.mean([e.evaluations for e in found])),
+        "values": values,
+        "failures": [failure.reason for failure in found.failures][:3],
+        "words": [[word for word, _ in e.top(max(SIZES))] for e in found],
+        "targets": [e.target_name for e in found],
+        "examples": [_example(e) for e in found[:12]],
+    }
+
+
+def _example(e: Any) -> dict[str, Any]:
+    """The top words, for each class if there are scores."""
+    own = {e.target_name: [word for word, _ in e.top(K)]}
+    if e.class_scores is not None:
+        own = {name: [word for word, _ in e.for_class(name).top(K)] for name in e.classes}
+    return {"text": " ".join(e.features), "predicted": e.target_name, "top": own}
+
+
+def images(job: Job, which: str, features: str, seed: int) -> dict[str, Any]:
+    """AIM on pixels or on patches, beside two methods of the paper (Tables 8 and 9)."""
+    model, inputs, test = job.box(which)
+    alpha, beta = ALPHA_BETA[which]
+    sizes = (200, 300, 400) if features == "pixels" else (5, 8, 10)
+    aim = pertinent.fit(
+        model,
+        inputs,
+        "aim",
+        removal="constant:value=0",
+        features=features,
+        k=sizes[0],
+        epochs=job.epochs,
+        batch_size=job.batch_size,
+        patience=None,
+        alpha=alpha,
+        beta=beta,
+        seed=seed,
+        progress=False,
+    )
+    others: dict[str, dict[str, Any]] = {"integrated-gradients": {}, "kernel-shap": {"budget": 2000}}
+    result: dict[str, Any] = {}
+    for name, method, n in [
+        ("aim", aim, len(test)),
+        *((name, name, job.sampled) for name in others if not seed),
+    ]:
+        found = pertinent.explain(
+            model,
+            test[:n],
+            method,
+            removal="constant:value=0",
+            features=features,
+            progress=False,
+            **others.get(name, {}),
+        )
+        result[name] = {
+            str(k): [
+                row.value
+                for row in pertinent.evaluate(found, model, [Faithfulness(k=k)], progress=False).rows
+            ]
+            for k in sizes
+        }
+    return result
+
+
+def boxes() -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """The stages that come first: the black boxes."""
+    return {f"{which}_box": partial(accuracy, which=which) for which in (*TEXTS, *IMAGES)}
+
+
+def stages_of(seeds: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """All stages by name, the most telling first."""
+    found: dict[str, Callable[[Job], dict[str, Any]]] = {}
+    for seed in range(seeds):
+        found |= _of_seed(seed)
+        if seed == 0:
+            found |= _once()
+    return found
+
+
+def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """What is fitted with every seed."""
+    texts = {
+        _name(which, row, seed): partial(fitted, which=which, row=row, seed=seed)
+        for which in TEXTS
+        for row in ("aim", "l2x", "vibi")
+    }
+    pictures = {
+        _name(which, features.partition(":")[0], seed): partial(
+            images, which=which, features=features, seed=seed
+        )
+        for which in IMAGES
+        for features in ("patches:7", "pixels")
+    }
+    return texts | pictures
+
+
+def _once() -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """What is measured with one seed: methods that sample, ablations, L2X with other K."""
+    one_by_one = {
+        _name(which, row, 0): partial(sampled, which=which, row=row) for which in TEXTS for row in SAMPLED
+    }
+    ablations = {
+        _name("imdb", row, 0): partial(fitted, which="imdb", row=row, seed=0) for row in list(FITTED)[3:]
+    }
+    sizes = {
+        _name(which, f"l2x {k}", 0): partial(fitted, which=which, row="l2x", seed=0, k=k)
+        for which in TEXTS
+        for k in (5, 20)
+    }
+    return one_by_one | ablations | sizes
+
+
+def _name(which: str, row: str, seed: int) -> str:
+    return f"{which} {row} {seed}".replace(",", "").replace(" ", "_")
