@@ -77,7 +77,29 @@ def test_inputs_that_one_method_lacks_are_left_out():
     values = {("a", i, 0): float(i) for i in range(6)} | {("b", i, 0): i - 1.0 for i in range(3, 9)}
     found = evaluation(values).difference("a", "b", "m")
     assert (found.mean, found.n) == (1.0, 3)
-    assert evaluation(values).difference("a", "c", "m").n == 0
+    apart = {("a", 0, 0): 1.0, ("b", 1, 0): 1.0}
+    assert evaluation(apart).difference("a", "b", "m").n == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [(("c", "b", "m"), "'c' by 'm'"), (("a", "c", "m"), "'c' by 'm'"), (("a", "b", "n"), "'a' by 'n'")],
+)
+def test_the_difference_of_what_was_not_measured_is_an_error(names, what):
+    found = evaluation({("a", 0, 0): 1.0, ("b", 0, 0): 2.0})
+    with pytest.raises(SettingError, match=f"Nothing was measured of {what}"):
+        found.difference(*names)
+
+
+def test_differences_go_on_where_a_metric_measured_one_method_only():
+    rows = [
+        Measured(0, "a", "m", None, 3.0),
+        Measured(1, "b", "m", None, 1.0),
+        Measured(0, "a", "n", None, 5.0),
+    ]
+    of = Explanations([explanation(b"x"), explanation(b"x")])
+    found = Evaluation(rows, of, {"m": "lower", "n": "lower"})
+    assert [(metric, d.n) for *_, metric, d in found.differences()] == [("m", 1), ("n", 0)]
 
 
 def test_seeds_are_a_block_of_their_own():

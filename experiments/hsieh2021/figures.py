@@ -46,7 +46,7 @@ CURVES = (
 )
 COLOURS = (QUIET, *LINES[:5], "#8c564b", LINES[6], LINES[5], "#bcbd22")
 SHOWN = 0.2
-LIGHTER, DARKER = np.array([0.9, 0.35, 0.0]), np.array([0.0, 0.45, 0.75])
+LIGHTER, DARKER = np.array([0.0, 0.45, 0.75]), np.array([0.9, 0.35, 0.0])
 """Of relevant pixels: those that an attack makes lighter (pertinent negative) and darker (positive)."""
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from pertinent.errors import SettingError
+
+_BETWEEN = re.compile(r",|(?<=[\d.])\+")
+"""Between the values of a tuple: a comma or, where that separates settings, a plus; not that of 1e+5."""
 
 
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
@@ -24,11 +28,12 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _read(name: str, text: str, hint: Any) -> Any:
-    if get_origin(hint) is tuple:
-        return tuple(_read(name, part, get_args(hint)[0]) for part in text.split(","))
-    kinds = get_args(hint) or (hint,)
+    kinds = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
     if NoneType in kinds and text.lower() == "none":
         return None
+    for kind in kinds:
+        if get_origin(kind) is tuple:
+            return tuple(_read(name, part, get_args(kind)[0]) for part in _BETWEEN.split(text))
     wanted = {bool: "true or false", int: "a whole number", float: "a number"}
     for kind in wanted:
         if kind in kinds:

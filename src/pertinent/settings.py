@@ -57,7 +57,7 @@ Seed: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
 Positive: TypeAlias = Annotated[float, Range(above=0)]
 NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
 Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
-ShareOrNone: TypeAlias = Annotated[float, Range(at_least=0, at_most=1)]
+ShareOrZero: TypeAlias = Annotated[float, Range(at_least=0, at_most=1)]
 ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
 
 _NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}

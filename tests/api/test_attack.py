@@ -193,12 +193,19 @@ def test_texts_are_attacked_at_their_embeddings():
     found = attack_radius(model, text, [["wonderful"], ["start"], ["wonderful", "start"], []], progress=False)
     assert found.radii[2] <= min(found.radii[:2])
     assert not found.found[3]
-    with pytest.raises(TypeError, match="no text"):
+    with pytest.raises(InputError, match="no text"):
         _ = found.perturbed
     together = attack_radius(model, [text, "flat and dull"], progress=False)
     assert len(together) == 2
     alone = attack_radius(model, text, progress=False)
     assert together[0].radii[0] == pytest.approx(alone.radii[0], rel=1e-3)
+
+
+def test_one_and_several_are_counted_in_words():
+    model, x = wrapped(linear(2)), np.random.default_rng(2).normal(size=D)
+    assert "1 of 1 set," in repr(attack_radius(model, x, progress=False))
+    assert repr(attack_radius(model, [x], progress=False)) == "<Attacks on 1 input>"
+    assert repr(attack_radius(model, [x, x], progress=False)) == "<Attacks on 2 inputs>"
 
 
 def test_no_attack_is_said():
@@ -218,7 +225,7 @@ def test_no_attack_is_said():
         ({"toward": "class 9"}, "class 9"),
         ({"sets": ["unknown"]}, "unknown"),
         ({"sets": np.ones((2, 3), dtype=bool)}, "one for each of the 12 features"),
-        ({"algorithm": "decision"}, "a model with gradients"),
+        ({"algorithm": "decision"}, "with a background"),
         ({"norm": "l1"}, "l1"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 import numpy as np
 import pytest
@@ -318,3 +319,9 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     assert main(["explain", "w1 w2 w3", "--model", "./model", "--method", "aim/", "--json", "-"]) == 0
     (explained,) = json.loads(capsys.readouterr().out)["explanations"]
     assert (explained["method"], len(explained["scores"])) == ("aim", 3)
+
+
+def test_a_fit_leaves_random_states_as_they_were(model):
+    states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
+    pertinent.fit(model, sentences(20, 0), "l2x", epochs=1, progress=False)
+    assert states == [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]

@@ -125,12 +125,40 @@ def test_a_method_that_ignores_the_model_fails_and_is_warned_of():
 
 
 def test_only_the_absolute_scores_may_hardly_change():
-    found = of_rows((0, 1, -0.9, 0.95), (1, 1, -0.8, 0.85), (0, 2, 0.1, 0.2), (1, 2, 0.0, 0.3))
-    assert [stage.unchanged for stage in found.stages] == [("absolute scores",), ()]
+    found = of_rows((0, 1, 0.1, 0.2), (1, 1, 0.0, 0.3), (0, 2, -0.9, 0.95), (1, 2, -0.8, 0.85))
+    assert [stage.unchanged for stage in found.stages] == [(), ("absolute scores",)]
     assert not found.passed
-    assert len(found.warnings) == 1
-    assert "with 1 of 3 layers randomised, down to c, their rank correlation" in found.warnings[0]
-    assert of_rows((0, 1, 0.69, 0.1), (0, 2, 0.0, 0.0)).passed
+    (warning,) = found.warnings
+    assert "with 2 of 3 layers randomised, down to b, their rank correlation" in warning
+    assert repr(found).endswith(
+        "2 inputs: FAILED, at last Spearman -0.850 [-0.900, -0.800] of scores, "
+        "0.900 [0.850, 0.950] of absolute scores>"
+    )
+
+
+def test_the_last_stage_decides():
+    found = of_rows((0, 1, 0.9, 0.95), (0, 2, 0.69, 0.2))
+    assert [stage.unchanged for stage in found.stages] == [("scores", "absolute scores"), ()]
+    assert found.passed and not found.warnings
+    assert repr(found).endswith(
+        "2 of 3 layers randomised, 1 input: passed, "
+        "at last Spearman 0.690 of scores, 0.200 of absolute scores>"
+    )
+    assert "fails" not in shown(found, 300).replace("in the last row fails", "")
+    assert not of_rows((0, 1, 0.1, 0.1), (0, 2, 0.7, 0.2)).passed
+    assert not of_rows((0, 1, 0.9, 0.1), layers=("c",)).passed
+
+
+def test_a_correlation_that_does_not_exist_does_not_pass():
+    found = of_rows((0, 1, 0.1, 0.1), (1, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, np.nan))
+    assert not found.passed
+    (warning,) = found.warnings
+    assert warning.startswith("absolute scores say nothing: with 2 of 3 layers randomised, down to b, they")
+    assert "undefined of absolute scores" in repr(found)
+    assert of_rows((0, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, 0.3)).passed
+    unexplained = of_rows((0, 1, 0.1, 0.1))
+    assert not unexplained.passed
+    assert unexplained.warnings[0].endswith("down to b, no input could be explained")
 
 
 def test_scores_that_are_all_the_same_have_no_correlation():
@@ -140,7 +168,11 @@ def test_scores_that_are_all_the_same_have_no_correlation():
         pertinent.wrap(flat, kind="table", output="logit"), ROWS, "leave-one-out", removal="constant"
     )
     assert found.stages[0].spearman.n == 0
-    assert found.passed
+    assert not found.passed
+    assert [warning.partition(":")[0] for warning in found.warnings[:2]] == [
+        "scores say nothing", "absolute scores say nothing",
+    ]  # fmt: skip
+    assert "FAILED, at last Spearman undefined of scores" in repr(found)
     assert "Left out of Spearman: 5 of 5 explanations" in shown(found)
     assert "nan" not in shown(found) + found._repr_html_()
     assert found.plot().axes
@@ -296,6 +328,12 @@ def test_damaged_files(tmp_path):
         else:
             repr(found), found.to_json(), found.to_dataframe(), found._repr_html_(), found.__rich__()
     assert refused > 80
+
+
+def test_names_of_layers_are_no_markup():
+    found = of_rows((0, 1, 0.1, 0.2), layers=("[bold]a[/bold]<b>", "[/]"))
+    assert "[bold]a[/bold]<b>" in shown(found)
+    assert "[bold]a[/bold]&lt;b&gt;" in found._repr_html_()
 
 
 def test_methods_that_attack_explain_what_each_stage_predicts():

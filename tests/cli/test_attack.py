@@ -80,10 +80,12 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
         (["--only", "a", "--top", "1", "--method", "lime"], "give one"),
         (["--top", "1"], "go together"),
         (["--method", "lime"], "go together"),
+        (["--set", "samples=3"], "name that with --method"),
+        (["--only", "a", "--set", "samples=3"], "name that with --method"),
         (["--only", "d"], "Unknown feature 'd'"),
         (["--toward", "perhaps"], "perhaps"),
         (["--norm", "l1"], "l1"),
-        (["--algorithm", "decision"], "a model with gradients"),
+        (["--algorithm", "decision"], "with a background"),
         (["--stepz", "3"], "--steps"),
     ],
 )

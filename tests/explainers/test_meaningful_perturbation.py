@@ -143,5 +143,7 @@ def test_cost_and_seed():
     assert first.evaluations == first.budget == 2 * (40 + len(LEVELS))
     with pytest.raises(BudgetError, match="at least 100"):
         explain(model, np.ones(3), removal="constant", steps=40, budget=99)
+    with pytest.raises(SettingError, match="`smoothness_power` must be at least 1"):
+        explain(model, np.ones(3), smoothness_power=0.5)
     with pytest.raises(SettingError, match="scale"):
         explain(model, np.ones(3), removal="constant", scale="logit")

@@ -33,7 +33,7 @@ def linear(weights, bias, kind, **options):
 def test_white_pixels_must_go_and_black_ones_must_come(method):
     """Two white pixels speak for the class, two black ones would speak against it, two do not matter."""
     weights, pixels = [3.0, 3.0, -3.0, -3.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0, 1.0, 0.0]
-    model = linear(weights, -0.5, "image")
+    model = linear(weights, -4.0, "image")
     image = np.array(pixels).reshape(1, 2, 3)
     settings = METHODS[method] | ({"chosen": 0.7} if method.startswith("greedy") else {})
     e = pertinent.explain(model, image, method, features="pixels", sparsity=0.7, progress=False, **settings)
@@ -77,7 +77,7 @@ def test_texts_and_categories_have_none():
 
 
 def test_no_attack_no_pertinence():
-    e = pertinent.explain(linear([0.0] * 4, 1.0, "table"), np.ones(4), "greedy", progress=False)
+    e = pertinent.explain(linear([0.0] * 4, 1.0, "table"), np.ones(4), "one-step-banzhaf", progress=False)
     assert e.pertinence is None
 
 

@@ -10,6 +10,7 @@ from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
 from pertinent.explainers.shapley.exact_shapley import all_coalitions
+from pertinent.report.facts import says_nothing
 
 D = 12
 
@@ -74,13 +75,46 @@ def test_sets_without_attack_count_for_more_than_any_radius():
     explainer = explainers.make("greedy", {"chosen": 0.1})
     found, _ = play(explainer, lambda attacked: 1.0 if attacked[3] else np.inf)
     assert found.scores.argmax() == 3
-    nothing, _ = play(explainer, lambda attacked: np.inf)
-    assert np.isfinite(nothing.scores).all()
+
+
+@pytest.mark.parametrize("criterion", ["irrelevant", "relevant"])
+@pytest.mark.parametrize("settings", [("greedy", {}), ("greedy-as", {"subsets": 40})])
+def test_where_nothing_can_be_attacked_there_is_no_order(settings, criterion):
+    method, own = settings
+    explainer = explainers.make(method, own | {"criterion": criterion})
+    with pytest.raises(ModelError, match="No attack on any set of features was found"):
+        play(explainer, lambda attacked: np.inf)
+
+
+@pytest.mark.parametrize("settings", [("greedy", {}), ("greedy-as", {"subsets": 200})])
+def test_choice_ends_where_all_that_is_left_is_as_good(settings):
+    """With features 3 and 7 as they are, nothing can be attacked: no other is better than the next."""
+    method, own = settings
+    explainer = explainers.make(method, own | {"chosen": 0.8})
+    found, asked = play(
+        explainer, lambda attacked: 3.0 - 2 * attacked[3] if attacked[[3, 7]].any() else np.inf
+    )
+    np.testing.assert_array_equal(np.argsort(-found.scores)[:2], [3, 7])
+    assert len(asked) == 3
+    assert len(set(np.delete(found.scores, [3, 7]))) == 1
+    assert np.delete(found.scores, [3, 7]).max() < 0.1
+
+
+def test_features_that_are_all_as_good_have_the_same_score():
+    explainer = explainers.make("greedy", {})
+    found, asked = play(explainer, lambda attacked: 2.0 if attacked.all() else np.inf)  # all must change
+    np.testing.assert_array_equal(found.scores, 1.0)
+    assert [len(sets) for sets in asked] == [D, 1]
+    alone, _ = play(explainer, lambda attacked: 2.0 if attacked.all() else np.inf, d=1)
+    np.testing.assert_array_equal(alone.scores, 1.0)
 
 
 def test_order_of_choice_becomes_scores():
     scores = from_order(np.array([2, 0]), np.array([0.0, 0.1, 0.0, 0.7]))
     np.testing.assert_allclose(scores, [0.5, 0.025, 1.0, 0.05])
+    scores = from_order(np.array([2]), np.array([0.7, 0.1, 0.0, 0.7]))
+    np.testing.assert_allclose(scores, [0.1, 0.05, 1.0, 0.1])
+    np.testing.assert_allclose(from_order(np.array([1, 0]), np.zeros(2)), [0.5, 1.0])
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +181,12 @@ def test_constant_models_and_regressors_are_told():
         module.weight.zero_()
         module.bias.copy_(torch.tensor([1.0, 0.0]))
     constant = pertinent.wrap(module, kind="table", output="logit")
-    e = pertinent.explain(constant, np.ones(4), "greedy", progress=False)
-    assert np.isfinite(e.scores).all()
+    for method, settings in (("greedy", {}), ("greedy-as", {}), ("greedy-as", {"start": "gradient"})):
+        with pytest.raises(ModelError, match="No attack on any set of features was found"):
+            pertinent.explain(constant, np.ones(4), method, progress=False, **settings)
+    for method in ("one-step-banzhaf", "meaningful-perturbation"):
+        e = pertinent.explain(constant, np.ones(4), method, progress=False)
+        assert says_nothing(e) == "No feature moves the prediction measurably: the largest score is 0."
     with pytest.raises(SettingError, match="regressor"):
         pertinent.explain(pertinent.load("diabetes"), np.zeros(10), "greedy", progress=False)
 
@@ -193,3 +231,18 @@ def test_no_counterfactual_is_told():
     constant = pertinent.wrap(module, kind="table", output="logit")
     with pytest.raises(ModelError, match="No perturbation of 4 of 4 features"):
         pertinent.explain(constant, np.ones(4), "counterfactual", progress=False)
+
+
+def test_no_counterfactual_of_so_few_is_told():
+    explainer = explainers.make("counterfactual", {"most": 2})
+    with pytest.raises(ModelError, match=r"of 3 of 6 features .* prediction, and `most` is 2: allow more"):
+        explain_with_norms(explainer, lambda attacked: 1.0 if attacked.all() else np.inf, d=6)
+
+
+def explain_with_norms(explainer, radius, d):
+    task = Task(d, 0, np.array([0.9, 0.1]), 10**9, (0.5,), np.random.default_rng(0))
+    steps, answer = explainer.explain(task), None
+    while True:
+        question = steps.send(answer)
+        radii = np.array([radius(mask) for mask in question.sets])
+        answer = Radii(radii, np.full(len(radii), 2), norms=np.ones((len(radii), d)))

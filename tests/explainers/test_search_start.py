@@ -175,6 +175,28 @@ def test_an_unknown_start_is_refused(kind):
     assert issubclass(kind, LocalSearch)
 
 
+@every_search
+def test_a_start_gets_what_it_would_get_alone(kind):
+    seen = []
+
+    @dataclass(frozen=True)
+    class Reads(Guess):
+        name = "reads"
+        numeric = True
+        any_target = False
+
+        def explain(self, task):
+            seen.append(task.numbers)
+            return (yield from super().explain(task))
+
+    model = pertinent.wrap(product, kind="table", background=ROWS)
+    search = kind(start=Reads(tuple(range(12))))
+    pertinent.explain(model, ROWS[0], search, sparsity=0.25, budget=40)
+    np.testing.assert_array_equal(seen[0].values, ROWS[0])
+    assert (search.numeric, search.any_target) == (True, False)
+    assert (kind().numeric, kind().any_target) == (False, True)
+
+
 ROWS = np.random.default_rng(0).normal(size=(60, 12))
 
 
@@ -219,3 +241,8 @@ def test_the_command_line_names_a_folder_or_a_method(tmp_path, monkeypatch, caps
         assert shown in found["settings"]["start"]
     assert main([*command, "--set", "start=aim"]) == 2
     assert "'aim' has to learn first: pertinent fit" in capsys.readouterr().err
+
+
+def test_a_method_that_learns_must_be_fitted_before_it_is_a_start():
+    with pytest.raises(SettingError, match="'aim' has to learn first"):
+        ParallelLocalSearch(start="aim")

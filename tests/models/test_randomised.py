@@ -109,6 +109,13 @@ def test_draws_depend_on_the_seed_and_the_layer_alone():
     assert torch.equal(random_state, torch.get_rng_state())
 
 
+def test_the_generators_of_other_devices_are_left_alone(monkeypatch):
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    RandomisedModel(wrapped(Own()), 0).randomise("head")
+    assert seeded == []
+
+
 def test_tied_weights_stay_tied_and_parametrised_ones_change():
     module = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
     module[2].weight = module[0].weight

@@ -98,6 +98,15 @@ def test_in_plots(kind):
     figure.canvas.draw()
 
 
+@pytest.mark.parametrize("method", ["counterfactual", "greedy"])
+def test_attacks_on_texts_do_not_speak_for_a_class(method):
+    e = pertinent.explain(pertinent.load("sentiment"), "slow but wonderful", method, progress=False)
+    assert say.directions(e) == ("needed by an attack", "not needed by an attack")
+    for shown in (printed(e), e.to_html()):
+        assert "needed by an attack" in shown
+        assert "speaks against" not in shown
+
+
 def test_other_explanations_are_as_they_were():
     model = pertinent.wrap(Cross(), kind="table", output="logit", classes=["up", "down"])
     e = pertinent.explain(model, np.array([1.0, 1.0, 0.5, 0.0]), "leave-one-out", progress=False)

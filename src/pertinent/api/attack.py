@@ -12,7 +12,7 @@ from pertinent.api.runner import Runner, Task, raise_first
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import aim_of, never_rising
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, SettingError, require
+from pertinent.errors import InputError, ModelError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
@@ -56,7 +56,7 @@ def attack_radius(
     toward
         The class, by name or number, that the prediction must be changed to; by default any other.
     algorithm, norm, steps, largest
-        As in `Attack`. Without gradients a ``"decision"`` attack is made, which needs answers alone.
+        As in `Attack`. Models other than torch's get a ``"decision"`` attack, which needs answers alone.
     features
         What a feature is, as in `explain`.
     seed
@@ -97,10 +97,13 @@ def attack_all(
     seed: int = 0,
 ) -> Attacks:
     """Attack every input, or raise the error of the first if none can be; `sets` has an entry for each."""
+    model = runner.model
+    if model.output.kind == "class" and len(model.classes) == 1:
+        raise ModelError(f"The model has one class alone, {model.classes[0]!r}: there is no other to reach.")
 
     def tasks() -> Iterator[Task]:
         for index, (raw, own) in enumerate(zip(inputs, sets, strict=True)):
-            algorithm = _algorithm(runner.model, own, toward, attack, index)
+            algorithm = _algorithm(model, own, toward, attack, index)
             yield Task(index, raw, algorithm, of_input(features, index), seed=seed)
 
     done = sorted(runner.run(tasks(), len(inputs)), key=lambda one: one.key)

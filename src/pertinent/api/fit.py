@@ -73,8 +73,8 @@ def fit(
         without a feature (Schwab & Karlen 2019). Others learn to select the features that a decision rests
         on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al.
         2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns how many, for the predicted
-        one. ``"maple"`` (Plumb et al. 2018) grows
-        a forest of table rows, and fits a linear model around each.
+        one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows, and fits a linear model around
+        each.
     labels
         The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
     reference

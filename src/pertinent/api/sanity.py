@@ -74,7 +74,8 @@ def sanity(
     parameters of modules without it are permuted.
 
     The intervals are over inputs, for one draw of random parameters: another `seed` shows how much that
-    matters. From a mean correlation of 0.7 on the result warns that explanations hardly changed.
+    matters. From a mean correlation of 0.7 on, at the last stage, the result warns that explanations hardly
+    changed.
 
     Examples
     --------

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pertinent.models.base import Answer, Model
     from pertinent.removal.base import Removal
 
-DECISION_STARTS, DECISION_STEPS = 170, 42
+DECISION_STARTS, DECISION_STEPS = 570, 42
 """Passes of a decision-based attack before and after its steps, and in each of them, at most."""
 
 RIVALS = 5
@@ -181,7 +181,7 @@ def aim_of(toward: Any, decided: int, columns: Sequence[str], output: Output) ->
         return None
     if output.kind != "class":
         raise SettingError("`toward` must be left out unless classes exclude each other.")
-    aim = column_index(toward, columns, "toward")
+    aim = column_index(toward, columns)
     if aim == decided:
         raise SettingError(f"`toward` must be another class than the predicted {columns[aim]!r}.")
     return aim

@@ -27,6 +27,8 @@ def attack(args: Namespace) -> int:
         raise SettingError("--only names the features that may change, and --top finds them: give one.")
     if bool(args.top) != bool(args.method):
         raise SettingError("--top and --method go together: the K most important features by that method.")
+    if args.set and not args.method:
+        raise SettingError("--set is a setting of the method: name that with --method, and --top.")
     request = None
     if args.method:
         (explainer,) = make_methods([args.method], args.set)

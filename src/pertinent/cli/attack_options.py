@@ -24,7 +24,7 @@ def add_attack(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--method", metavar="NAME", help="with --top: a name from `pertinent methods`")
     group.add_argument(
-        "--set", action="append", default=[], metavar="SETTING=VALUE", help="a setting of the method"
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="with --method: a setting of it"
     )
     how = parser.add_argument_group("how to attack")
     how.add_argument("--toward", metavar="NAME", help="the class to reach, by name or number (any other)")

@@ -64,6 +64,7 @@ class Engine:
         )
         self.progress = progress or (lambda _: None)
         self.rows = 0
+        self._pools: ThreadpoolController | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -79,7 +80,6 @@ class Engine:
         self._done: deque[Done] = deque()
         self._jobs: Iterator[Job | Done] | None = None
         self._unanswered = 0
-        self._pools: ThreadpoolController | None = None
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
@@ -87,7 +87,8 @@ class Engine:
         One that could not even be prepared is given as `Done`, and passed on.
         """
         self._jobs = iter(jobs)
-        self._pools = ThreadpoolController() if self.model.in_flight > 1 else None
+        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
+            self._pools = ThreadpoolController()
         done = failed = 0
         try:
             while self._run_until_progress():

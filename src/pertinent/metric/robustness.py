@@ -11,10 +11,11 @@ from pertinent.asks import Attack, AttackRadii
 from pertinent.asks.attack_radii import never_rising
 from pertinent.errors import ModelError
 from pertinent.explainers.base import n_kept
+from pertinent.explainers.robustness.base import ABSENT
 from pertinent.metric.base import Measures, Metric, metrics
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
-from pertinent.types import Floats, Ints
+from pertinent.types import Array, Floats, Ints
 
 SHARES = tuple(share / 100 for share in range(5, 50, 5))
 WORDS = 5
@@ -25,8 +26,10 @@ WORDS = 5
 class Robustness(Metric):
     """The area under the curve of attack radii over the number of relevant features (Sec. 3.2).
 
-    Over the share of features in percent, of a text over their number. Sets in which no attack is found
-    count as the norm of the image or row; where that is not known, the measure fails.
+    Over the share of features in percent, of a text over their number. A set in which no attack is found
+    counts as the norm of the image. Of rows and texts all features together and each alone are attacked then,
+    and it counts as 1.5 times the largest radius found for the input, as a rule more than any set of another
+    ranking; if no attack is found at all, the measure fails.
 
     Parameters
     ----------
@@ -52,10 +55,18 @@ class Robustness(Metric):
         sets = rank[None] < counts[:, None]
         sets = sets if relevant else ~sets
         prediction, attack = explanation.prediction, Attack(self.attack, self.norm, self.steps)
-        found = yield AttackRadii(
-            sets, prediction, explanation.output.default_target(prediction), attack=attack
-        )
-        radii = _known(never_rising(sets, found).radii, explanation, self.norm)
+        decided = explanation.output.default_target(prediction)
+        found = yield AttackRadii(sets, prediction, decided, attack=attack)
+        radii = never_rising(sets, found).radii
+        known = np.isfinite(radii)
+        if not known.all():
+            pixels, others = getattr(explanation.input, "pixels", None), radii
+            if pixels is None:  # by whatever ranking, a set's radius is at most that of each feature in it
+                all_and_each = np.eye(len(rank) + 1, len(rank), k=-1, dtype=np.bool_)
+                all_and_each[0] = True
+                found = yield AttackRadii(all_and_each, prediction, decided, attack=attack)
+                others = np.append(radii, found.radii)
+            radii = np.where(known, radii, self._absent(pixels, others[np.isfinite(others)]))
         if len(places) == 1:
             return {None: float(radii[0])}
         return {None: float(np.trapezoid(radii, places))}
@@ -69,16 +80,16 @@ class Robustness(Metric):
         shares = SHARES if self.shares is None else self.shares
         return np.array([n_kept(share, d) for share in shares]), 100 * np.array(shares)
 
-
-def _known(radii: Floats, explanation: Explanation, norm: str) -> Floats:
-    """The radii; one that was not found counts as the norm of the input."""
-    if np.isfinite(radii).all():
-        return radii
-    values = getattr(explanation.input, "pixels", None)
-    if values is None:
-        raise ModelError(f"No attack was found in {int((~np.isfinite(radii)).sum())} of {len(radii)} sets.")
-    size = np.linalg.norm(values) if norm == "l2" else np.abs(values).max()
-    return np.where(np.isfinite(radii), radii, size)
+    def _absent(self, pixels: Array | None, found: Floats) -> float:
+        """What a set without attack counts as, given the image, if it is one, and all radii found."""
+        if pixels is not None:
+            return float(np.linalg.norm(pixels) if self.norm == "l2" else np.abs(pixels).max())
+        if not len(found):
+            raise ModelError(
+                "No attack on any set of features was found that changes the prediction, not even on all of "
+                "them: try more `steps` or another `attack`."
+            )
+        return ABSENT * float(found.max())
 
 
 @metrics.register("robustness-of-irrelevant")

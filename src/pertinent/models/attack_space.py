@@ -27,7 +27,8 @@ class Space:
 
     The unit of a column is its standard deviation in the background, so that a radius does not depend on
     how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds. `owner` is the feature
-    that each value belongs to. Row r attacks the features `sets[r]` of the input `origin[r]`.
+    that each value belongs to. Row r attacks the features `sets[r]` of the input `origin[r]`. `known` are
+    the values of the background's rows, ``None`` without one.
     """
 
     values: Floats
@@ -37,6 +38,7 @@ class Space:
     owner: Ints
     sets: Masks
     origin: Ints
+    known: Floats | None = None
 
     @cached_property
     def free(self) -> Masks:
@@ -55,14 +57,18 @@ class Space:
 def space_of(model: Model, parts: Sequence[Part]) -> Space:
     """The space of the rows of a batch."""
     values, units, lower, upper = zip(*(_ranges(model, part.input) for part in parts), strict=True)
-    known = all(low is not None for low in lower)
+    bounded = all(low is not None for low in lower)
+    known = None
+    if model.background is not None and isinstance(parts[0].input, TableInput):
+        known = model.background.values.astype(np.float64) / units[0]
     return Space(
         np.stack(values),
         np.stack(units),
-        np.stack(lower) if known else None,
-        np.stack(upper) if known else None,
+        np.stack(lower) if bounded else None,
+        np.stack(upper) if bounded else None,
         np.stack([owners(part.input).ravel() for part in parts]),
         *sets_of(parts),
+        known=known,
     )
 
 

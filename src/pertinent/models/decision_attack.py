@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 TRIES = 30
 """Random points tried for a first change of the decision."""
 
+MOST_KNOWN, KNOWN_AT_ONCE = 400, 100
+"""Rows of the background tried after them, in all and in one batch."""
+
 PROBES = 24
 """Random probes of the boundary's normal, in each step."""
 
@@ -132,7 +135,7 @@ class _Attacks:
         self.changes[rows[better]], self.radii[rows[better]] = changes[better], radii[better]
 
     def _start(self) -> None:
-        """Random values within the bounds, in growing distance, until the decision differs."""
+        """Random values within the bounds until the decision differs; then the rows of the background."""
         rows = np.flatnonzero(self.space.free.any(axis=1))
         for attempt in range(TRIES):
             if not len(rows):
@@ -145,6 +148,24 @@ class _Attacks:
             differs = self._ask(changes, rows)
             self._keep(rows[differs], self._bisected(rows[differs], changes[differs]))
             rows = rows[~differs]
+        if self.space.known is not None:
+            self._start_at_known(rows, self.space.known)
+
+    def _start_at_known(self, rows: Ints, known: Floats) -> None:
+        """Rows of the background until the decision differs, then the nearest of those where it does."""
+        known = known[np.linspace(0, len(known) - 1, min(len(known), MOST_KNOWN)).astype(np.int64)]
+        for first in range(0, len(known), KNOWN_AT_ONCE):
+            if not len(rows):
+                return
+            some = known[first : first + KNOWN_AT_ONCE]
+            changes = some - self.space.values[self.space.origin[rows], None]
+            changes = np.where(self.space.free[rows, None] & ~np.isnan(changes), changes, 0.0)
+            asked = changes.reshape(-1, changes.shape[-1])
+            differs = self._ask(asked, np.repeat(rows, len(some))).reshape(len(rows), -1)
+            nearest = np.where(differs, self._length(changes), np.inf).argmin(axis=1)
+            changes, found = changes[np.arange(len(rows)), nearest], differs.any(axis=1)
+            self._keep(rows[found], self._bisected(rows[found], changes[found]))
+            rows = rows[~found]
 
     def _drawn(self, rows: Ints, draw: Callable[[np.random.Generator, int], Floats]) -> Floats:
         n = self.space.values.shape[1]

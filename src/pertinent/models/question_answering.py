@@ -234,7 +234,7 @@ class QuestionAnsweringModel(TransformerModel):
     def _scoring(self, seen: Sequence[TokenRows]) -> TransformerModel:
         """This model as one with a score per row: an overlap, whose gradient is the log-probability's."""
         wholes = [whole_rows(own.tokens, len(own.attend)) for own in seen]
-        unknown = {own.tokens for own in wholes if own.tokens not in self._references}
+        unknown = dict.fromkeys(own.tokens for own in wholes if own.tokens not in self._references)
         if unknown:
             self.submit([whole_rows(tokens) for tokens in unknown])
         padded = [False] * len(wholes)

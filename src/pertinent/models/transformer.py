@@ -48,7 +48,7 @@ class TransformerModel(Model):
     unit: ClassVar[str] = "tokens"
     first_batch = largest_batch = 1024
     hides_by_bias = False
-    _said_truncated = False
+    _warned_of_truncation = False
 
     @checked
     def __init__(
@@ -133,7 +133,7 @@ class TransformerModel(Model):
             notes = (
                 f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
             )
-            self._say_truncated(notes[0])
+            self._warn_of_truncation(notes[0])
         elif granularity == "spans" and len(spans) < n_all:
             notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
         tokens = Tokens(
@@ -146,13 +146,13 @@ class TransformerModel(Model):
         )
         return text_input(text, granularity, spans, tokens, notes)
 
-    def _say_truncated(self, note: str) -> None:
+    def _warn_of_truncation(self, note: str) -> None:
         """Warn of the first text that is truncated; each input has the note."""
-        if self._said_truncated:
+        if self._warned_of_truncation:
             logger.debug("A text was %s.", note)
         else:
             logger.warning("A text was %s; there may be more: see `Explanation.notes`.", note)
-            self._said_truncated = True
+            self._warned_of_truncation = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""

@@ -77,6 +77,8 @@ def _subject(e: Explanation) -> Markup:
         return Markup("What would have to change for <strong>{}</strong>, according to {}").format(
             say.aim(e), e.method
         )
+    if say.by_attack(e):
+        return Markup("What an attack needs, according to {}").format(e.method)
     verb = "moves" if e.output.kind == "value" else "supports"
     if e.target == say.predicted(e):
         return Markup("What {} it, according to {}").format(verb, e.method)

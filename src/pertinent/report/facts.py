@@ -85,9 +85,16 @@ def directions(explanation: Explanation) -> tuple[str, str]:
         towards = "towards its absent value" if is_row else "present, must go"
         away = "away from its absent value" if is_row else "absent, must come"
         return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
+    if by_attack(explanation):
+        return "needed by an attack", "not needed by an attack"
     if explanation.output.kind == "value":
         return f"raises {name}", f"lowers {name}"
     return f"supports {name}", f"speaks against {name}"
+
+
+def by_attack(explanation: Explanation) -> bool:
+    """Whether the scores tell how much an attack needs each feature, and not what speaks for the target."""
+    return getattr(explainers.all().get(explanation.method), "any_target", True) is False
 
 
 def aim(explanation: Explanation) -> str:

@@ -120,7 +120,7 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction).max()) or 1.0
         axes.set_xlim(-reach, reach)
-    meaning = "share of sets that hold it" if e.chosen else f"score for {clipped(e.target_name)}"
+    meaning = "share of sets that hold it" if e.chosen else _meaning(e)
     bars = " ± standard error" if errors.any() else ""
     axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
@@ -136,7 +136,7 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
         axes.set_axis_off()
     full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
-    bar = add_colour_bar(figure, largest, f"score for {clipped(e.target_name)}", is_clipped=full < 1)
+    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1)
     if e.pertinence is not None:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
@@ -201,3 +201,8 @@ def clipped(name: str, most: int = _LONGEST_NAME) -> str:
     """A name short enough for an axis."""
     name = say.on_one_line(name)
     return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _meaning(e: Explanation) -> str:
+    """What the scores are of."""
+    return "score" if say.by_attack(e) else f"score for {clipped(e.target_name)}"

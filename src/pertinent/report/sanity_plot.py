@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.report.colours import NEUTRAL
 from pertinent.report.plots import LINES, MARKERS, QUIET, clipped, new_figure
 from pertinent.results.sanity import HARDLY, Sanity
 
@@ -24,7 +25,7 @@ def plot_sanity(several: Sequence[Sanity]) -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     longest = max(several, key=lambda sanity: len(sanity.layers)).layers
     for axes, (measure, title) in zip(panels, _PANELS.items(), strict=True):
-        axes.axhspan(HARDLY, 1.05, color="#c9ccd2", alpha=0.4, lw=0)
+        axes.axhspan(HARDLY, 1.05, color=NEUTRAL, alpha=0.4, lw=0)
         axes.axhline(0, color=QUIET, lw=0.8)
         for number, sanity in enumerate(several):
             _draw(axes, sanity, measure, number, 0.06 * (number - (len(several) - 1) / 2))

@@ -39,7 +39,9 @@ def rendered(sanity: Sanity) -> RenderableType:
         justify: Literal["right", "left"] = "right" if 0 < place < len(_HEAD) - 1 else "left"
         table.add_column(heading, justify=justify, no_wrap=place > 0, overflow="fold")
     for layer, cells in _lines(sanity):
-        table.add_row(visible(layer), *(Text(text).append(bounds, style="dim") for text, bounds in cells))
+        table.add_row(
+            Text(visible(layer)), *(Text(text).append(bounds, style="dim") for text, bounds in cells)
+        )
     warnings = [Text(visible(line), style="yellow") for line in _warnings(sanity)]
     notes = [Text(visible(line), style="dim") for line in _notes(sanity)]
     title = Text(visible(sanity.name), style="bold")
@@ -63,8 +65,8 @@ def html(sanity: Sanity) -> str:
 
 def _lines(sanity: Sanity) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The layer of each stage, and its cells with their bounds."""
-    for stage in sanity.stages:
-        verdict = "fails" if stage.unchanged else ""
+    for number, stage in enumerate(sanity.stages, start=1):
+        verdict = "fails" if number == len(sanity.stages) and not sanity.passed else ""
         n = max(stage.spearman.n, stage.absolute.n)
         yield stage.layer, [(f"{n:,}", ""), _cell(stage.spearman), _cell(stage.absolute), (verdict, "")]
 
@@ -82,10 +84,10 @@ def _notes(sanity: Sanity) -> Iterator[str]:
     """How to read the table, and what was left out."""
     n, stages = sanity.inputs, len(sanity.layers)
     yield (
-        f"Rank correlation with explanations of the model as it is; {HARDLY:g} or more fails: they hardly "
-        f"changed. {stages} of {sanity.n_layers} layers randomised, from the output down in the order of "
-        f"registration, each with those above it. Removal {sanity.removal}; {sanity.features}. 95% bootstrap "
-        "intervals over inputs."
+        f"Rank correlation with explanations of the model as it is; {HARDLY:g} or more in the last row "
+        f"fails: they hardly changed. {stages} of {sanity.n_layers} layers randomised, from the output "
+        f"down in the order of registration, each with those above it. Removal {sanity.removal}; "
+        f"{sanity.features}. 95% bootstrap intervals over inputs."
     )
     if n < FEWEST:
         yield f"Only {n} input{'' if n == 1 else 's'}: with fewer than {FEWEST}, intervals are too narrow."

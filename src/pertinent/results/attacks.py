@@ -10,6 +10,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -56,7 +57,7 @@ class Attacked:
     def perturbed(self) -> Array:
         """The inputs after the attacks (sets, …); of sets without attack, the input as it is."""
         if not isinstance(self.input, ImageInput | TableInput):
-            raise TypeError("The perturbed embeddings of a text are no text: see `changes`.")
+            raise InputError("The perturbed embeddings of a text are no text: see `changes`.")
         own = self.input.pixels if isinstance(self.input, ImageInput) else self.input.values
         moved = np.asarray(own + self.changes)
         last = isinstance(self.input, ImageInput) and self.input.channels_last
@@ -65,10 +66,11 @@ class Attacked:
     def __repr__(self) -> str:
         n, n_found = len(self.radii), int(self.found.sum())
         aim = f"from {self.decided!r}" + (f" to {self.toward!r}" if self.toward is not None else "")
+        sets = f"{n} set{'s' * (n != 1)}"
         if not n_found:
-            return f"<Attacked {aim}: no attack found in {n} set{'s' * (n != 1)}>"
+            return f"<Attacked {aim}: no attack found in {sets}>"
         best = self.radii.min()
-        return f"<Attacked {aim}: {n_found} of {n} sets, smallest {self.norm} radius {best:.4g}>"
+        return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {best:.4g}>"
 
 
 class Attacks(Sequence[Attacked]):
@@ -97,7 +99,7 @@ class Attacks(Sequence[Attacked]):
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<Attacks on {len(self)} inputs{failed}>"
+        return f"<Attacks on {len(self)} input{'s' * (len(self) != 1)}{failed}>"
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -78,13 +78,19 @@ class Evaluation:
             pairs = [(method, baseline_method) for method in self.methods if method != baseline_method]
         for method, other in pairs:
             for metric in self.better:
-                yield method, other, metric, self.difference(method, other, metric, test=test)
+                yield method, other, metric, self._difference(method, other, metric, test)
 
     def difference(self, method: str, other: str, metric: str, *, test: str = "bootstrap") -> Difference:
         """By how much the values of one method exceed those of another over the same inputs.
 
         `test` is as in `differences`.
         """
+        for each in (method, other):
+            self._measured(each, metric)
+        return self._difference(method, other, metric, test)
+
+    def _difference(self, method: str, other: str, metric: str, test: str) -> Difference:
+        """The difference, NaN where a metric measured nothing of one of the two."""
         if test not in _TESTS:
             raise unknown("test", test, _TESTS)
         a, b = _arrays(*(self._values(m, metric, by_sparsity=False).get(None, {}) for m in (method, other)))
@@ -92,10 +98,14 @@ class Evaluation:
 
     def mean(self, method: str, metric: str) -> float:
         """The mean over inputs and sparsities."""
+        return mean_of(_arrays(self._measured(method, metric))[0])
+
+    def _measured(self, method: str, metric: str) -> dict[_Cell, float]:
+        """One value per explanation, by seed and input; an error if there are none."""
         values = self._values(method, metric, by_sparsity=False)
         if not values:
             raise SettingError(f"Nothing was measured of {method!r} by {metric!r}.")
-        return mean_of(_arrays(values[None])[0])
+        return values[None]
 
     def _values(self, method: str, metric: str, by_sparsity: bool) -> dict[float | None, dict[_Cell, float]]:
         """One value per explanation, for each sparsity or averaged over them, by seed and input."""

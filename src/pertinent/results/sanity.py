@@ -52,10 +52,14 @@ class Stage:
     absolute: Interval
 
     @property
+    def correlations(self) -> dict[str, Interval]:
+        """The mean correlations of ``"scores"`` and of ``"absolute scores"``."""
+        return {"scores": self.spearman, "absolute scores": self.absolute}
+
+    @property
     def unchanged(self) -> tuple[str, ...]:
         """Which scores hardly changed: ``"scores"``, ``"absolute scores"``."""
-        found = {"scores": self.spearman, "absolute scores": self.absolute}
-        return tuple(what for what, interval in found.items() if interval.mean >= HARDLY)
+        return tuple(what for what, interval in self.correlations.items() if interval.mean >= HARDLY)
 
 
 @dataclass(frozen=True)
@@ -119,24 +123,34 @@ class Sanity:
 
     @property
     def passed(self) -> bool:
-        """Whether explanations changed at every stage: no mean correlation is 0.7 or more."""
-        return not any(stage.unchanged for stage in self.stages)
+        """Whether explanations changed: at the last stage both mean correlations are below 0.7.
+
+        Where a correlation does not exist, nothing was shown, and the check fails.
+        """
+        last = self.stages[-1]
+        return last.spearman.mean < HARDLY and last.absolute.mean < HARDLY
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """In words, where the check fails, and what else was noticed."""
+        """In words, why the check fails, and what else was noticed."""
         return (*self._complaints(), *self.noticed)
 
     def _complaints(self) -> list[str]:
+        last, n_stages = self.stages[-1], len(self.layers)
+        when = f"with {n_stages} of {self.n_layers} layers randomised, down to {last.layer}"
+        if not any(row.stage == n_stages for row in self.rows):
+            return [f"scores say nothing: {when}, no input could be explained"]
         found = []
-        for what, of in (("scores", "spearman"), ("absolute scores", "absolute")):
-            bad = [number for number, stage in enumerate(self.stages, start=1) if what in stage.unchanged]
-            if bad:
-                worst = self.stages[bad[-1] - 1]
+        for what, interval in last.correlations.items():
+            if what in last.unchanged:
                 found.append(
-                    f"the {what} of {self.method} hardly change: with {bad[-1]} of {self.n_layers} layers "
-                    f"randomised, down to {worst.layer}, their rank correlation with the original ones is "
-                    f"{getattr(worst, of)}; below {HARDLY:g} is expected"
+                    f"the {what} of {self.method} hardly change: {when}, their rank correlation with the "
+                    f"original ones is {interval}; below {HARDLY:g} is expected"
+                )
+            elif not interval.n:
+                found.append(
+                    f"{what} say nothing: {when}, they have no rank correlation with the original ones, "
+                    "because in one of the two explanations of each input all features have the same"
                 )
         return found
 
@@ -180,11 +194,15 @@ class Sanity:
         return plot_sanity([self, *others])
 
     def __repr__(self) -> str:
-        last = self.stages[-1]
         verdict = "passed" if self.passed else "FAILED"
+        at_last = [
+            f"{interval if interval.n else 'undefined'} of {what}"
+            for what, interval in self.stages[-1].correlations.items()
+        ]
         return (
             f"<Sanity of {self.name}, {len(self.layers)} of {self.n_layers} layers randomised, "
-            f"{self.inputs} inputs: {verdict}, at last Spearman {last.spearman}>"
+            f"{self.inputs} input{'' if self.inputs == 1 else 's'}: {verdict}, at last Spearman "
+            f"{', '.join(at_last)}>"
         )
 
     def _repr_html_(self) -> str:

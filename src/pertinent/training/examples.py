@@ -51,7 +51,7 @@ class Examples:
         if not texts:
             raise InputError("There are no dev examples." if data == "dev" else "There are no examples.")
         inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
-        with _truncation_unsaid():
+        with _no_truncation_warning():
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
                     numbers[row] = column_index(label, model.classes, "label")
@@ -93,14 +93,14 @@ def length(input: TextInput) -> int:
 
 
 @contextmanager
-def _truncation_unsaid() -> Iterator[None]:
+def _no_truncation_warning() -> Iterator[None]:
     """Leaves out the model's warning about a truncated text: how many there are is said once, for all."""
 
-    def unsaid(record: logging.LogRecord) -> bool:
+    def is_other(record: logging.LogRecord) -> bool:
         return "truncated" not in record.getMessage()
 
-    transformer.logger.addFilter(unsaid)
+    transformer.logger.addFilter(is_other)
     try:
         yield
     finally:
-        transformer.logger.removeFilter(unsaid)
+        transformer.logger.removeFilter(is_other)

@@ -26,6 +26,7 @@ from pertinent.training.asking import Asker
 from pertinent.training.folder import Folder
 from pertinent.training.forest import fit_forest
 from pertinent.training.lessons import Lessons
+from pertinent.training.random_states import kept_random_states
 from pertinent.training.score_trainer import ScoreTrainer
 from pertinent.training.selection_trainer import SelectionTrainer
 from pertinent.training.settings import ScoreSettings
@@ -55,6 +56,7 @@ def train_networks(
     device = device_of(model)
     arguments = settings.arguments(folder.checkpoints, measured=True, device=device.type)
     with ExitStack() as stack:
+        stack.enter_context(kept_random_states())
         callback = stack.enter_context(progress_callback(progress, "fit"))
         stack.enter_context(no_bar())
         stack.enter_context(_quick_checkpoints())

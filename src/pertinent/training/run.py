@@ -21,6 +21,7 @@ from pertinent.removal.base import Removal
 from pertinent.training.batches import Counterfactuals
 from pertinent.training.examples import Examples
 from pertinent.training.folder import Folder
+from pertinent.training.random_states import kept_random_states
 from pertinent.training.settings import TrainingSettings
 
 
@@ -147,7 +148,7 @@ def train(
     folder.open(resume=resume)
     if folder.finished:
         return _result(wrapped, folder, folder.read_back(wrapped.model))
-    with progress_callback(progress, "train") as callback, no_bar():
+    with progress_callback(progress, "train") as callback, no_bar(), kept_random_states():
         trainer = _trainer(wrapped, settings, arguments, data, dev=measured, progress=callback)
         plain = devices.disable_onednn(wrapped.device, getattr(torch, precision))
         with plain, sdpa_kernel(devices.ATTENTION):

@@ -86,7 +86,7 @@ class SelectionTrainer(ExampleTrainer):
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """How good the selections of the dev inputs are, and the number by which the best network is chosen.
 
-        Of networks that are equally good it is the one with which the model is surest of its decisions.
+        Of networks that are equally faithful it is the one with which the model is surest of its decisions.
         """
         networks: Any = self.model
         networks.eval()
@@ -102,8 +102,9 @@ class SelectionTrainer(ExampleTrainer):
             decided = step.predictions.argmax(-1, keepdim=True)
             certainty += float(answers.gather(-1, decided).sum())
         n = len(self._dev)
-        # A decision that is kept counts for more. Rounded: answers depend a little on the rest of a batch.
-        chosen_by = (round(quality, DIGITS) + 0.5 * round(certainty / n, DIGITS)) / n
+        chosen_by = round(quality, DIGITS) / n  # answers depend a little on the rest of a batch
+        if self._learner.measure == "faithfulness":  # a decision that is kept counts for more
+            chosen_by += 0.5 * round(certainty / n, DIGITS) / n
         metrics = {f"eval_{self._learner.measure}": quality / n, f"eval_{CHOICE}": chosen_by}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)

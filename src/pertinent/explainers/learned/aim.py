@@ -17,7 +17,7 @@ from pertinent.explainers.learned.selection import (
     one_hot,
     uniform_like,
 )
-from pertinent.settings import NotNegative, Positive, ShareOrNone
+from pertinent.settings import NotNegative, Positive, ShareOrZero
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LearnsAIM(LearnsSelection):
     alpha: NotNegative = 1.0
     beta: NotNegative = 1e-3
     temperature: Positive = 0.2
-    explore: ShareOrNone = 0.5
+    explore: ShareOrZero = 0.5
     context: bool = False
     train: Literal["both", "selector", "explainer"] = "both"
     infer: Literal["explainer", "selector"] = "explainer"

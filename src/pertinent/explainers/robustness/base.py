@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.asks import Ask, Attack, AttackRadii, Radii
 from pertinent.asks.attack_radii import aim_of
-from pertinent.errors import SettingError
+from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task
 from pertinent.settings import Count
 from pertinent.types import Floats, Ints, Masks
@@ -92,6 +92,15 @@ class RobustnessExplainer(AttackExplainer):
         radii = np.where(np.isfinite(radii), radii, ABSENT * finite.max() if len(finite) else 1.0)
         return radii if irrelevant else -radii
 
+    def need_an_attack(self, task: Task) -> Generator[Ask, Any, None]:
+        """Fail where not even all features together can be attacked: nothing could be said of any."""
+        found = yield from self.attacked(task, np.ones((1, task.n_features), dtype=np.bool_))
+        if not np.isfinite(found.radii[0]):
+            raise ModelError(
+                "No attack on any set of features was found that changes the prediction: the model may be "
+                "constant or saturated here; try more `attack_steps` or another `attack`."
+            )
+
 
 def n_subsets(subsets: int | None, n_features: int) -> int:
     """As many random subsets as asked for, by default as many as suit the number of features."""
@@ -99,10 +108,14 @@ def n_subsets(subsets: int | None, n_features: int) -> int:
 
 
 def from_order(order: Ints, rest: Floats) -> Floats:
-    """Scores that fall from 1 with the order of choice; of features not chosen near 0, ordered by `rest`."""
-    left = np.setdiff1d(np.arange(len(rest)), order)
-    left = left[np.argsort(-rest[left], kind="stable")]
-    scores = np.empty(len(rest))
-    scores[order] = np.arange(len(order), 0, -1) / len(order)
-    scores[left] = UNCHOSEN / len(order) * np.arange(len(left), 0, -1) / max(1, len(left))
+    """Scores that fall from 1 with the order of choice; of features not chosen near 0, ordered by `rest`.
+
+    Features not chosen with the same `rest` have the same score. If none is chosen, all are 1.
+    """
+    scores = np.ones(len(rest))
+    if len(order):
+        left = np.setdiff1d(np.arange(len(rest)), order)
+        _, place = np.unique(rest[left], return_inverse=True)
+        scores[order] = np.arange(len(order), 0, -1) / len(order)
+        scores[left] = UNCHOSEN / len(order) * (place + 1) / (place.max(initial=0) + 1)
     return scores

@@ -48,9 +48,10 @@ class Counterfactual(AttackExplainer):
             sets[0, best[:size]] = True
             found = yield from self.attacked(task, sets, keep=True)
             if not np.isfinite(found.radii[0]):
+                fewer = size < task.n_features
                 raise ModelError(
                     f"No perturbation of {size} of {task.n_features} features was found that changes the "
-                    "prediction" + (": allow more (`most`)." if self.most else ".")
+                    "prediction" + (f", and `most` is {self.most}: allow more." if fewer else ".")
                 )
             assert found.norms is not None
             scores = found.norms[0]

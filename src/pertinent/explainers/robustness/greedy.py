@@ -18,6 +18,8 @@ from pertinent.settings import Share
 class Greedy(RobustnessExplainer):
     """In each step the feature that improves the criterion most (Sec. 4.1, Eqn. 5).
 
+    It ends early where all features left are as good; those have the same score.
+
     Parameters
     ----------
     chosen
@@ -44,6 +46,11 @@ class Greedy(RobustnessExplainer):
             each = np.eye(len(left), dtype=np.bool_)
             rest = np.zeros(d)
             rest[left] = yield from self.values(task, joined(order, left, each, d))
+            if np.ptp(rest[left]) == 0:
+                break
             order = np.append(order, left[rest[left].argmax()])
+        if not len(order):
+            yield from self.need_an_attack(task)
+            return Finding(from_order(order, rest))
         details = yield from pertinence_of(self, task, np.isin(np.arange(d), order))
         return Finding(from_order(order, rest), details=details)

@@ -26,7 +26,8 @@ class GreedyAS(RobustnessExplainer):
 
     .. math:: \min_{w, c} \sum_S \bigl(w^T b(S) + c - v(S_r \cup S)\bigr)^2
 
-    The features with the largest w are chosen. Scores fall with the order of choice.
+    The features with the largest w are chosen. Scores fall with the order of choice. It ends early where all
+    subsets are as good; the features left have the same score.
 
     Parameters
     ----------
@@ -65,15 +66,20 @@ class GreedyAS(RobustnessExplainer):
         if self.start == "gradient":
             found = yield PathGradients(np.ones(1), task.target, times="itself")
             rest = np.abs(found.gradients[0])
-            order = np.argsort(-rest, kind="stable")[:each]
+            order = np.argsort(-rest, kind="stable")[:each] if rest.any() else order
         while len(order) < wanted:
             left = np.setdiff1d(np.arange(d), order)
             drawn = task.rng.random((n_subsets(self.subsets, d), len(left))) < self.share
             values = yield from self.values(task, joined(order, left, drawn, d))
             rest = np.zeros(d)
+            if np.ptp(values) == 0:
+                break
             rest[left] = contributions(drawn, values)
             best = left[np.argsort(-rest[left], kind="stable")]
             order = np.concatenate([order, best[: min(each, wanted - len(order))]])
+        if not len(order):
+            yield from self.need_an_attack(task)
+            return Finding(from_order(order, rest))
         details = yield from pertinence_of(self, task, np.isin(np.arange(d), order))
         return Finding(from_order(order, rest), details=details)
 

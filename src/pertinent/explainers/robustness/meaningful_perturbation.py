@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pertinent.asks import Ask, Gradients, MaskGradients
 from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.settings import Count, NotNegative, Positive
+from pertinent.settings import Count, NotNegative, Positive, Range
 from pertinent.types import Floats, Ints
 
 LEVELS = np.linspace(0, 0.9, 10)
@@ -42,7 +42,7 @@ class MeaningfulPerturbation(Explainer):
     deletion_weight
         λ₁: what it costs to delete everything.
     smoothness_weight, smoothness_power
-        λ₂ and β.
+        λ₂ and β, which is at least 1: below, the slope at equal neighbours would be infinite.
     learning_rate, steps
         Adam's.
 
@@ -62,7 +62,7 @@ class MeaningfulPerturbation(Explainer):
     numeric = True
     deletion_weight: NotNegative = 0.08
     smoothness_weight: NotNegative = 8.0
-    smoothness_power: Positive = 3.0
+    smoothness_power: Annotated[float, Range(at_least=1)] = 3.0
     learning_rate: Positive = 0.1
     steps: Count = 300
 

@@ -44,8 +44,7 @@ def pertinence(numbers: Numbers, change: Array, sizes: Floats) -> list[int]:
     """
     before = numbers.values - numbers.absent
     closer = np.nan_to_num(before**2 - (before + change) ** 2)
-    n = len(sizes)
-    by_feature = np.bincount(numbers.owners.ravel() % (n + 1), closer.ravel(), n + 1)[:n]  # of none: the last
+    by_feature = np.bincount(numbers.owners.ravel(), closer.ravel(), len(sizes))
     needed = sizes > NEEDED * sizes.max(initial=0.0)
     signs: list[int] = np.where(needed, np.sign(by_feature), 0).astype(np.int64).tolist()
     return signs

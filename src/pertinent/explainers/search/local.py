@@ -13,6 +13,7 @@ import numpy as np
 from pertinent.asks import Ask
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, n_kept
+from pertinent.explainers.learned.base import learned
 from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
 from pertinent.types import Masks
 
@@ -42,7 +43,23 @@ class LocalSearch(SeparateSearches):
             try:
                 explainers.get(self.start)
             except SettingError as error:
+                if self.start in learned.all():
+                    raise SettingError(
+                        f"`start` {self.start!r} has to learn first: give what pertinent.fit returns."
+                    ) from None
                 raise SettingError(f"`start`: {error}") from None
+
+    @property
+    def numeric(self) -> bool:  # type: ignore[override]
+        """Whether the start is."""
+        start = self._start()
+        return start is not None and start.numeric
+
+    @property
+    def any_target(self) -> bool:  # type: ignore[override]
+        """Whether the start explains any, too."""
+        start = self._start()
+        return start is None or start.any_target
 
     def min_budget(self, n_features: int) -> int:
         """One set, and what the start needs."""

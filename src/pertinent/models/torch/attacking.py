@@ -14,6 +14,7 @@ from pertinent.asks.base import split
 from pertinent.errors import SettingError
 from pertinent.models.attack_space import Space, norms_by_feature, sets_of, space_of, values_of
 from pertinent.models.base import Answer
+from pertinent.models.decision_attack import decision_attacks
 from pertinent.models.torch import devices
 from pertinent.models.torch.attacks import Bounds, Problem, Rows, projection
 from pertinent.models.torch.gradients import TorchModel, frozen
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     """Attack images or rows of the same shape."""
+    if _attack(parts).algorithm == "decision":
+        return decision_attacks(model, parts)
     space = space_of(model, parts)
     shape = values_of(parts[0].input).shape
     origin = devices.send(space.origin, model.device)
@@ -65,6 +68,8 @@ def _free(space: Space, sets: torch.Tensor) -> torch.Tensor:
 
 def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     """Attack the word embeddings of texts; those have no bounds."""
+    if _attack(parts).algorithm == "decision":
+        raise SettingError("`algorithm` must be 'projection' or 'pgd' for a text.")
     texts = padded(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)
@@ -150,8 +155,6 @@ def _attacked(
     model: TorchModel, problem: Problem, attack: Attack, evaluating: AbstractContextManager[None]
 ) -> Answer:
     """Radii and passes of all rows, and where asked for the changes behind them, in one array."""
-    if attack.algorithm == "decision":
-        raise SettingError("`algorithm` must be 'projection' or 'pgd' for a model with gradients.")
 
     def run() -> torch.Tensor:
         with frozen(model.module):
@@ -159,8 +162,7 @@ def _attacked(
                 found = pgd(problem, attack.n_steps, attack.largest, attack.tolerance)
             else:
                 found = projection(problem, attack.n_steps)
-        columns = [found.radii[:, None], found.passes[:, None].float()]
-        return torch.cat([*columns, found.changes] if problem.keep else columns, dim=1)
+        return torch.cat([found.radii[:, None], found.passes[:, None].float(), found.changes], dim=1)
 
     with evaluating:
         return devices.run(model.device, run, gradients=True)

@@ -11,6 +11,8 @@ from typing import Literal
 
 import torch
 
+from pertinent.errors import ModelError
+
 OVERSHOOT, SETTLING = 0.02, 0.8
 """How far behind the boundary to aim, as a share of the first margin, and how fast that shrinks."""
 
@@ -95,7 +97,7 @@ class Problem:
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
             margin = self.margins(leaf, rows).amin(dim=1)
-            (gradient,) = torch.autograd.grad(margin.sum(), leaf)
+            gradient = _gradient(margin, leaf)
         return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
 
     def length(self, change: torch.Tensor) -> torch.Tensor:
@@ -117,7 +119,7 @@ class Problem:
             leaf = self.values[self.rows.firsts].detach().requires_grad_()
             margins, _ = self.margins(leaf, self.rows.firsts).sort(dim=1)
             each = [
-                torch.autograd.grad(margins[:, k].sum(), leaf, retain_graph=True)[0]
+                _gradient(margins[:, k], leaf, retain_graph=True)
                 for k in range(min(self.rows.rivals, margins.shape[1]))
             ]
         rows = self.rows.free
@@ -160,13 +162,24 @@ class Found:
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
-        return cls(radii, torch.zeros_like(problem.values) if problem.keep else radii[:, None], passes)
+        return cls(radii, torch.zeros_like(problem.values if problem.keep else problem.values[:, :0]), passes)
 
     def note(self, rows: torch.Tensor, radii: torch.Tensor, changes: torch.Tensor | None) -> None:
         """Of these rows."""
         self.radii[rows] = radii
         if changes is not None:
             self.changes[rows] = changes
+
+
+def _gradient(margin: torch.Tensor, leaf: torch.Tensor, *, retain_graph: bool = False) -> torch.Tensor:
+    """The gradient of the margin of each row, or an error that says what to do without."""
+    if not margin.requires_grad:
+        raise ModelError(
+            "The model's answers have no gradients, as after a comparison, rounding or `no_grad`: attack "
+            "images and table rows with algorithm='decision', which needs answers alone."
+        )
+    (gradient,) = torch.autograd.grad(margin.sum(), leaf, retain_graph=retain_graph)
+    return gradient
 
 
 def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

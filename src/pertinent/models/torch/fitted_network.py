@@ -124,7 +124,7 @@ def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
 def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
     """A network that is to be trained, on the model's device."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         made = scorer_for(model, inputs).of(model, inputs, len(deviation))
     made.set_deviation(deviation)
     return made.to(device_of(model))

@@ -65,7 +65,7 @@ def new_networks(
     A layout with `columns` is a scorer; one without is an approximator.
     """
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         scorers = {
             name: _scorer(layout, model, inputs, n_columns)
             for name, layout in layouts.items()

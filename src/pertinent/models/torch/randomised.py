@@ -42,7 +42,8 @@ class RandomisedModel:
         vars(self.model).pop("fingerprint", None)  # that of the parameters it had
         whole = dict(self._module.named_modules()).get(layer, self._module)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(int(generator(self._seed, "sanity", layer).integers(2**62)))
+            # Not torch.manual_seed, which would seed the generators of all devices, too.
+            torch.default_generator.manual_seed(int(generator(self._seed, "sanity", layer).integers(2**62)))
             for part in whole.modules():
                 if _has_own(part):
                     _copy_into(part, _randomised(part, layer))
