@@ -19,20 +19,23 @@ _NAMED = 6
 """Features of a set, and columns that changed, that are named at most."""
 
 _LISTED = 5
-_HEAD = ("input", "decided", "features that may change", "radius", "passes", "changed to")
+_HEAD = ("input", "decided", "features that may change", "radius", "passes")
+_CHANGED = "columns that changed"
 
 
 def rendered(attacks: Attacks) -> RenderableType:
     """A line for each set of each input."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in _HEAD:
+    of_rows = any(isinstance(one.input, TableInput) for one in attacks)
+    for heading in (*_HEAD, *[_CHANGED] * of_rows):
         number = heading in ("radius", "passes")
         table.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for one in attacks:
         for place, radius in enumerate(one.radii.tolist()):
             shown = f"{radius:.4g}" if isfinite(radius) else "none found"
             cells = [str(one.index + 1), one.decided, _named(one, place), shown, f"{one.passes[place]:,}"]
-            table.add_row(*(Text(visible(cell)) for cell in (*cells, _changed(one, place))))
+            cells += [_changed(one, place)] * of_rows
+            table.add_row(*(Text(visible(cell)) for cell in cells))
     notes = [Text(visible(line), style="dim") for line in _notes(attacks)]
     return Padding(Group(table, Text(), *notes), (0, 0, 0, 1))
 
