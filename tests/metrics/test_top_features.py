@@ -13,7 +13,7 @@ from pertinent.inputs.table import table_input
 from pertinent.metric.ablation import Comprehensiveness, Sufficiency
 from pertinent.metric.delta_log_odds import NegativeDeltaLogOdds, PositiveDeltaLogOdds
 from pertinent.metric.faithfulness import Faithfulness
-from pertinent.metric.monotonicity import Monotonicity, nesting
+from pertinent.metric.monotonicity import Monotonicity
 from pertinent.metric.selected import ShareRemoved, SufficiencyOfSelected
 from pertinent.outputs import TINY, Classes, Labels, PlainValues
 from pertinent.results.explanation import Explanation
@@ -169,14 +169,6 @@ def test_monotonicity_needs_two_sizes():
         Monotonicity(sizes=(5, 5))
     with pytest.raises(SettingError, match="`sparsities` must be at least two"):
         Monotonicity(sparsities=(0.5,))
-
-
-def test_nesting_of_explainers_made_for_different_k():
-    game = voting(0.25, 0.25, 0.25, 0.25)
-    for_two = [explanation_of(game, s) for s in ([4, 3, 0, 0], [4, 3, 0, 0])]
-    for_three = [explanation_of(game, s) for s in ([1, 0, 2, 3], [3, 2, 1, 0])]
-    np.testing.assert_allclose(nesting(for_two, for_three, 2, 3), [0.5, 1.0])
-    np.testing.assert_allclose(nesting(for_two, for_two, 2, 3), 1.0)
 
 
 # -- MAGNEx -------------------------------------------------------------------------------------

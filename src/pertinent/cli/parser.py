@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pertinent import __version__
-from pertinent.cli import attack_options, fit_options, help_texts, options
+from pertinent.cli import attack_options, checking_options, fit_options, help_texts, options
 from pertinent.errors import SettingError, unknown
 
 COMMANDS = {
@@ -114,13 +114,13 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
     options.add_model(evaluate)
     options.add_outputs(evaluate)
 
-    options.add_check(command("check", "find out which removal suits a model", help_texts.CHECK))
+    checking_options.add_check(command("check", "find out which removal suits a model", help_texts.CHECK))
 
-    options.add_stability(
+    checking_options.add_stability(
         command("stability", "find out how much explanations depend on the seed", help_texts.STABILITY)
     )
 
-    options.add_sanity(
+    checking_options.add_sanity(
         command("sanity", "find out whether explanations depend on what the model learned", help_texts.SANITY)
     )
 

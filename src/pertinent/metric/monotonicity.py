@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,6 @@ from pertinent.metric.base import Measures, Metric, metrics
 from pertinent.metric.top_features import same_decision, top_mask
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
-from pertinent.types import Floats
 
 
 @metrics.register("monotonicity")
@@ -55,13 +53,3 @@ class Monotonicity(Metric):
         answer = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
         same = same_decision(explanation, answer[0], answer[1:])
         return {None: float((same[1:] >= same[:-1]).mean())}
-
-
-def nesting(smaller: Sequence[Explanation], larger: Sequence[Explanation], k: int, larger_k: int) -> Floats:
-    """For each input the share of the top `k` features that are still among the top `larger_k`.
-
-    Of the same inputs by two explainers, such as one fitted for K = 5 and one for K = 10 (App. G); 1 for one
-    ranking that is cut at two places.
-    """
-    pairs = [(top_mask(a, k), top_mask(b, larger_k)) for a, b in zip(smaller, larger, strict=True)]
-    return np.array([(a & b).sum() / a.sum() for a, b in pairs])

@@ -39,12 +39,12 @@ class FunctionalInformation(GradientExplainer):
     Note
     ----
     By default σ² is about 0.15 of the variance, as in the authors' code. That code adds the derivatives of a
-    token's embedding or a pixel's channels before it squares them; here squares are added, as in Cor. 4.2.
+    token's embedding or a pixel's channels before it squares them; here squares are added.
     A plain value may be negative, which has no functional entropy: its square is taken for p, so that the
     information is 4 times the mean of the squared derivatives.
     """
 
-    paper = "Gat et al. 2022, Thm. 4.1 and Cor. 4.2"
+    paper = "Gat et al. 2022"
     summary = "the functional Fisher information of each feature, around the input"
     samples: Count = 100
     noise: Positive = 0.387

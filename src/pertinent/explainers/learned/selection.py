@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 SELECTED = 10
-"""Features that are kept by default to see how well a selection does, but never more than half of them."""
+"""Features kept by default to see how well a selection does, but at most half of them, rounded up."""
 
 CHOICE = "choice"
 """The number by which the best network is chosen: its measure, and among equals how sure the model is."""
