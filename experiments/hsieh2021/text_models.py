@@ -111,9 +111,7 @@ class BiLSTM(nn.Module):
         packed = pack_padded_sequence(
             self.dropout(words), mask.sum(dim=1), batch_first=True, enforce_sorted=False
         )
-        with torch.backends.cudnn.flags(enabled=False):  # it gives no gradients in eval mode
-            states = self.lstm(packed)[0]
-        padded, _ = pad_packed_sequence(states, batch_first=True, padding_value=-torch.inf)
+        padded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf)
         return SimpleNamespace(logits=self.head(self.dropout(padded.amax(dim=1))))
 
 

@@ -1,7 +1,8 @@
-"""The models that are explained: a GRU, an LSTM with attention, and two convolutional networks."""
+"""The models that are explained: a GRU, attention with an LSTM, and two convolutional networks."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,41 +12,36 @@ from safetensors.torch import load_file, save_file
 from sets import CLASSES, LONGEST, Examples
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
-from torch.nn.functional import relu
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.functional import pad, relu
+from torch.nn.utils.rnn import pack_padded_sequence
 from transformers import PreTrainedTokenizerFast
 
 import pertinent
 
-WIDTH = 128
 KNOWN = 20_000
 """Words that are told apart."""
 
 
 class TextClassifier(nn.Module):
-    """Word embeddings, a body that depends on the set, its maximum over the text, and a linear layer.
+    """Word embeddings, a body that depends on the set, and two linear layers.
 
-    Its `forward` has the arguments of a transformers model. Removed words are the padding token, whose
-    embedding is zero; a mask hides what is behind the text.
+    The bodies and their sizes are those of the authors' code. Its `forward` has the arguments of a
+    transformers model. Removed words are the padding token, whose embedding is zero; a mask hides what is
+    behind the text.
     """
 
     def __init__(self, which: str, n_words: int) -> None:
         super().__init__()
-        names = CLASSES[which]
-        self.which = which
+        names, width = CLASSES[which], 256 if which == "hatexplain" else 100
         self.config = SimpleNamespace(
             vocab_size=n_words, num_labels=len(names), id2label=dict(enumerate(names)), problem_type=None
         )
-        self.embeddings = nn.Embedding(n_words, WIDTH, padding_idx=0)
-        self.dropout = nn.Dropout(0.3)
-        if which == "imdb":
-            self.recurrent: nn.Module = nn.GRU(WIDTH, WIDTH, batch_first=True, bidirectional=True)
-        elif which == "hatexplain":
-            self.recurrent = nn.LSTM(WIDTH, WIDTH, batch_first=True, bidirectional=True)
-            self.attention = nn.TransformerEncoderLayer(2 * WIDTH, 4, 2 * WIDTH, 0.3, batch_first=True)
-        else:
-            self.convolution = nn.Conv1d(WIDTH, 2 * WIDTH, 3, padding=1)
-        self.head = nn.Linear(2 * WIDTH, len(names))
+        self.embeddings = nn.Embedding(n_words, width, padding_idx=0)
+        self.body: Body = BODIES[which](width)
+        dropout = nn.Dropout(0.5 if which == "hatexplain" else 0.1)
+        self.head = nn.Sequential(
+            dropout, nn.Linear(self.body.width, 250), nn.ReLU(), dropout, nn.Linear(250, len(names))
+        )
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word embeddings."""
@@ -63,20 +59,72 @@ class TextClassifier(nn.Module):
             attention_mask = torch.ones(words.shape[:2], dtype=torch.int64, device=words.device)
         if attention_mask.ndim != 2:
             raise ValueError("This model reads whole texts.")
-        real = attention_mask.bool()
-        states = self.dropout(self._states(self.dropout(words), real))
-        return SimpleNamespace(logits=self.head(states.masked_fill(~real[..., None], -1e9).amax(dim=1)))
+        return SimpleNamespace(logits=self.head(self.body(words, attention_mask.bool())))
 
-    def _states(self, words: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
-        if self.which == "ag_news":
-            return relu(self.convolution(words.transpose(1, 2))).transpose(1, 2)
+
+class Body(nn.Module):
+    """From words (rows, length, width), and which of them are real, to one vector for each text."""
+
+    width: int
+
+
+class Recurrent(Body):
+    """The last states of a bidirectional GRU."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = 500
+        self.layer: nn.RNNBase = nn.GRU(width, 250, batch_first=True, bidirectional=True)
+
+    def forward(self, words: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """Both directions."""
         packed = pack_padded_sequence(words, real.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(
-            self.recurrent(packed)[0], batch_first=True, total_length=words.shape[1]
-        )
-        if self.which == "hatexplain":
-            states = self.attention(states, src_key_padding_mask=~real)
-        return states
+        last = self.layer(packed)[1]
+        return torch.cat(tuple(last[0] if isinstance(last, tuple) else last), dim=1)
+
+
+class Attentive(Recurrent):
+    """A transformer layer with four heads below the last states of a bidirectional LSTM."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.width = 1024
+        self.attention = nn.TransformerEncoderLayer(width, 4, 1024, batch_first=True)
+        self.layer = nn.LSTM(width, 512, batch_first=True, bidirectional=True)
+
+    def forward(self, words: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """With the sines of positions added to the words."""
+        scaled = words * math.sqrt(words.shape[2]) + _positions(words)
+        return super().forward(self.attention(scaled, src_key_padding_mask=~real), real)
+
+
+class Convolutional(Body):
+    """The maxima over the text of convolutions of four sizes."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = 1000
+        self.layers = nn.ModuleList([nn.Conv1d(width, 250, size) for size in (10, 3, 3, 1)])
+
+    def forward(self, words: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+        """Each reads on behind the text, where there is nothing."""
+        rows = (words * real[..., None]).transpose(1, 2)
+        found = []
+        for layer in self.layers:
+            states = relu(layer(pad(rows, (0, layer.kernel_size[0] - 1))))
+            found.append(states.masked_fill(~real[:, None], 0.0).amax(dim=2))
+        return torch.cat(found, dim=1)
+
+
+BODIES: dict[str, type[Body]] = {"imdb": Recurrent, "hatexplain": Attentive, "ag_news": Convolutional}
+
+
+def _positions(words: torch.Tensor) -> torch.Tensor:
+    """Sines and cosines (length, width), Vaswani et al. 2017."""
+    length, width = words.shape[1:]
+    place = torch.arange(length, device=words.device)[:, None]
+    rate = torch.exp(torch.arange(0, width, 2, device=words.device) * (-math.log(10_000) / width))
+    return torch.stack([(place * rate).sin(), (place * rate).cos()], dim=2).flatten(1)
 
 
 def word_tokenizer(texts: list[str], longest: int) -> Any:

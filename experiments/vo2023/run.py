@@ -16,7 +16,7 @@ import traceback
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from stages import Job, boxes, stages_of
+from stages import Job, boxes, stages_of, timings
 
 
 def carry_out(job: Job, name: str, seeds: int, made: Path) -> None:
@@ -26,7 +26,7 @@ def carry_out(job: Job, name: str, seeds: int, made: Path) -> None:
     torch.set_num_threads(1)
     start = time.perf_counter()
     try:
-        result = (boxes() | stages_of(seeds))[name](job)
+        result = (boxes() | stages_of(seeds) | timings())[name](job)
     except Exception:  # noqa: BLE001 (the others go on)
         result = {"error": traceback.format_exc()[-2000:]}
     result["wall seconds"] = round(time.perf_counter() - start, 2)
@@ -41,7 +41,7 @@ def is_made(path: Path) -> bool:
 
 
 def main() -> None:
-    """Train the black boxes, then all else."""
+    """Train the black boxes, then all else, and take times at the end."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -74,9 +74,10 @@ def main() -> None:
     )
     arguments.results.mkdir(parents=True, exist_ok=True)
     last = time.time() + arguments.seconds
-    for names in (boxes(), stages_of(arguments.seeds)):
+    together = arguments.processes
+    for names, processes in ((boxes(), together), (stages_of(arguments.seeds), together), (timings(), 1)):
         chosen = [name for name in names if name.startswith(tuple(arguments.only))]
-        run_phase(job, chosen, arguments.seeds, arguments.processes, last)
+        run_phase(job, chosen, arguments.seeds, processes, last)
 
 
 def run_phase(job: Job, names: list[str], seeds: int, processes: int, last: float) -> None:

@@ -32,9 +32,16 @@ FITTED: Mapping[str, Mapping[str, Any]] = {
     "aim, inferred from the selector": {"infer": "selector"},
     "aim, selector alone": {"train": "selector"},
     "aim, explainer alone": {"train": "explainer"},
-}
+    "aim, explore 0": {"explore": 0.0},
+    "aim, rate 0.003": {"learning_rate": 3e-3},
+    "aim, no context": {"context": False},
+} | {f"aim, alpha {alpha}": {"alpha": alpha} for alpha in (0.1, 0.5, 1.0, 1.5, 1.8, 2.0)}
+ABLATIONS = [row for row in FITTED if row.startswith("aim, ")][:3]
+VARIANTS = ["aim, explore 0", "aim, rate 0.003", "aim, no context"]
+ALPHAS = [row for row in FITTED if row.startswith("aim, alpha")]
 SAMPLED = (
     "lime",
+    "functional-information",
     "kernel-shap",
     "parallel-local-search",
     "thompson-search",
@@ -55,6 +62,11 @@ class Job:
     epochs: int
     box_epochs: int
     batch_size: int
+
+    @property
+    def fits(self) -> Path:
+        """The folder of fitted explainers."""
+        return self.weights / "fits"
 
     def box(self, which: str) -> tuple[Any, Any, Any]:
         """The black box of a set, the inputs to learn from and those to explain."""
@@ -86,25 +98,14 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
     """Fit a method to texts, and measure it."""
     model, inputs, test = job.box(which)
     name = row.partition(",")[0]
-    settings = dict(FITTED[row])
+    settings: dict[str, Any] = {}
     if name == "aim":
         settings["alpha"], settings["beta"] = ALPHA_BETA[which]
     if name == "l2x":
         settings["k"] = k
-    start = time.perf_counter()
-    explainer = pertinent.fit(
-        model,
-        inputs,
-        name,
-        removal="pad-token",
-        epochs=job.epochs,
-        batch_size=job.batch_size,
-        patience=None,
-        seed=seed,
-        progress=False,
-        **settings,
+    explainer, seconds = fit(
+        job, model, inputs, name, out=_name(which, f"{row} {k}", seed), seed=seed, **settings | FITTED[row]
     )
-    seconds = time.perf_counter() - start
     found = measured(model, test, explainer, classes=name == "aim")
     return {
         "fit seconds": seconds,
@@ -114,11 +115,32 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
     }
 
 
+def fit(
+    job: Job, model: Any, inputs: Sequence[Any], method: str, *, out: str, seed: int, **settings: Any
+) -> tuple[Any, float]:
+    """An explainer, and the seconds that it took."""
+    settings.setdefault("removal", "pad-token")
+    start = time.perf_counter()
+    explainer = pertinent.fit(
+        model,
+        inputs,
+        method,
+        epochs=job.epochs,
+        batch_size=job.batch_size,
+        patience=None,
+        seed=seed,
+        out=job.fits / out,
+        progress=False,
+        **settings,
+    )
+    return explainer, time.perf_counter() - start
+
+
 def sampled(job: Job, which: str, row: str) -> dict[str, Any]:
     """Explain texts one by one, and measure the explanations."""
     model, _, test = job.box(which)
     settings = {"lime": {"samples": 1000}}.get(row, {})
-    budget = None if row in ("lime", "random") else 1000
+    budget = None if row in ("lime", "random", "functional-information") else 1000
     classes = row in ("lime", "kernel-shap")
     return measured(model, test[: job.sampled], row, classes=classes, budget=budget, **settings)
 
@@ -143,14 +165,14 @@ def measured(
         values.setdefault(f"{row.metric} {row.sparsity}" if row.sparsity else row.metric, []).append(
             row.value
         )
+    for column in range(len(found[0].classes)) if classes else ():
+        rows = pertinent.evaluate(found, model, [ClassFaithfulness(target=column)], progress=False).rows
+        values[f"class-faithfulness {column}"] = [row.value for row in rows]
     for size in SIZES:
         rows = pertinent.evaluate(found, model, [Faithfulness(k=size)], progress=False).rows
         values[f"faithfulness of {size}"] = [row.value for row in rows]
-    start = time.perf_counter()
-    pertinent.explain(model, test, "random", removal="pad-token", progress=False)
     return {
         "seconds an input": seconds / len(test),
-        "seconds an input, black box alone": (time.perf_counter() - start) / len(test),
         "evaluations": float(np.mean([e.evaluations for e in found])),
         "values": values,
         "failures": [failure.reason for failure in found.failures][:3],
@@ -173,23 +195,22 @@ def images(job: Job, which: str, features: str, seed: int) -> dict[str, Any]:
     model, inputs, test = job.box(which)
     alpha, beta = ALPHA_BETA[which]
     sizes = (200, 300, 400) if features == "pixels" else (5, 8, 10)
-    aim = pertinent.fit(
+    aim, seconds = fit(
+        job,
         model,
         inputs,
         "aim",
+        out=_name(which, features.partition(":")[0], seed),
+        seed=seed,
         removal="constant:value=0",
         features=features,
         k=sizes[0],
-        epochs=job.epochs,
-        batch_size=job.batch_size,
-        patience=None,
         alpha=alpha,
         beta=beta,
-        seed=seed,
-        progress=False,
     )
     others: dict[str, dict[str, Any]] = {"integrated-gradients": {}, "kernel-shap": {"budget": 2000}}
-    result: dict[str, Any] = {}
+    card = aim.network.card
+    result: dict[str, Any] = {"fit seconds": seconds, "dev faithfulness": card["dev_faithfulness"]}
     for name, method, n in [
         ("aim", aim, len(test)),
         *((name, name, job.sampled) for name in others if not seed),
@@ -213,6 +234,32 @@ def images(job: Job, which: str, features: str, seed: int) -> dict[str, Any]:
     return result
 
 
+def timed(job: Job, which: str) -> dict[str, Any]:
+    """Seconds for explaining inputs by AIM and by the black box's own passes, with nothing beside them.
+
+    On reviews also those of a fit.
+    """
+    model, inputs, test = job.box(which)
+    removal = "pad-token" if which in TEXTS else "constant:value=0"
+    name = _name(which, f"aim {K}" if which in TEXTS else "pixels", 0)
+    explainer = pertinent.load_explainer(job.fits / name)
+    found: dict[str, Any] = {"inputs": len(test)}
+    for row, method in (("black box", "random"), ("aim", explainer)) * 3:
+        start = time.perf_counter()
+        features = None if which in TEXTS else "pixels"
+        pertinent.explain(model, test, method, removal=removal, features=features, progress=False)
+        found.setdefault(row, []).append(time.perf_counter() - start)
+    if which == "imdb":
+        alpha, beta = ALPHA_BETA[which]
+        _, found["fit"] = fit(job, model, inputs, "aim", out="timed", seed=0, alpha=alpha, beta=beta)
+    return found
+
+
+def timings() -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """The stages that come last, one at a time."""
+    return {f"{which}_timed": partial(timed, which=which) for which in (*TEXTS, *IMAGES)}
+
+
 def boxes() -> dict[str, Callable[[Job], dict[str, Any]]]:
     """The stages that come first: the black boxes."""
     return {f"{which}_box": partial(accuracy, which=which) for which in (*TEXTS, *IMAGES)}
@@ -225,7 +272,7 @@ def stages_of(seeds: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
         found |= _of_seed(seed)
         if seed == 0:
             found |= _once()
-    return found
+    return found | _alphas()
 
 
 def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
@@ -246,19 +293,31 @@ def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
 
 
 def _once() -> dict[str, Callable[[Job], dict[str, Any]]]:
-    """What is measured with one seed: methods that sample, ablations, L2X with other K."""
+    """What is measured with one seed: methods that sample, ablations, L2X with other K, other settings."""
     one_by_one = {
         _name(which, row, 0): partial(sampled, which=which, row=row) for which in TEXTS for row in SAMPLED
-    }
-    ablations = {
-        _name("imdb", row, 0): partial(fitted, which="imdb", row=row, seed=0) for row in list(FITTED)[3:]
     }
     sizes = {
         _name(which, f"l2x {k}", 0): partial(fitted, which=which, row="l2x", seed=0, k=k)
         for which in TEXTS
         for k in (5, 20)
     }
-    return one_by_one | ablations | sizes
+    changed = {
+        _name(which, row, 0): partial(fitted, which=which, row=row, seed=0)
+        for which in TEXTS
+        for row in (*ABLATIONS, *VARIANTS)
+    }
+    return one_by_one | sizes | changed
+
+
+def _alphas() -> dict[str, Callable[[Job], dict[str, Any]]]:
+    """Other weights of the approximator's loss (Table 12)."""
+    return {
+        _name(which, row, 0): partial(fitted, which=which, row=row, seed=0)
+        for which in TEXTS
+        for row in ALPHAS
+        if FITTED[row]["alpha"] != ALPHA_BETA[which][0]
+    }
 
 
 def _name(which: str, row: str, seed: int) -> str:

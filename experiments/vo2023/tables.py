@@ -1,111 +1,165 @@
 """Write the tables into README.md, between their markers, from what run.py found.
 
-python experiments/vo2023/tables.py --results RESULTS
+    NLTK_DATA=FOLDER python experiments/vo2023/tables.py --data DATA --results RESULTS [--small RESULTS]
+
+``--small`` are the results of the smaller study of settings, on a CPU.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper import ABLATIONS, CLASS_FAITHFULNESS, FAITHFULNESS, IMAGES, MINUTES
-from sets import TEXTS
-
-from pertinent.statistics import bootstrap
+from paper import ABLATIONS, ALPHAS, CLASS_FAITHFULNESS, CLASS_IOU, FAITHFULNESS, IMAGES, LOG_ODDS, MINUTES
+from results import ROWS, fill_in, of, over, read_results, shown, table
+from sets import CLASSES, TEXTS, read
+from words import word_table
 
 README = Path(__file__).parent / "README.md"
-ROWS = ("aim", "l2x", "vibi", "lime", "kernel-shap", "parallel-local-search", "thompson-search", "random")
+SMALL = "ag_news"
+"""The set of the smaller study."""
 
 
 def main() -> None:
     """Fill in the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
-    folder = parser.parse_args().results
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    found = {name: own for name, own in found.items() if "error" not in own}
-    text = README.read_text()
-    tables = {"texts": texts(found), "ablations": ablations(found), "images": images(found)}
-    for name, table in tables.items():
-        text = re.sub(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
-            lambda match, table=table: f"{match[1]}\n{table}\n\n{match[2]}",
-            text,
-            flags=re.DOTALL,
-        )
-    README.write_text(text)
-
-
-def of(found: dict[str, Any], which: str, row: str) -> list[Any]:
-    """What was found of a row, with every seed."""
-    name = f"{which} {row} ".replace(",", "").replace(" ", "_")
-    return [own for key, own in found.items() if re.fullmatch(re.escape(name) + r"\d", key)]
-
-
-def interval(runs: Sequence[Any], metric: str, factor: float = 1.0) -> str:
-    """The mean over seeds and inputs, with its interval."""
-    values = [run["values"][metric] for run in runs if metric in run["values"]]
-    if not values:
-        return "–"
-    own = bootstrap(factor * np.array(values, dtype=float))
-    digits = 1 if factor > 1 else 2
-    return f"{own.mean:.{digits}f} [{own.low:.{digits}f}, {own.high:.{digits}f}]"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    parser.add_argument("--small", type=Path)
+    arguments = parser.parse_args()
+    found = read_results(arguments.results)
+    words = [word_table(found, which, read(arguments.data, which, "test").inputs) for which in TEXTS]
+    tables = {
+        "texts": texts(found),
+        "classes": classes(found),
+        "cost": cost(found),
+        "words": "\n\n".join(words),
+        "images": images(found),
+    }
+    if arguments.small:
+        small = read_results(arguments.small)
+        tables |= {"settings": settings(small), "sizes": sizes(small)}
+    fill_in(README, tables)
 
 
 def texts(found: dict[str, Any]) -> str:
-    """Table 2, and the table that the paper does not have: cost beside sufficiency."""
+    """Table 2."""
     rows = []
     for which in TEXTS:
         for row in ROWS:
             runs = of(found, which, row)
-            if not runs:
-                continue
-            classes = np.mean(CLASS_FAITHFULNESS[which]) if row == "aim" else None
-            fit = [run["fit seconds"] for run in runs if "fit seconds" in run]
-            rows.append(
-                [
-                    which,
-                    f"`{row}`",
-                    str(FAITHFULNESS[which].get(row, "–")),
-                    interval(runs, "faithfulness", 100),
-                    "–" if classes is None else f"{classes:.1f}",
-                    interval(runs, "class-faithfulness", 100),
-                    interval(runs, "positive-delta-log-odds"),
-                    interval(runs, "negative-delta-log-odds"),
-                    interval(runs, "sufficiency 0.1"),
-                    interval(runs, "comprehensiveness 0.1"),
-                    f"{MINUTES[which]:.1f}" if row == "aim" else "–",
-                    f"{np.mean(fit) / 60:.1f}" if fit else "–",
-                    f"{1000 * np.mean([run['seconds an input'] for run in runs]):.1f}",
-                    f"{np.mean([run['evaluations'] for run in runs]):,.0f}",
-                    str(len(runs)),
+            positive, negative = LOG_ODDS[which].get(row, ("–", "–"))
+            if runs:
+                rows.append(
+                    [
+                        which,
+                        f"`{row}`",
+                        str(FAITHFULNESS[which].get(row, "–")),
+                        shown(over(runs, "faithfulness"), 100),
+                        str(positive),
+                        shown(over(runs, "positive-delta-log-odds")),
+                        str(negative),
+                        shown(over(runs, "negative-delta-log-odds")),
+                        str(len(runs[0]["words"])),
+                        str(len(runs)),
+                    ]
+                )
+    head = "set, method, faithfulness (paper), here, +Δ log-odds (paper), here, −Δ log-odds (paper), here, "
+    return table(f"{head}texts, seeds".split(", "), rows)
+
+
+def classes(found: dict[str, Any]) -> str:
+    """Table 5."""
+    rows = []
+    for which in TEXTS:
+        for row in ("aim", "lime", "kernel-shap"):
+            runs = of(found, which, row)
+            if runs:
+                each = [
+                    shown(over(runs, f"class-faithfulness {column}"), 100)
+                    for column in range(len(CLASSES[which]))
                 ]
-            )
-    head = "set, method, faithfulness (paper), here, class faithfulness (paper), here, "
-    head += "+Δ log-odds, −Δ log-odds, "
-    head += "sufficiency at 10%, comprehensiveness at 10%, minutes of fitting (paper), here, ms an input, "
-    head += "evaluations an input, seeds"
+                paper = CLASS_FAITHFULNESS[which].get(row)
+                rows.append(
+                    [
+                        which,
+                        f"`{row}`",
+                        " / ".join(map(str, paper)) if paper else "–",
+                        " / ".join(each),
+                        f"{np.mean(paper):.1f}" if paper else "–",
+                        shown(over(runs, "class-faithfulness"), 100),
+                        str(CLASS_IOU[which].get(row, "–")),
+                        shown(over(runs, "class-iou"), 100),
+                    ]
+                )
+    head = "set, method, of each class (paper), here, mean (paper), here, IoU of classes (paper), here"
     return table(head.split(", "), rows)
 
 
-def ablations(found: dict[str, Any]) -> str:
-    """Table 7."""
-    rows = [
-        [f"`{row}`", str(paper), interval(of(found, "imdb", row), "faithfulness", 100)]
-        for row, paper in ABLATIONS.items()
-    ]
-    return table(["IMDB", "faithfulness (paper)", "here"], rows)
+def cost(found: dict[str, Any]) -> str:
+    """What the paper does not have: sufficiency and comprehensiveness beside cost."""
+    rows = []
+    for which in TEXTS:
+        for row in ROWS:
+            runs = of(found, which, row)
+            if runs:
+                fit = [run["fit seconds"] for run in runs if "fit seconds" in run]
+                rows.append(
+                    [
+                        which,
+                        f"`{row}`",
+                        shown(over(runs, "sufficiency 0.1")),
+                        shown(over(runs, "comprehensiveness 0.1")),
+                        f"{np.mean([run['evaluations'] for run in runs]):,.0f}",
+                        f"{1000 * np.mean([run['seconds an input'] for run in runs]):.1f}",
+                        f"{np.mean(fit) / 60:.1f}" if fit else "–",
+                        str(MINUTES[which].get(row, "–")),
+                    ]
+                )
+    head = "set, method, sufficiency at 10% ↓, comprehensiveness at 10% ↑, evaluations an input, "
+    return table(f"{head}ms an input, minutes of fitting, paper".split(", "), rows)
+
+
+def settings(small: dict[str, Any]) -> str:
+    """Tables 7 and 12, and the settings of our own."""
+    rows = []
+    published: dict[str, str] = {"aim": str(FAITHFULNESS[SMALL]["aim"])}
+    published |= dict.fromkeys(("aim, explore 0", "aim, no context", "aim, rate 0.003"), "–")
+    published |= {row: f"{value} (IMDB)" for row, value in ABLATIONS.items()}
+    published |= {f"aim, alpha {alpha}": str(value) for alpha, value in ALPHAS[SMALL].items()}
+    for row, paper in published.items():
+        runs = of(small, SMALL, row)
+        if runs:
+            rows.append(
+                [
+                    f"`{row}`",
+                    paper,
+                    shown(over(runs, "faithfulness"), 100),
+                    shown(over(runs, "class-faithfulness"), 100),
+                    shown(over(runs, "positive-delta-log-odds")),
+                    shown(over(runs, "negative-delta-log-odds")),
+                ]
+            )
+    head = "row, faithfulness (paper), here, class faithfulness, +Δ log-odds, −Δ log-odds"
+    return table(head.split(", "), rows)
+
+
+def sizes(small: dict[str, Any]) -> str:
+    """Table 11: L2X is fitted anew for every K."""
+    rows = []
+    for k in (5, 10, 20):
+        fitted = of(small, SMALL, "l2x" if k == 10 else f"l2x {k}")
+        rows.append(
+            [
+                str(k),
+                shown(over(of(small, SMALL, "aim"), f"faithfulness of {k}"), 100),
+                shown(over(fitted, f"faithfulness of {k}"), 100) if fitted else "–",
+                shown(over(of(small, SMALL, "l2x"), f"faithfulness of {k}"), 100),
+            ]
+        )
+    return table(["K", "`aim`", "`l2x`, fitted with this K", "`l2x`, fitted with K = 10"], rows)
 
 
 def images(found: dict[str, Any]) -> str:

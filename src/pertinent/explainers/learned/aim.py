@@ -38,7 +38,7 @@ class LearnsAIM(LearnsSelection):
         The share of inputs whose neighbours keep a random number of random features, not the selector's.
         With 0, as in the paper, the weights of features that the selector drops are never learned.
     context
-        Whether a word's weights depend on the words around it.
+        Whether a word's weights depend on the words around it; in the paper they do not.
     train
         ``"both"``; only the ``"selector"`` (App. D.2); or only the ``"explainer"``, which is then asked about
         random features (App. D.3).
@@ -51,7 +51,7 @@ class LearnsAIM(LearnsSelection):
     beta: NotNegative = 1e-3
     temperature: Positive = 0.2
     explore: ShareOrZero = 0.5
-    context: bool = False
+    context: bool = True
     train: Literal["both", "selector", "explainer"] = "both"
     infer: Literal["explainer", "selector"] = "explainer"
 
@@ -96,8 +96,13 @@ class LearnsAIM(LearnsSelection):
         return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
 
     def _random(self, round: Round) -> Tensor:
-        """Random features, their number random as well (App. D.3)."""
-        share = uniform_like(round.real[:, :1].float())
+        """Random features, their number random as well (App. D.3).
+
+        The logarithm of the share is uniform, so that a few features are kept as often as most of them: an
+        explanation has few.
+        """
+        n_features = round.real.sum(-1, keepdim=True).clamp(min=1)
+        share = n_features ** (uniform_like(round.real[:, :1].float()) - 1)
         return ((uniform_like(round.real.float()) < share) & round.real).float()
 
 

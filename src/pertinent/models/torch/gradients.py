@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,12 +70,17 @@ def differentiate(
 
 @contextmanager
 def frozen(module: torch.nn.Module) -> Iterator[None]:
-    """Disable gradients for the weights, which would only cost memory."""
+    """Disable gradients for the weights, which would only cost memory.
+
+    Recurrent layers do without cuDNN, which gives no gradients in eval mode.
+    """
     trainable = [p for p in module.parameters() if p.requires_grad]
+    recurrent = any(isinstance(each, torch.nn.RNNBase) for each in module.modules())
     for parameter in trainable:
         parameter.requires_grad_(False)
     try:
-        yield
+        with torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
+            yield
     finally:
         for parameter in trainable:
             parameter.requires_grad_(True)

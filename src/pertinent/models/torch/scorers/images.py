@@ -36,7 +36,7 @@ class ImageScorer(Scorer):
         self.blurred = nn.Conv2d(WIDTH // 2, WIDTH, 3, stride=2, padding=1)
         self.coarse = nn.Conv2d(WIDTH, WIDTH, 3, stride=2, padding=1)
         self.whole = nn.Linear(WIDTH, WIDTH)
-        self.joined = nn.Conv2d(WIDTH // 2 + 2 * WIDTH, WIDTH, 3, padding=1)
+        self.joined = nn.Conv2d(WIDTH // 2 + 2 * WIDTH, WIDTH, 1)
         self.head = nn.Conv2d(WIDTH, n_columns, 1)
 
     @classmethod
