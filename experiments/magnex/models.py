@@ -121,7 +121,7 @@ def reader(packed: Path, encoder: Path, out: Path, device: str, limit: int | Non
             loss = cross_entropy(answer.start_logits.float(), wanted[:, 0])
             loss = loss + cross_entropy(answer.end_logits.float(), wanted[:, 1])
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()

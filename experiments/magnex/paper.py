@@ -26,14 +26,12 @@ TABLES: dict[str, dict[str, Row]] = {
         "integrated-gradients": (None, (0.34, 0.40), (5.76, 2.24)),
     },
 }
-TABLES["sentiment"] = TABLES["imdb"]
 NAMES = {
     "forest": "Table 1: a random forest on MNIST",
     "cnn": "Table 2: a convolutional network on MNIST",
     "imdb": "Table 3: a fine-tuned encoder on IMDB",
-    "sentiment": "Table 3 in small: the embedded sentiment transformer on the first 40 words of reviews",
     "squad": "Table 4: a fine-tuned reader on SQuAD",
 }
-LIME_SAMPLES = {"forest": 1500, "cnn": 1500, "imdb": 1000, "sentiment": 1000, "squad": 700}
+LIME_SAMPLES = {"forest": 1500, "cnn": 1500, "imdb": 1000, "squad": 700}
 """Sec. 3.2."""
 PATH_STEPS = 50

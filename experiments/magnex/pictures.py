@@ -1,6 +1,6 @@
 """Draw the examples: MNIST masks as pictures, and texts with what was selected in bold.
 
-    python experiments/magnex/pictures.py --work WORK
+    python experiments/magnex/pictures.py --work WORK --results RESULTS
 
 Writes ``forest.png`` and ``cnn.png`` (Figures 5 and 6), and texts into README.md (Figures 3 and 4).
 """
@@ -8,6 +8,7 @@ Writes ``forest.png`` and ``cnn.png`` (Figures 5 and 6), and texts into README.m
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,28 +16,30 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from paper import NAMES
-from stages import FITS, read
+from run import results_in
+from stages import choose, top
 
 from pertinent.results.explanation import Explanation
 
 HERE = Path(__file__).parent
 IMAGES = 6
 TEXTS = 2
+LONGEST = 150
+"""Words of a text that is shown."""
 LIME = "lime"
 DIM = 0.35
 """How much of a removed pixel is drawn, in red."""
 
 
-def masks_of(folder: Path, name: str) -> list[tuple[Explanation, Any, Any]]:
-    """Each input with the features that magnex selected and as many by LIME."""
-    pairs = zip(read(folder / f"{name}.json"), read(folder / f"{LIME}.json"), strict=True)
-    return [(ours, ours.scores > 0.5, _top(other, int((ours.scores > 0.5).sum()))) for ours, other in pairs]
-
-
-def _top(e: Explanation, k: int) -> Any:
-    mask = np.zeros(len(e.scores), dtype=bool)
-    mask[np.argsort(-e.scores, kind="stable")[:k]] = True
-    return mask
+def masks_of(results: Path, work: Path, which: str) -> list[tuple[Explanation, Any, Any]]:
+    """The first inputs, each with the features that magnex selected and as many by LIME."""
+    found = results_in(results, which)
+    best = choose(which, found)
+    if best is None or LIME not in found:
+        return []
+    kept = json.loads((work / which / f"{best.name}.json").read_text(encoding="utf-8"))["explanations"]
+    pairs = zip(map(Explanation.from_dict, kept), found[LIME]["scores"], strict=False)
+    return [(e, e.scores > 0.5, top(np.array(lime), e.details["selected"])) for e, lime in pairs]
 
 
 def draw(which: str, found: list[tuple[Explanation, Any, Any]]) -> None:
@@ -75,24 +78,33 @@ def marked(e: Explanation, kept: Any) -> str:
 
 
 def examples(which: str, found: list[tuple[Explanation, Any, Any]]) -> str:
-    """The first texts, side by side."""
+    """The first texts that are not too long, side by side."""
     lines = [f"{NAMES[which]}:\n", "| magnex | lime |", "| --- | --- |"]
-    lines += [f"| {marked(e, ours)} | {marked(e, other)} |" for e, ours, other in found[:TEXTS]]
+    shown = [each for each in found if len(each[0].features) <= LONGEST][:TEXTS]
+    lines += [f"| {_question(e)}{marked(e, ours)} | {marked(e, other)} |" for e, ours, other in shown]
     return "\n".join(lines) + "\n"
+
+
+def _question(e: Explanation) -> str:
+    """What was asked of a context, and what the reader answers."""
+    if "answer" not in e.details:
+        return ""
+    raw: Any = e.input.raw
+    return f"*{raw.first} – {e.details['answer']}*: "
 
 
 def main() -> None:
     """Draw what there is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--page", type=Path, default=HERE / "README.md")
     arguments = parser.parse_args()
     texts = []
     for which in NAMES:
-        folder, name = arguments.work / which, FITS[which][0].name
-        if not all((folder / f"{each}.json").is_file() for each in (name, LIME)):
+        found = masks_of(arguments.results, arguments.work, which)
+        if not found:
             continue
-        found = masks_of(folder, name)
         if which in ("forest", "cnn"):
             draw(which, found)
         else:

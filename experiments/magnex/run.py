@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 SIZES: dict[str, dict[str, int]] = {
-    "cnn": {"steps": 2000, "train": 4000, "test": 300, "timed": 20},
-    "imdb": {"steps": 1500, "train": 3000, "test": 150, "timed": 20},
-    "squad": {"steps": 1500, "train": 5000, "test": 200, "timed": 20},
-    "sentiment": {"steps": 500, "train": 1000, "test": 100, "timed": 5},
-    "forest": {"steps": 300, "train": 1000, "test": 100, "timed": 5},
+    "imdb": {"steps": 1000, "train": 3000, "test": 200, "timed": 10, "together": 1000},
+    "squad": {"steps": 1000, "train": 5000, "test": 200, "timed": 10, "together": 1000},
+    "forest": {"steps": 2000, "train": 4000, "test": 200, "timed": 10, "together": 1000},
+    "cnn": {"steps": 2000, "train": 4000, "test": 200, "timed": 10, "together": 1000},
 }
+TIMED = ("seconds", "speed")
+"""The stages that nothing runs beside."""
 
 
 def carry_out(options: dict[str, Any], name: str, made: Path, seeds: int, tf32: bool) -> None:
@@ -40,7 +41,8 @@ def carry_out(options: dict[str, Any], name: str, made: Path, seeds: int, tf32: 
     job = Job(**options)
     start = time.perf_counter()
     try:
-        result = {k: v for phase in stages_of(job.which, seeds) for k, v in phase.items()}[name](job)
+        phases = stages_of(job.which, seeds, results_in(made.parent, job.which))
+        result = {k: v for phase in phases for k, v in phase.items()}[name](job)
     except Exception:  # noqa: BLE001 (the others go on)
         result = {"error": traceback.format_exc()[-2000:]}
     result["wall seconds"] = round(time.perf_counter() - start, 2)
@@ -54,35 +56,47 @@ def is_made(path: Path) -> bool:
     return path.is_file() and "error" not in json.loads(path.read_text())
 
 
+def results_in(folder: Path, which: str) -> dict[str, Any]:
+    """What the stages of a black box found so far."""
+    paths = [path for path in folder.glob(f"{which}.*.json") if is_made(path)]
+    return {path.name[len(which) + 1 : -len(".json")]: json.loads(path.read_text()) for path in paths}
+
+
 class Line:
     """The stages of one black box, in phases; a phase begins when the one before it is done."""
 
     def __init__(self, options: dict[str, Any], results: Path, only: list[str], seeds: int) -> None:
+        self.options, self.results, self.only, self.seeds = options, results, only, seeds
+
+    @property
+    def phases(self) -> list[list[tuple[str, Path]]]:
+        """As far as they are known: later ones depend on what was found."""
         from stages import stages_of
 
-        self.options, self.seeds = options, seeds
-        self.phases = [
+        which = self.options["which"]
+        return [
             [
-                (name, results / f"{options['which']}.{name}.json")
+                (name, self.results / f"{which}.{name}.json")
                 for name in phase
-                if name.startswith(tuple(only))
+                if name.startswith(tuple(self.only))
             ]
-            for phase in stages_of(options["which"], seeds)
+            for phase in stages_of(which, self.seeds, results_in(self.results, which))
         ]
-        self.timed = self.phases.pop()
 
-    def ready(self, begun: set[Path]) -> list[tuple[str, Path]]:
-        """What may be begun."""
+    def ready(self, begun: set[Path], *, alone: bool = False) -> list[tuple[str, Path]]:
+        """What may be begun: of the stages that are timed, or of the others."""
         for phase in self.phases:
             left = [each for each in phase if not is_made(each[1])]
             if left:
-                return [each for each in left if each[1] not in begun]
+                timed = left[0][0] in TIMED
+                return [each for each in left if each[1] not in begun] if timed == alone else []
         return []
 
     def done(self, begun: set[Path], running: set[Path]) -> bool:
         """Whether nothing is left that could be begun."""
-        every = {made for phase in self.phases for _, made in phase}
-        return not (every & running) and not self.ready(begun)
+        return not any(
+            made.name.startswith(f"{self.options['which']}.") for made in running
+        ) and not self.ready(begun)
 
 
 class Pool:
@@ -108,7 +122,7 @@ class Pool:
 
     def collect(self) -> None:
         """Wait a little, and say which are done."""
-        time.sleep(0.1)
+        time.sleep(0.3)
         for made, (process, since) in list(self.running.items()):
             if not process.is_alive():
                 del self.running[made]
@@ -127,8 +141,8 @@ class Pool:
     def run_alone(self, lines: list[Line]) -> None:
         """The last phases, one stage after the other, as their time is taken."""
         for line in lines:
-            for name, made in line.timed:
-                if self.in_time and not self.running and not is_made(made):
+            for name, made in line.ready(self.begun, alone=True):
+                if self.in_time and not self.running:
                     self.begin(line, name, made)
                     while self.running and self.in_time:
                         self.collect()
@@ -156,7 +170,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this long")
     parser.add_argument("--limit", type=int, help="training examples of the black boxes")
-    for size in ("steps", "train", "test", "timed"):
+    for size in ("steps", "train", "test", "timed", "together"):
         parser.add_argument(f"--{size}", type=int, help="other than each black box's own")
     arguments = parser.parse_args()
     last = time.time() + arguments.seconds

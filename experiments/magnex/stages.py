@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,54 +18,69 @@ import pertinent
 from pertinent.results.explanation import Explanation, Explanations
 
 Result = dict[str, Any]
+Stage = Callable[["Job"], Result]
 PIXELS = {"removal": "constant", "features": "pixels"}
 """A removed pixel is black."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "forest": PIXELS,
     "cnn": PIXELS,
     "imdb": {},
-    "sentiment": {},
     "squad": {},
 }
 METRICS = ("sufficiency-of-selected", "share-removed")
-EVALUATIONS = 128
-"""In each step of a fit."""
-WORDS = 40
-"""Of reviews for the smaller transformer."""
+GOALS = {"forest": (0.99, 0.81), "cnn": (0.99, 0.88), "imdb": (0.95, 0.94), "squad": (0.88, 0.76)}
+"""Sufficiency and sparsity."""
+BATCH = 8
+"""Inputs in each step of a fit."""
+DEV = 100
+"""Inputs by which a fit chooses its best network, and others by which v is chosen."""
+REPEATS = 3
+"""Of which the fastest is told, where many inputs are timed together."""
+EXAMPLES = 10
+"""Explanations that are kept for pictures."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One explainer: v of Eqn. 6, the learning rate, how the gradient is estimated, and the seed."""
+    """One explainer: v of Eqn. 6, the learning rate, the number of masks of each input, and the seed."""
 
     v: float = 0.95
     learning_rate: float = 1e-3
-    baseline: str = "leave-one-out"
     samples: int = 16
     seed: int = 0
 
     @property
+    def setting(self) -> str:
+        """As files are called by which it is chosen."""
+        return f"grid-v{self.v:g}-lr{self.learning_rate:g}"
+
+    @property
     def name(self) -> str:
         """As files are called."""
-        return f"fit-v{self.v:g}-lr{self.learning_rate:g}-{self.baseline}-{self.samples}-seed{self.seed}"
+        return f"fit-v{self.v:g}-lr{self.learning_rate:g}-seed{self.seed}"
 
 
-SEEDS = (0, 1, 2, 3, 4)
-FITS: dict[str, list[Fit]] = {
-    "forest": [Fit(v=v, seed=seed) for seed in SEEDS for v in (0.95, 0.9)],
-    "cnn": [Fit(v=v, seed=seed) for seed in SEEDS for v in (0.95, 0.9)],
-    "imdb": [
-        Fit(v=v, learning_rate=rate, seed=seed)
-        for seed in SEEDS
-        for v in (0.9, 0.95)
-        for rate in (1e-3, 3e-4)
-    ],
-    "sentiment": [Fit(v=0.9, seed=seed) for seed in SEEDS],
-    "squad": [
-        Fit(v=v, learning_rate=rate, seed=seed) for seed in SEEDS for v in (0.7, 0.9) for rate in (1e-3, 3e-4)
-    ],
+GRID: dict[str, list[Fit]] = {
+    "forest": [Fit(v=v) for v in (0.95, 0.9, 0.8)],
+    "cnn": [Fit(v=v) for v in (0.95, 0.9)],
+    "imdb": [Fit(v=v, learning_rate=rate, samples=32) for v in (0.95, 0.9) for rate in (1e-3, 3e-3)],
+    "squad": [Fit(v=v, learning_rate=rate, samples=32) for v in (0.9, 0.7) for rate in (1e-3, 3e-3)],
 }
-"""The paper does not say what v is."""
+"""The paper does not say what v is: it is chosen by how good selections of dev inputs are."""
+
+
+def choose(which: str, found: Mapping[str, Result]) -> Fit | None:
+    """Of the settings that are sufficient enough on dev inputs the sparsest; ``None`` until all were tried.
+
+    If none is, then the most sufficient one. `found` are results of stages by their names.
+    """
+    if not all(own.setting in found for own in GRID[which]):
+        return None
+    measured = {own: [np.mean(found[own.setting][name]) for name in METRICS] for own in GRID[which]}
+    enough = [own for own in GRID[which] if measured[own][0] >= GOALS[which][0]]
+    if enough:
+        return max(enough, key=lambda own: measured[own][1])
+    return max(GRID[which], key=lambda own: measured[own][0])
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ class Job:
     train: int
     test: int
     timed: int
+    together: int
     limit: int | None
 
     @property
@@ -95,8 +111,6 @@ class Job:
             return models.forest(self.data, self.limit)
         if self.which == "cnn":
             return models.cnn(self.weights, self.device)
-        if self.which == "sentiment":
-            return pertinent.load("sentiment")
         load = models.load_classifier if self.which == "imdb" else models.load_reader
         return load(self.folder / "model", self.device)
 
@@ -104,8 +118,6 @@ class Job:
         """Inputs to learn from or to test on."""
         if self.which == "imdb":
             return reviews(self.data, split, n)[0]
-        if self.which == "sentiment":
-            return [" ".join(text.split()[:WORDS]) for text in reviews(self.data, split, n)[0]]
         if self.which == "squad":
             return list(as_pairs(questions(self.data, split, n)))
         return list(images(self.data, split, n)[0])
@@ -121,93 +133,92 @@ def black_box(job: Job) -> Result:
     job.folder.mkdir(parents=True, exist_ok=True)
     if job.which in ("forest", "cnn"):
         return {"accuracy": models.accuracy(job.model(), *images(job.data, "test"))}
-    if job.which == "sentiment":
-        labels = reviews(job.data, "test", job.test)[1]
-        return {"accuracy": models.accuracy(job.model(), job.inputs("test", job.test), labels)}
     places = job.data, job.encoder, job.folder / "model", job.device, job.limit
     return {"accuracy": models.classifier(*places)} if job.which == "imdb" else models.reader(*places)
 
 
 def sampled(method: str, job: Job) -> Result:
-    """The test inputs explained by LIME or integrated gradients."""
-    model, inputs = job.model(), job.inputs("test", job.test)
-    start = time.perf_counter()
-    found = _explained(job, model, inputs, method)
-    seconds = time.perf_counter() - start
-    found.save(job.folder / f"{method}.json")
-    return {"seconds": seconds / len(found), "inputs": len(found)}
+    """The scores of the test inputs by LIME or integrated gradients."""
+    found = _explained(job, job.model(), job.inputs("test", job.test), method)
+    return {"scores": [e.scores.tolist() for e in found]}
+
+
+def tried(own: Fit, job: Job) -> Result:
+    """How good an explainer's selections of dev inputs are, to choose its settings by."""
+    model = job.model()
+    fitted = _fitted(own, job, model, None)
+    inputs = job.inputs("test", job.test + DEV)[job.test :]
+    return _measured(list(_explained(job, model, inputs, fitted)), model)
 
 
 def fit(own: Fit, job: Job) -> Result:
-    """An explainer, and how good its selections of the test inputs are."""
+    """An explainer, and how good its selections of test inputs are."""
     model = job.model()
-    batch_size = EVALUATIONS // own.samples
-    epochs = max(1, round(job.steps * batch_size / (0.9 * job.train)))
     start = time.perf_counter()
-    fitted = pertinent.fit(
+    fitted = _fitted(own, job, model, job.folder / own.name)
+    seconds = time.perf_counter() - start
+    card: Any = fitted.network.card
+    found = list(_explained(job, model, job.inputs("test", job.test), fitted))
+    Explanations(found[:EXAMPLES]).save(job.folder / f"{own.name}.json")
+    history = [each["eval_quality"] for each in card["history"] if "eval_quality" in each]
+    return {"fit seconds": seconds, "steps": card["steps"], "history": history, **_measured(found, model)}
+
+
+def _fitted(own: Fit, job: Job, model: Any, out: Path | None) -> Any:
+    return pertinent.fit(
         model,
         job.inputs("train", job.train),
         "magnex",
-        out=job.folder / own.name,
+        out=out,
         least_sufficiency=own.v,
         learning_rate=own.learning_rate,
-        baseline=own.baseline,
         samples=own.samples,
         seed=own.seed,
-        epochs=epochs,
-        batch_size=batch_size,
+        dev=min(0.5, DEV / job.train),
+        epochs=max(1, round(job.steps * BATCH / max(job.train / 2, job.train - DEV))),
+        batch_size=BATCH,
         patience=None,
         **job.options,
     )
-    seconds = time.perf_counter() - start
-    card: Any = fitted.network.card
-    found = pertinent.explain(model, job.inputs("test", job.test), fitted, **job.options)
-    found.save(job.folder / f"{own.name}.json")
-    history = [each["eval_quality"] for each in card["history"] if "eval_quality" in each]
-    return {
-        "fit seconds": seconds,
-        "steps": card["steps"],
-        "batch size": batch_size,
-        "dev quality": card["dev_quality"],
-        "history": history,
-        "features": [len(e.scores) for e in found],
-        **_measured(found, model),
-    }
 
 
-def compared(job: Job, name: str, method: str) -> Result:
+def compared(job: Job, names: Sequence[str], scores: Sequence[Sequence[float]]) -> Result:
     """The top k features of another method, k the number that an explainer selected of the same input."""
-    model = job.model()
-    selected = [e.details["selected"] for e in read(job.folder / f"{name}.json")]
-    others = read(job.folder / f"{method}.json")
-    tops = [_top(e, k) for e, k in zip(others, selected, strict=True)]
-    return _measured(Explanations(tops), model)
-
-
-def timed(job: Job, name: str) -> Result:
-    """Seconds for each input, one at a time and together, with nothing beside it."""
-    model = job.model()
-    fitted = pertinent.load_explainer(job.folder / name)
-    inputs = job.inputs("test", job.timed)
+    model, inputs = job.model(), job.inputs("test", job.test)
     found: Result = {}
-    methods = {"magnex": fitted, "lime": "lime", "integrated-gradients": "integrated-gradients"}
-    for row, method in methods.items():
-        if row == "integrated-gradients" and job.which == "forest":
-            continue
+    for name in names:
+        ours = _explained(job, model, inputs, pertinent.load_explainer(job.folder / name))
+        tops = [_top(e, np.array(own)) for e, own in zip(ours, scores, strict=True)]
+        found[name] = _measured(tops, model)
+    return found
+
+
+def one_by_one(job: Job, name: str) -> Result:
+    """Seconds for each input, one at a time, with nothing beside it."""
+    model, inputs = job.model(), job.inputs("test", job.timed)
+    fitted = pertinent.load_explainer(job.folder / name)
+    found: Result = {}
+    for row, method in {"magnex": fitted, **{own: own for own in methods_beside(job.which)}}.items():
         _explained(job, model, inputs[:2], method)
-        seconds = []
-        for input in inputs:
-            start = time.perf_counter()
-            _explained(job, model, [input], method)
-            seconds.append(time.perf_counter() - start)
-        found[row] = seconds
-    many = job.inputs("test", 50 * job.timed)
-    for row, method in (("prediction", "random"), ("magnex together", fitted)):
-        _explained(job, model, many, method)
-        start = time.perf_counter()
-        _explained(job, model, many, method)
-        found[row] = time.perf_counter() - start
-    return {"seconds": found, "together": len(many)}
+        found[row] = [_seconds(job, model, [input], method) for input in inputs]
+    return found
+
+
+def together(job: Job, name: str) -> Result:
+    """Seconds for many inputs, with nothing beside it: the model's own predictions, and explanations."""
+    model, inputs = job.model(), job.inputs("test", job.together)
+    found: Result = {"inputs": len(inputs), "device": job.device}
+    fitted = pertinent.load_explainer(job.folder / name)
+    for row, method in {"prediction": "random", "magnex": fitted}.items():
+        _explained(job, model, inputs, method)
+        found[row] = min(_seconds(job, model, inputs, method) for _ in range(REPEATS))
+    return found
+
+
+def _seconds(job: Job, model: Any, inputs: Sequence[Any], method: Any) -> float:
+    start = time.perf_counter()
+    _explained(job, model, inputs, method)
+    return time.perf_counter() - start
 
 
 def _explained(job: Job, model: Any, inputs: Sequence[Any], method: Any) -> Explanations:
@@ -223,42 +234,50 @@ def _explained(job: Job, model: Any, inputs: Sequence[Any], method: Any) -> Expl
     return found
 
 
-def _top(e: Explanation, k: int) -> Explanation:
-    """The same with scores 1 for the k highest and 0 for the others."""
-    scores = np.zeros(len(e.scores))
-    scores[np.argsort(-e.scores, kind="stable")[:k]] = 1.0
-    return replace(e, scores=scores)
+def _top(e: Explanation, scores: Any) -> Explanation:
+    """As many of the highest scores as were selected, as scores 1, the others 0."""
+    return replace(e, scores=top(scores, e.details["selected"]).astype(float))
 
 
-def _measured(found: Explanations, model: Any) -> Result:
-    measured = pertinent.evaluate(found, model, list(METRICS), progress=False)
+def top(scores: Any, k: int) -> Any:
+    """The k features with the highest scores, as a mask."""
+    mask = np.zeros(len(scores), dtype=bool)
+    mask[np.argsort(-scores, kind="stable")[:k]] = True
+    return mask
+
+
+def _measured(found: Sequence[Explanation], model: Any) -> Result:
+    measured = pertinent.evaluate(Explanations(found), model, list(METRICS), progress=False)
     return {name: [row.value for row in measured.rows if row.metric == name] for name in METRICS}
 
 
-def read(path: Path) -> list[Explanation]:
-    """Explanations that a stage saved."""
-    import json
-
-    plain = json.loads(path.read_text(encoding="utf-8"))["explanations"]
-    return [Explanation.from_dict(each) for each in plain]
+def methods_beside(which: str) -> list[str]:
+    """What magnex is compared with; a forest has no gradients."""
+    return ["lime"] if which == "forest" else ["lime", "integrated-gradients"]
 
 
-def stages_of(which: str, seeds: int) -> list[dict[str, Callable[[Job], Result]]]:
-    """The phases of a black box, each of which needs those before."""
-    fits = [own for own in FITS[which] if own.seed < seeds]
-    others = [
-        method
-        for method in ("lime", "integrated-gradients")
-        if (which, method) != ("forest", "integrated-gradients")
-    ]
-    return [
+def stages_of(which: str, seeds: int, found: Mapping[str, Result]) -> list[Mapping[str, Stage]]:
+    """The phases of a black box, each of which needs what those before it `found`; the last is timed."""
+    phases: list[Mapping[str, Stage]] = [
         {"model": black_box},
+        {own.setting: partial(tried, own) for own in GRID[which]},
+    ]
+    best, others = choose(which, found), methods_beside(which)
+    if best is None:
+        return phases
+    fits = [replace(best, seed=seed) for seed in range(seeds)]
+    phases.append(
         {own.name: partial(fit, own) for own in fits}
-        | {method: partial(sampled, method) for method in others},
+        | {method: partial(sampled, method) for method in others}
+    )
+    if not all(method in found for method in others):
+        return phases
+    names = [own.name for own in fits]
+    return [
+        *phases,
         {
-            f"{method}-at-{own.name}": partial(compared, name=own.name, method=method)
-            for own in fits
+            f"{method}-compared": partial(compared, names=names, scores=found[method]["scores"])
             for method in others
         },
-        {"seconds": partial(timed, name=fits[0].name)},
+        {"seconds": partial(one_by_one, name=best.name), "speed": partial(together, name=best.name)},
     ]

@@ -9,38 +9,47 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from paper import NAMES, TABLES, Row
-from stages import FITS, METRICS, Fit
+from run import results_in
+from stages import GOALS, GRID, METRICS, Fit, choose, methods_beside
 
 from pertinent.statistics import bootstrap, paired_difference
 
 README = Path(__file__).parent / "README.md"
 SUFFICIENCY, SPARSITY = METRICS
 NOT_MEASURED = "not measured"
-GOALS = {"forest": (0.99, 0.81), "cnn": (0.99, 0.88), "imdb": (0.95, 0.94), "squad": (0.88, 0.76)}
-"""Sufficiency and sparsity."""
+SEEDS = 5
 
 
 class Results:
     """The files of a folder; a stage that is missing or failed is ``None``."""
 
     def __init__(self, folder: Path) -> None:
-        self._found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+        self._found = {which: results_in(folder, which) for which in NAMES}
+        path = folder / "estimators.json"
+        self.estimators = json.loads(path.read_text()) if path.is_file() else None
 
-    def stage(self, name: str) -> Any:
+    def stage(self, which: str, name: str) -> Any:
         """What a stage found."""
-        found = self._found.get(name)
-        return None if found is None or "error" in found else found
+        return self._found[which].get(name)
+
+    def chosen(self, which: str) -> Fit | None:
+        """The v and the learning rate that were chosen."""
+        return choose(which, self._found[which])
 
     def fits(self, which: str) -> list[tuple[Fit, Any]]:
-        """The explainers of a black box that were fitted."""
-        every = [(own, self.stage(f"{which}.{own.name}")) for own in FITS[which]]
-        return [(own, found) for own, found in every if found is not None]
+        """The explainers with these, of every seed."""
+        best = self.chosen(which)
+        if best is None:
+            return []
+        every = [replace(best, seed=seed) for seed in range(SEEDS)]
+        return [(own, found) for own in every if (found := self.stage(which, own.name)) is not None]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -50,45 +59,33 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def one_table(results: Results, which: str) -> str:
-    """One of the paper's tables, for each v and learning rate that was tried."""
+    """One of the paper's tables."""
     rows = []
-    kinds = list(dict.fromkeys((own.v, own.learning_rate) for own, _ in results.fits(which)))
-    timed = results.stage(f"{which}.seconds")
-    for v, rate in kinds:
-        fits = [(own, found) for own, found in results.fits(which) if (own.v, own.learning_rate) == (v, rate)]
-        for row, printed in TABLES[which].items():
-            columns = [_columns(results, which, own, found, row) for own, found in fits]
-            known = [each for each in columns if each is not None]
-            seconds = None if timed is None else timed["seconds"].get(row)
-            rows.append(
-                [
-                    f"{row}, v = {v:g}, rate {rate:g}",
-                    _printed(printed, 0),
-                    _mean(known, SPARSITY),
-                    _printed(printed, 1),
-                    _mean(known, SUFFICIENCY),
-                    _printed(printed, 2),
-                    "–" if seconds is None else f"{np.mean(seconds):.3f}",
-                    str(len(known)),
-                ]
-            )
-    head = [
-        "method",
-        "sparsity, paper",
-        "here",
-        "sufficiency, paper",
-        "here",
-        "seconds, paper",
-        "here",
-        "initialisations",
-    ]
+    fits, timed = results.fits(which), results.stage(which, "seconds")
+    for row, printed in TABLES[which].items():
+        known = [own for _, own in fits] if row == "magnex" else _compared(results, which, row)
+        seconds = None if timed is None else timed.get(row)
+        rows.append(
+            [
+                row,
+                _printed(printed, 0),
+                _mean(known, SPARSITY),
+                _printed(printed, 1),
+                _mean(known, SUFFICIENCY),
+                _printed(printed, 2),
+                "–" if seconds is None else f"{np.mean(seconds):.3f}",
+            ]
+        )
+    head = ["method", "sparsity, paper", "here", "sufficiency, paper", "here", "seconds, paper", "here"]
     return f"**{NAMES[which]}.** {_black_box(results, which)}\n\n" + (
-        table(head, rows) if rows else f"{NOT_MEASURED}\n"
+        table(head, rows) if fits else f"{NOT_MEASURED}\n"
     )
 
 
-def _columns(results: Results, which: str, own: Fit, found: Any, row: str) -> Any:
-    return found if row == "magnex" else results.stage(f"{which}.{row}-at-{own.name}")
+def _compared(results: Results, which: str, method: str) -> list[Any]:
+    """What another method found with as many features as each explainer."""
+    found = results.stage(which, f"{method}-compared") or {}
+    return [found[own.name] for own, _ in results.fits(which) if own.name in found]
 
 
 def _printed(row: Row, place: int) -> str:
@@ -104,7 +101,7 @@ def _mean(columns: Sequence[Any], name: str) -> str:
 
 
 def _black_box(results: Results, which: str) -> str:
-    found = results.stage(f"{which}.model")
+    found = results.stage(which, "model")
     if found is None:
         return ""
     return ", ".join(
@@ -121,35 +118,61 @@ def goals(results: Results) -> str:
     """What was to be reached, and what was."""
     rows = []
     for which, (su, sp) in GOALS.items():
-        fits = results.fits(which)
-        means = [(np.mean(found[SUFFICIENCY]), np.mean(found[SPARSITY])) for _, found in fits]
-        reached = any(a >= su and b >= sp for a, b in means)
-        measured = "; ".join(f"{a:.3f} at {b:.3f}" for a, b in means) or NOT_MEASURED
+        every = [found for _, found in results.fits(which)]
+        means = [(np.mean(found[SUFFICIENCY]), np.mean(found[SPARSITY])) for found in every]
+        reached = [bool(a >= su and b >= sp) for a, b in means]
+        overall = np.mean(means, axis=0) if means else None
         rows.append(
-            [NAMES[which], f"{su:.2f} at {sp:.2f}", measured, "yes" if reached else "no" if means else "–"]
+            [
+                NAMES[which],
+                f"{su:.2f} at {sp:.2f}",
+                NOT_MEASURED if overall is None else f"{overall[0]:.3f} at {overall[1]:.3f}",
+                "; ".join(f"{a:.3f} at {b:.3f}" for a, b in means),
+                "–" if overall is None else "yes" if overall[0] >= su and overall[1] >= sp else "no",
+                f"{sum(reached)} of {len(reached)}",
+            ]
         )
-    return table(["", "goal: sufficiency at sparsity", "each initialisation", "reached"], rows)
+    head = [
+        "",
+        "goal: sufficiency at sparsity",
+        "mean",
+        "each initialisation",
+        "reached",
+        "by initialisations",
+    ]
+    return table(head, rows)
+
+
+def grid(results: Results) -> str:
+    """What v and the learning rate do to selections of dev inputs."""
+    rows = []
+    for which in NAMES:
+        for own in GRID[which]:
+            found = results.stage(which, own.setting)
+            if found is not None:
+                measured = [f"{np.mean(found[name]):.3f}" for name in METRICS]
+                chosen = "chosen" if own == results.chosen(which) else ""
+                rows.append([NAMES[which], f"{own.v:g}", f"{own.learning_rate:g}", *measured, chosen])
+    head = ["", "v", "learning rate", "sufficiency, dev", "sparsity, dev", ""]
+    return table(head, rows) if rows else f"{NOT_MEASURED}\n"
 
 
 def differences(results: Results) -> str:
     """MAGNEx against the others at the same number of features of each input."""
     rows = []
     for which in NAMES:
-        for method in ("lime", "integrated-gradients"):
-            pairs = [
-                (found, results.stage(f"{which}.{method}-at-{own.name}"))
-                for own, found in results.fits(which)
-            ]
-            known = [(a[SUFFICIENCY], b[SUFFICIENCY]) for a, b in pairs if b is not None]
-            if known:
-                ours, others = (np.array([pair[i] for pair in known]) for i in (0, 1))
-                rows.append([NAMES[which], method, str(paired_difference(ours, others))])
+        for method in methods_beside(which):
+            others = _compared(results, which, method)
+            ours = [found for _, found in results.fits(which)]
+            if others and len(others) == len(ours):
+                pair = [np.array([found[SUFFICIENCY] for found in each]) for each in (ours, others)]
+                rows.append([NAMES[which], method, str(paired_difference(*pair))])
     return table(["", "against", "sufficiency of magnex − of it"], rows) if rows else f"{NOT_MEASURED}\n"
 
 
 def estimators(results: Results) -> str:
     """Of the gradient."""
-    found = results.stage("estimators")
+    found = results.estimators
     if found is None:
         return f"{NOT_MEASURED}\n"
     rows = []
@@ -178,18 +201,26 @@ def speed(results: Results) -> str:
     """Many inputs together, beside the black box's own predictions of them."""
     rows = []
     for which in NAMES:
-        found = results.stage(f"{which}.seconds")
+        found = results.stage(which, "speed")
         if found is not None:
-            own, box = found["seconds"]["magnex together"], found["seconds"]["prediction"]
+            own, box = found["magnex"], found["prediction"]
             rows.append(
-                [NAMES[which], str(found["together"]), f"{box:.2f} s", f"{own:.2f} s", f"{own / box:.2f}×"]
+                [
+                    NAMES[which],
+                    found["device"],
+                    str(found["inputs"]),
+                    f"{box:.2f} s",
+                    f"{own:.2f} s",
+                    f"{own / box:.2f}×",
+                ]
             )
-    head = ["", "inputs", "predictions alone", "magnex, with predictions", "ratio"]
+    head = ["", "device", "inputs", "predictions alone", "magnex, with predictions", "ratio"]
     return table(head, rows) if rows else f"{NOT_MEASURED}\n"
 
 
 PARTS: dict[str, Callable[[Results], str]] = {
     "goals": goals,
+    "grid": grid,
     "tables": tables,
     "differences": differences,
     "estimators": estimators,

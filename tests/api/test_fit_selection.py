@@ -101,10 +101,11 @@ def test_aim_scores_every_class(model, fits):
 
 
 def test_aim_without_context_scores_a_word_by_itself(model, fits):
-    one, two = pertinent.explain(model, ["the goal was a bank", "moon goal it"], fits["aim"], progress=False)
+    texts = ["the goal was a bank", "moon goal it"]
+    narrow = pertinent.fit(model, sentences(20, 0), "aim", context=False, **QUICK)
+    one, two = pertinent.explain(model, texts, narrow, progress=False)
     np.testing.assert_allclose(one.class_scores[:, 1], two.class_scores[:, 1], atol=1e-6)
-    wide = pertinent.fit(model, sentences(20, 0), "aim", context=True, **QUICK)
-    one, two = pertinent.explain(model, ["the goal was a bank", "moon goal it"], wide, progress=False)
+    one, two = pertinent.explain(model, texts, fits["aim"], progress=False)
     assert not np.allclose(one.class_scores[:, 1], two.class_scores[:, 1])
 
 

@@ -70,6 +70,21 @@ def test_a_fair_guess_helps_most_when_there_is_little_budget_and_never_hurts(kin
 
 
 @every_search
+@pytest.mark.parametrize("budget", [30, 100])
+def test_a_guess_that_knows_nothing_costs_little(kind, budget):
+    """It takes one evaluation and the place of one of the sets to begin with."""
+    losses = []
+    for seed in range(30):
+        game, guess = game_and_guess(30, seed, noise=100.0, strength=0.3)
+        options = {"budget": budget, "target": 1, "sparsities": (0.2,), "seed": seed}
+        alone, started = (
+            sufficiency(game, play(search, game, **options)).mean() for search in (kind(), kind(start=guess))
+        )
+        losses.append(started - alone)
+    assert np.mean(losses) <= 2 * np.std(losses, ddof=1) / np.sqrt(len(losses))
+
+
+@every_search
 @pytest.mark.parametrize("objective", ["sufficiency", "comprehensiveness"])
 @pytest.mark.parametrize("budget", [2, 3, 40])
 def test_what_is_found_is_no_worse_than_the_start(kind, objective, budget):

@@ -95,8 +95,9 @@ def test_aim_explores_beside_the_selector():
         LearnsAIM(explore=0.25).compute_loss(told)
         assert torch.equal(told.approximated["approximator"] > 0.5, told.real)
         random += int((told.asked[0] != told.real).any(-1).sum())
-    # With d features and a random share of them kept, all are kept with probability 1 / (d + 1).
-    np.testing.assert_allclose(random / 800, 0.25 * (3 / 4 + 4 / 5) / 2, atol=0.04)
+    # All d features are kept with probability ∫ d^(d(u − 1)) du.
+    all_kept = [(1 - d**-d) / (d * math.log(d)) for d in (3, 4)]
+    np.testing.assert_allclose(random / 800, 0.25 * (1 - np.mean(all_kept)), atol=0.04)
 
 
 def test_the_samples_of_aim_are_concrete():
@@ -174,7 +175,9 @@ def test_a_subset_is_the_maximum_of_concrete_samples():
     np.testing.assert_allclose(cold.float().mean(0)[:3], 1 - (1 - p) ** 2, atol=0.01)
 
 
-@pytest.mark.parametrize("learner", [LearnsL2X(k=2), LearnsVIBI(k=2, beta=0.3)])
+@pytest.mark.parametrize(
+    "learner", [LearnsL2X(k=2, subsets="selected"), LearnsVIBI(k=2, beta=0.3, subsets="selected")]
+)
 def test_the_losses_of_l2x_and_vibi_by_hand(learner):
     logits = torch.tensor([[[0.1, 1.0, -0.5, 7.0]], [[0.4, 0.3, 0.2, 0.1]]], requires_grad=True)
     told = Told({"explainer": logits}, lambda _, kept: readings(kept))
@@ -212,7 +215,7 @@ def test_how_many_are_selected(learner):
 def test_the_policy_gradient_of_invase_is_the_exact_one():
     logits = torch.tensor([[[0.3, -0.8, 1.1, 5.0]]], requires_grad=True)
     real, predictions = REAL[:1], PREDICTIONS[:1]
-    learner = LearnsINVASE(penalty=0.7)
+    learner = LearnsINVASE(penalty=0.7, subsets="selected")
 
     def regret(kept):
         return torch_cross_entropy(readings(kept), torch.tensor(0)) - torch_cross_entropy(
@@ -249,7 +252,8 @@ def test_invase_trains_the_predictor_and_the_baseline_by_cross_entropy():
     head = {name: torch.zeros(3, requires_grad=True) for name in ("predictor", "baseline")}
     told = Told({"selector": torch.zeros(2, 1, 4)}, lambda name, kept: readings(kept) + head[name])
     torch.manual_seed(0)
-    gradients = torch.autograd.grad(LearnsINVASE().compute_loss(told), list(head.values()))
+    learner = LearnsINVASE(subsets="selected")
+    gradients = torch.autograd.grad(learner.compute_loss(told), list(head.values()))
     for name, gradient in zip(head, gradients, strict=True):
         logits = readings(told.approximated[name])
         by_hand = (logits.softmax(-1) - one_hot(PREDICTIONS)).mean(0)

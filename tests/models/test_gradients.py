@@ -15,6 +15,7 @@ from pertinent.engine.job import Job
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.inputs.image import ImageInput
+from pertinent.models.torch.gradients import frozen
 from pertinent.removal.background import FromBackground
 from pertinent.removal.base import removals
 from tests import tiny
@@ -215,8 +216,8 @@ def test_rows_of_several_texts_travel_together(bert, batch_size):
 @pytest.mark.parametrize("ask", [MaskGradients(some_masks(4), 1), PathGradients(np.array([0.3, 1.0]), 1)])
 def test_the_weights_are_left_as_they_were(ask):
     module, tokenizer = tiny.pair("bert")
-    frozen = [p for p in module.parameters() if p.ndim == 1]
-    for parameter in frozen:
+    untrained = [p for p in module.parameters() if p.ndim == 1]
+    for parameter in untrained:
         parameter.requires_grad_(False)
     before = {name: (p.requires_grad, p.detach().clone()) for name, p in module.named_parameters()}
     model = pertinent.wrap((module, tokenizer))
@@ -225,7 +226,16 @@ def test_the_weights_are_left_as_they_were(ask):
         assert parameter.requires_grad == before[name][0]
         assert parameter.grad is None
         assert torch.equal(parameter, before[name][1])
-    assert len(frozen) > 0
+    assert len(untrained) > 0
+
+
+@pytest.mark.parametrize("layer", [torch.nn.GRU, torch.nn.LSTM, torch.nn.Linear])
+def test_recurrent_layers_are_differentiated_without_cudnn(layer):
+    """It says that its backward pass can only be called in training mode."""
+    before = torch.backends.cudnn.enabled
+    with frozen(torch.nn.Sequential(torch.nn.Flatten(), layer(2, 3))):
+        assert torch.backends.cudnn.enabled == (before and layer is torch.nn.Linear)
+    assert torch.backends.cudnn.enabled == before
 
 
 def test_the_weights_are_thawed_after_an_error():

@@ -17,6 +17,7 @@ from pertinent.explainers.learned.selection import (
     one_hot,
     uniform_like,
 )
+from pertinent.explainers.learned.subsets import random_subset
 from pertinent.settings import NotNegative, Positive, ShareOrZero
 
 
@@ -77,7 +78,7 @@ class LearnsAIM(LearnsSelection):
     def compute_loss(self, round: Round) -> Tensor:
         """Eqn. 5: sample the neighbourhood, ask the model about it, and fit both networks to it."""
         loss = 0.0
-        neighbours = self._random(round)
+        neighbours = random_subset(round.real, mostly_few=True)  # App. D.3; an explanation has few
         if self.train != "explainer":
             samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
             logits = round.approximate("approximator", samples)
@@ -94,16 +95,6 @@ class LearnsAIM(LearnsSelection):
         """Samples of the Concrete distribution: π is the sigmoid of the selector's logits."""
         uniform = uniform_like(logits)
         return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
-
-    def _random(self, round: Round) -> Tensor:
-        """Random features, their number random as well (App. D.3).
-
-        The logarithm of the share is uniform, so that a few features are kept as often as most of them: an
-        explanation has few.
-        """
-        n_features = round.real.sum(-1, keepdim=True).clamp(min=1)
-        share = n_features ** (uniform_like(round.real[:, :1].float()) - 1)
-        return ((uniform_like(round.real.float()) < share) & round.real).float()
 
 
 @learned.register("aim")

@@ -21,6 +21,7 @@ from pertinent.explainers.learned.selection import (
     one_hot,
     uniform_like,
 )
+from pertinent.explainers.learned.subsets import Subsets, random_subset
 from pertinent.settings import NotNegative
 
 
@@ -39,10 +40,14 @@ class LearnsINVASE(LearnsSelection):
     ----------
     penalty
         The price λ of selecting all features; each costs its share of it.
+    subsets
+        What the predictor learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper,
+        where a selection can tell the decision by itself, whatever is selected.
     """
 
     answering = "selector"
     penalty: NotNegative = 0.1
+    subsets: Subsets = "random"
 
     def networks(self) -> Mapping[str, Scores | Approximation]:
         """The selector: x → logits of π; the predictor and the baseline."""
@@ -53,9 +58,11 @@ class LearnsINVASE(LearnsSelection):
         logits, real = round.scores("selector")[:, 0], round.real
         selected = (uniform_like(logits) < logits.sigmoid()) & real
         decided = one_hot(round.predictions)
-        predictor = cross_entropy(decided, round.approximate("predictor", selected.float()))
         baseline = cross_entropy(decided, round.approximate("baseline", real.float()))
-        regret = (predictor - baseline).detach()
+        predictor = judged = cross_entropy(decided, round.approximate("predictor", selected.float()))
+        if self.subsets == "random":
+            predictor = cross_entropy(decided, round.approximate("predictor", random_subset(real)))
+        regret = (judged - baseline).detach()
         actor = regret * log_probability(logits, selected, real) + self.penalty * share_selected(logits, real)
         return (actor + predictor + baseline).mean()
 

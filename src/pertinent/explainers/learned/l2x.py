@@ -12,9 +12,9 @@ from pertinent.explainers.learned.selection import (
     Round,
     Scores,
     SelectionExplainer,
-    cross_entropy,
     relaxed_subset,
 )
+from pertinent.explainers.learned.subsets import APPROXIMATOR, Subsets, approximation_loss
 from pertinent.settings import Positive
 
 
@@ -34,19 +34,24 @@ class LearnsL2X(LearnsSelection):
         half of them.
     temperature
         Of the relaxed samples.
+    subsets
+        What Q learns from: ``"random"`` features, so that it knows what follows from any of them, as the
+        bound has it; or the ``"selected"`` ones, as in the paper's experiments, where a selection can tell
+        the answer by itself, whatever is selected.
     """
 
     temperature: Positive = 0.5
+    subsets: Subsets = "random"
 
     def networks(self) -> Mapping[str, Scores | Approximation]:
         """The explainer: x → log-probabilities of features; and Q."""
-        return {"explainer": Scores(), "approximator": Approximation()}
+        return {"explainer": Scores(), APPROXIMATOR: Approximation()}
 
     def compute_loss(self, round: Round) -> Tensor:
         """See what the approximator makes of a relaxed subset."""
         logits = round.scores("explainer")[:, 0]
         kept = relaxed_subset(logits, round.real, self.n_selected(round.real), self.temperature)
-        return cross_entropy(round.predictions, round.approximate("approximator", kept)).mean()
+        return approximation_loss(round, kept, round.predictions, self.subsets)
 
 
 @learned.register("l2x")
@@ -63,7 +68,7 @@ class L2X(SelectionExplainer):
 
     Note
     ----
-    It is the approximator that learns to answer from the selected features: the model itself may answer
+    It is the approximator that learns to answer from some of the features: the model itself may answer
     otherwise.
     """
 

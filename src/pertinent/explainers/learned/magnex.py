@@ -60,7 +60,6 @@ class LearnsMAGNEx(LearnsSelection):
 
     outputs = ("class", "label", "value")
     measure = "quality"
-    checks = 20
     n_memory = 2
     least_sufficiency: ProperShare = 0.95
     baseline: Literal["leave-one-out", "moving-average"] = "leave-one-out"

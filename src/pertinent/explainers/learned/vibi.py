@@ -12,10 +12,10 @@ from pertinent.explainers.learned.selection import (
     Round,
     Scores,
     SelectionExplainer,
-    cross_entropy,
     one_hot,
     relaxed_subset,
 )
+from pertinent.explainers.learned.subsets import APPROXIMATOR, Subsets, approximation_loss
 from pertinent.settings import NotNegative, Positive
 
 
@@ -37,22 +37,25 @@ class LearnsVIBI(LearnsSelection):
         The weight of compression: the larger, the less is known about x from what is selected.
     temperature
         Of the relaxed samples.
+    subsets
+        What q learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper, where a
+        selection can tell the decision by itself, whatever is selected.
     """
 
     beta: NotNegative = 1e-3
     temperature: Positive = 0.5
+    subsets: Subsets = "random"
 
     def networks(self) -> Mapping[str, Scores | Approximation]:
         """The explainer: x → log p(z | x); and q."""
-        return {"explainer": Scores(), "approximator": Approximation()}
+        return {"explainer": Scores(), APPROXIMATOR: Approximation()}
 
     def compute_loss(self, round: Round) -> Tensor:
         """Both parts of the bound."""
         logits, k = round.scores("explainer")[:, 0], self.n_selected(round.real)
         kept = relaxed_subset(logits, round.real, k, self.temperature)
-        answers = round.approximate("approximator", kept)
-        informed = cross_entropy(one_hot(round.predictions), answers)
-        return (informed + self.beta * k * divergence_from_uniform(logits, round.real)).mean()
+        informed = approximation_loss(round, kept, one_hot(round.predictions), self.subsets)
+        return informed + self.beta * (k * divergence_from_uniform(logits, round.real)).mean()
 
 
 @learned.register("vibi")

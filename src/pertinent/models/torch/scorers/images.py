@@ -36,7 +36,9 @@ class ImageScorer(Scorer):
         self.blurred = nn.Conv2d(WIDTH // 2, WIDTH, 3, stride=2, padding=1)
         self.coarse = nn.Conv2d(WIDTH, WIDTH, 3, stride=2, padding=1)
         self.whole = nn.Linear(WIDTH, WIDTH)
-        self.joined = nn.Conv2d(WIDTH // 2 + 2 * WIDTH, WIDTH, 1)
+        self.from_sharp = nn.Conv2d(WIDTH // 2, WIDTH, 1)
+        self.from_blurred = nn.Conv2d(WIDTH, WIDTH, 1, bias=False)
+        self.from_coarse = nn.Conv2d(WIDTH, WIDTH, 1, bias=False)
         self.head = nn.Conv2d(WIDTH, n_columns, 1)
 
     @classmethod
@@ -71,12 +73,15 @@ class ImageScorer(Scorer):
         pixels: torch.Tensor = options["pixels"]
         size = pixels.shape[2:]
         x = torch.cat([(pixels - self.mean) / self.spread, _positions(pixels)], dim=1)
+        x = x.contiguous(memory_format=torch.channels_last)  # twice as fast on a CPU
         sharp = gelu(self.sharp(x))
         blurred = gelu(self.blurred(sharp))
         coarse = gelu(self.coarse(blurred))
         whole = self.whole(coarse.mean(dim=(2, 3)))[:, :, None, None]
-        layers = [sharp, *(interpolate(layer, size=size) for layer in (blurred, gelu(coarse + whole)))]
-        scores: torch.Tensor = self.head(gelu(self.joined(torch.cat(layers, dim=1))))
+        # Convolved first and enlarged then, which is cheaper.
+        rough = interpolate(self.from_coarse(gelu(coarse + whole)), size=blurred.shape[2:])
+        joined = self.from_sharp(sharp) + interpolate(self.from_blurred(blurred) + rough, size=size)
+        scores: torch.Tensor = self.head(gelu(joined))
         return scores.flatten(2).transpose(1, 2)
 
 
