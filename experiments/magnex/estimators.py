@@ -41,7 +41,8 @@ class Antithetic(LearnsMAGNEx):
 
     def compute_loss(self, round: Round) -> Any:
         """Features that both masks of a pair treat alike have no part in the gradient."""
-        logits, real = logits_of(round.scores("explainer"), self.start)[:, None], round.real[:, None]
+        real = round.real[:, None]
+        logits = logits_of(round.scores("explainer"), self.initial_probability)[:, None]
         uniform = torch.rand(len(logits), self.samples // 2, logits.shape[2])
         kept = (torch.cat([uniform, 1 - uniform], dim=1) < logits.sigmoid()) & real
         answers = round.ask(kept)
@@ -65,7 +66,7 @@ class Fixed(Round):
     def scores(self, network: str) -> torch.Tensor:
         """So that their sigmoid is the probability."""
         del network
-        return (self._logits - logits_of(torch.zeros(1), LearnsMAGNEx.start))[:, None]
+        return (self._logits - logits_of(torch.zeros(1), LearnsMAGNEx.initial_probability))[:, None]
 
     def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
         """There is no such network."""

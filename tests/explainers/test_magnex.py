@@ -86,7 +86,9 @@ class Game(Round):
 
     def scores(self, network):
         assert network == "explainer"
-        return (self.logits - logits_of(torch.zeros(1), LEARNER.start)).expand(self.n_rows, 1, -1)
+        return (self.logits - logits_of(torch.zeros(1), LEARNER.initial_probability)).expand(
+            self.n_rows, 1, -1
+        )
 
     def approximate(self, network, kept):
         raise AssertionError
@@ -168,7 +170,7 @@ def test_an_input_whose_quality_stays_the_same_teaches_nothing(monkeypatch):
     [
         ({"samples": 1}, "at least 2 for a leave-one-out"),
         ({"k": 3}, "learns how many"),
-        ({"start": 1.0}, "`start`"),
+        ({"initial_probability": 1.0}, "`initial_probability`"),
         ({"baseline": "none"}, "baseline"),
     ],
 )
@@ -249,14 +251,16 @@ def test_a_damaged_card(fitted, tmp_path):
     read = pertinent.load_explainer(fitted[1])
     read.save(tmp_path)
     card = json.loads((tmp_path / "pertinent.json").read_text())
-    card["settings"] = {"start": 1.0}
+    card["settings"] = {"initial_probability": 1.0}
     (tmp_path / "pertinent.json").write_text(json.dumps(card))
-    with pytest.raises(FileError, match="start"):
+    with pytest.raises(FileError, match="initial_probability"):
         pertinent.load_explainer(tmp_path)
 
 
 def test_another_start_is_part_of_the_scores(switching):
-    fit = pertinent.fit(switching, signs(20, 0), "magnex", removal="constant", epochs=1, start=0.7, **SHORT)
+    fit = pertinent.fit(
+        switching, signs(20, 0), "magnex", removal="constant", epochs=1, initial_probability=0.7, **SHORT
+    )
     scorer = fit.network.scorer
     with torch.no_grad():
         for parameter in scorer.parameters():

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from sklearn.linear_model import Ridge
 
 import pertinent
 from pertinent.cli import main
-from pertinent.errors import InputError, SettingError
+from pertinent.errors import FileError, InputError, SettingError
 from pertinent.models.embedded.wines import example_row
 
 RNG = np.random.default_rng(0)
@@ -111,6 +112,17 @@ def test_saved_and_loaded_it_is_the_same(model, fitted, tmp_path):
     assert again.network.fingerprint == fitted.network.fingerprint
     a, b = (pertinent.explain(model, ROWS[:20], method=own) for own in (fitted, again))
     np.testing.assert_array_equal([e.scores for e in a], [e.scores for e in b])
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("numbers", 99), ("numbers", -1), ("branches", 10**6)])
+def test_a_damaged_forest_is_noticed_when_it_is_read(fitted, tmp_path, name, wrong):
+    fitted.save(tmp_path / "maple")
+    (path,) = (tmp_path / "maple").glob("*.safetensors")
+    weights = load_file(path)
+    weights[name].view(-1)[0] = wrong
+    save_file(weights, path)
+    with pytest.raises(FileError, match=rf"cannot be loaded: its {name} must be from 0 to \d+"):
+        pertinent.load_explainer(tmp_path / "maple")
 
 
 def test_the_same_seed_gives_the_same_forest(model, fitted):

@@ -53,7 +53,7 @@ class LearnsMAGNEx(LearnsSelection):
     samples
         Masks of each input in a step. With more of them and a smaller `batch_size`, as many evaluations give
         a gradient that varies less.
-    start
+    initial_probability
         The probability with which every feature is kept at first: large enough for most masks to leave the
         model's answer as it is.
     """
@@ -64,7 +64,7 @@ class LearnsMAGNEx(LearnsSelection):
     least_sufficiency: ProperShare = 0.95
     baseline: Literal["leave-one-out", "moving-average"] = "leave-one-out"
     samples: Count = 4
-    start: ProperShare = 0.9
+    initial_probability: ProperShare = 0.9
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -85,7 +85,7 @@ class LearnsMAGNEx(LearnsSelection):
 
     def compute_loss(self, round: Round) -> Tensor:
         """Eqn. 11, to be descended: draw masks, ask the model about them, and see how good each is."""
-        logits = logits_of(round.scores("explainer"), self.start)[:, None]
+        logits = logits_of(round.scores("explainer"), self.initial_probability)[:, None]
         real = round.real[:, None]
         drawn = uniform_like(logits.expand(-1, self.samples, -1))
         kept = (drawn < logits.sigmoid()) & real  # the policy of Eqn. 8
@@ -97,7 +97,7 @@ class LearnsMAGNEx(LearnsSelection):
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
         """Eqn. 3."""
         del predictions
-        return (logits_of(scores, self.start) > log(THRESHOLD / (1 - THRESHOLD))) & real
+        return (logits_of(scores, self.initial_probability) > log(THRESHOLD / (1 - THRESHOLD))) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
         """The quality q of Eqn. 6: how sufficient and, if it is sufficient, how sparse each mask is."""
@@ -142,22 +142,23 @@ class MAGNEx(SelectionExplainer):
     def check_card(cls, card: PlainData) -> None:
         """The probability at first is part of the scores."""
         settings = PlainData(card.mapping("settings"), "settings")
-        if "start" in settings:
-            start = settings.number("start")
-            expect(0 < start < 1, "start", "above 0 and below 1", start)
+        if "initial_probability" in settings:
+            initial = settings.number("initial_probability")
+            expect(0 < initial < 1, "initial_probability", "above 0 and below 1", initial)
 
     def explain(self, task: Task) -> Steps:
         """Predict."""
         found = yield from super().explain(task)
-        start = self.network.card["settings"].get("start", LearnsMAGNEx.start)
-        scores = 0.5 + 0.5 * np.tanh(logits_of(found.scores, start) / 2)  # the sigmoid, of any number
+        settings = self.network.card["settings"]
+        initial = settings.get("initial_probability", LearnsMAGNEx.initial_probability)
+        scores = 0.5 + 0.5 * np.tanh(logits_of(found.scores, initial) / 2)  # the sigmoid, of any number
         return Finding(scores, details={"selected": int((scores > THRESHOLD).sum())})
 
 
-def logits_of(scores: Any, start: float) -> Any:
-    """The logits (rows, width) of probabilities, from scores (rows, 1, width): zero scores mean `start`."""
+def logits_of(scores: Any, initial: float) -> Any:
+    """The logits (rows, width) of probabilities, from scores (rows, 1, width): zero scores mean `initial`."""
     own = scores if scores.ndim == 1 else scores[:, 0]
-    return own + log(start / (1 - start))
+    return own + log(initial / (1 - initial))
 
 
 def sufficiency(answers: Tensor, predictions: Tensor) -> Tensor:

@@ -81,6 +81,7 @@ class ForestScorer(RowScorer):
         sizes, own = config["sizes"], dict(made.named_buffers())
         arrays = {name: own[name].new_zeros(sizes[name]) for name in sizes}
         made.plant(arrays, depth=config["depth"], alpha=config["alpha"])
+        made.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
         return made
 
     def arguments(self) -> dict[str, Any]:
@@ -135,3 +136,13 @@ class ForestScorer(RowScorer):
             value = encoded.gather(1, self.numbers[tree, node])
             node = self.branches[tree, node, (value > self.thresholds[tree, node]).long()]
         return node
+
+
+def _check_nodes(scorer: ForestScorer, _: Any) -> None:
+    """Whether a forest that was read has only nodes and numbers that there are."""
+    for name, indices, n in (
+        ("numbers", scorer.numbers, len(scorer.owner)),
+        ("branches", scorer.branches, scorer.numbers.shape[1]),
+    ):
+        if len(indices) and not bool(((indices >= 0) & (indices < n)).all()):
+            raise ValueError(f"its {name} must be from 0 to {n - 1}")
