@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
-from pertinent.explainers.learned.aim import LearnsAIM
+from pertinent.explainers.learned.aim import LearnsAIM, centred, intercepts
 from pertinent.explainers.learned.invase import LearnsINVASE, share_selected
 from pertinent.explainers.learned.l2x import LearnsL2X
 from pertinent.explainers.learned.selection import (
@@ -73,16 +73,58 @@ def test_the_loss_of_aim_by_hand():
     z = told.approximated["approximator"]
     (asked,) = told.asked
     assert torch.equal(asked, z > 0.5)
+    every = told.scores("explainer") - told.scores("explainer").mean(1, keepdim=True)
+    linear = torch.tensor(
+        [[sum(own[c, i] * z[row, i] for i in range(4)) for c in range(3)] for row, own in enumerate(every)]
+    )
+    constants = intercepts(one_hot(readings(asked.float())), linear)
     by_hand = 0.0
-    for row in range(2):
-        weights = told.scores("explainer")[row]
-        linear = torch.tensor([sum(weights[c, i] * z[row, i] for i in range(4)) for c in range(3)])
+    for row, weights in enumerate(every):
         decided = readings(asked[row].float()).argmax()
-        by_hand += torch_cross_entropy(linear, decided)  # Eqn. 2
+        by_hand += torch_cross_entropy(linear[row] + constants, decided)  # Eqn. 2
         by_hand += 1.7 * torch_cross_entropy(readings(z[row]), PREDICTIONS[row].argmax())  # Eqn. 4
         real = range(3 if row == 0 else 4)
         by_hand += 0.3 * sum(math.sqrt(sum(weights[c, i] ** 2 for c in range(3))) for i in real)
     torch.testing.assert_close(loss, by_hand / 2, atol=1e-4, rtol=1e-5)
+
+
+def test_the_intercepts_of_aim_are_those_of_a_softmax_regression():
+    torch.manual_seed(2)
+    logits = 2 * torch.randn(300, 3)
+    decided = one_hot(logits + torch.tensor([1.0, 0.0, -1.5]) + torch.randn(300, 3))
+    found = intercepts(decided, logits)
+    often = (logits + found).softmax(-1).mean(0)
+    torch.testing.assert_close(often, decided.mean(0), atol=2e-3, rtol=0)
+    free = torch.zeros(3, requires_grad=True)
+    fit = torch.optim.LBFGS([free], max_iter=200)
+
+    def loss():
+        fit.zero_grad()
+        value = cross_entropy(decided, logits + free).mean()
+        value.backward()
+        return value
+
+    fit.step(loss)
+    torch.testing.assert_close(found - found.mean(), (free - free.mean()).detach(), atol=0.02, rtol=0)
+
+
+def test_one_class_alone_gives_intercepts_that_explain_everything():
+    """A model that always answers the same leaves nothing for the weights to learn."""
+    decided = torch.tensor([[0.0, 1.0]]).repeat(50, 1)
+    logits = torch.randn(50, 2)
+    assert cross_entropy(decided, logits + intercepts(decided, logits)).mean() < 0.05
+
+
+def test_the_weights_of_aim_sum_to_zero_over_classes():
+    scores = aim_scores()["explainer"]
+    torch.testing.assert_close(centred(scores).sum(1), torch.zeros(2, 4), atol=1e-6, rtol=0)
+    alone = scores[:, :1]
+    assert centred(alone) is alone
+    shifted = scores + torch.randn(2, 1, 4)
+    torch.testing.assert_close(centred(shifted), centred(scores))
+    learner = LearnsAIM(k=1)
+    chosen = [learner.selected(each, REAL, PREDICTIONS) for each in (scores, shifted)]
+    assert torch.equal(*chosen)
 
 
 def test_aim_explores_beside_the_selector():

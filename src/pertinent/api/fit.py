@@ -16,7 +16,7 @@ from pertinent.api.request import TO_BE_FITTED, Request, for_each, of_input
 from pertinent.api.runner import Runner
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require, unknown
-from pertinent.explainers.base import Explainer
+from pertinent.explainers.base import Explainer, explainers
 from pertinent.explainers.learned.base import LearnedExplainer, Learner, learned
 from pertinent.explainers.learned.selection import CHOICE, LearnsSelection
 from pertinent.inputs.base import Input
@@ -58,8 +58,8 @@ def fit(
 ) -> LearnedExplainer:
     """Fit an explainer to a model: a network that scores the features of an input in one pass.
 
-    A transformer is explained by its own encoder with a linear layer; any other model of texts, images or
-    table rows by a small network of words, pixels or columns.
+    A small network of words, tokens, pixels or columns; where it learns scores from a transformer, that
+    model's own encoder with a linear layer, and for ``"magnex"`` a network on its hidden states.
 
     Parameters
     ----------
@@ -167,9 +167,16 @@ def _learner(
     explainer: type[LearnedExplainer], settings: Mapping[str, Any]
 ) -> tuple[Learner, dict[str, Any]]:
     """How the method learns, and the settings that are not its own."""
-    own = {f.name for f in fields(explainer.learner)}
+    learner = explainer.learner
+    own = {f.name for f in fields(learner)}
     others = {name: value for name, value in settings.items() if name not in own}
-    return explainer.learner(**{name: settings[name] for name in settings.keys() & own}), others
+    if others and not learner.any_reference:
+        asked = explainers.get(learner.reference) if isinstance(learner.reference, str) else learner.reference
+        known = own | {f.name for f in fields(asked) if f.init}
+        for name in others:
+            if name not in known:
+                raise unknown(f"setting of {explainer.name}", name, known)
+    return learner(**{name: settings[name] for name in settings.keys() & own}), others
 
 
 def _check(

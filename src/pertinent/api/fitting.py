@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,7 +109,7 @@ class Fitting:
             data,
             dev,
             removal=self._removal,
-            settings=self.training,
+            settings=self._measured_as_often(len(data)),
             folder=folder,
             progress=self.runner.progress,
         )
@@ -127,6 +128,14 @@ class Fitting:
             fitted.save(path)
             folder.remove_checkpoints()
         return fitted
+
+    def _measured_as_often(self, n: int) -> ScoreSettings:
+        """The training, if only so many inputs have a reference: as many measurements as of all."""
+        training, of_all = self.training, (1 - self.dev) * len(self.inputs)
+        if training.checkpoint_steps is None or n >= of_all:
+            return training
+        every = max(1, math.ceil(training.checkpoint_steps * n / of_all))
+        return replace(training, checkpoint_steps=every, options={**training.options, "logging_steps": every})
 
     def _measured(
         self,
@@ -187,7 +196,7 @@ class Fitting:
         asked = request.to_dict()
         return {
             "method": self.explainer.name,
-            "settings": settings_of(self.learner),
+            "settings": {f.name: getattr(self.learner, f.name) for f in fields(self.learner) if f.init},
             "wanted_classes": self.classes,
             "model": model.fingerprint.hex(),
             "removal": {

@@ -21,7 +21,7 @@ class Monotonicity(Metric):
     """The share of steps to a larger K at which faithfulness does not fall.
 
     "As K increases, the explanation is expected to be more faithful" (Sec. 4.2). 1 where no larger set loses
-    a decision that a smaller one keeps.
+    a decision that a smaller one keeps, also where none keeps it.
 
     Parameters
     ----------

@@ -44,8 +44,9 @@ class QuestionAnsweringModel(TransformerModel):
     """Wraps ``AutoModelForQuestionAnswering`` and a fast tokenizer; an input is (question, context).
 
     Its value is the overlap of the answer with the answer on the whole input: the Jaccard index of the two
-    as sets of tokens (MAGNEx, Sec. 3.5), 1 for the same answer, 0 if they have no token in common or none of
-    the context is left. The answer on the whole input is found in the first batch that has a row of it.
+    as sets of tokens (MAGNEx, Sec. 3.5), 1 for the same answer, also if both are no answer, 0 if they have no
+    token in common or none of the context is left. The answer on the whole input is found in the first batch
+    that has a row of it.
 
     An overlap has no gradient. Gradients are those of the log-probability of the answer on the whole input,
     log p(start) + log p(end); along a mask, of softmax × mask, renormalised, as in attention.

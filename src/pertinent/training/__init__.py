@@ -1,4 +1,4 @@
-"""Fine-tuning text classifiers on whole inputs and on inputs with features removed."""
+"""Fine-tuning text classifiers, with features removed or not, and training learned explainers."""
 
 from pertinent.training.examples import ExampleError
 from pertinent.training.run import Trained, train

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.learned.base import Tensor, learned
 from pertinent.explainers.learned.selection import (
     Approximation,
@@ -19,6 +20,9 @@ from pertinent.explainers.learned.selection import (
 )
 from pertinent.explainers.learned.subsets import random_subset
 from pertinent.settings import NotNegative, Positive, ShareOrZero
+
+SCALINGS = 10
+"""Rounds of iterative scaling, after which intercepts hardly change."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class LearnsAIM(LearnsSelection):
         Of the relaxed Bernoulli variables.
     explore
         The share of inputs whose neighbours keep a random number of random features, not the selector's.
-        With 0, as in the paper, the weights of features that the selector drops are never learned.
+        With 0, as in the paper, the weights of features that the selector drops are hardly learned.
     context
         Whether a word's weights depend on the words around it; in the paper they do not.
     train
@@ -78,23 +82,48 @@ class LearnsAIM(LearnsSelection):
     def compute_loss(self, round: Round) -> Tensor:
         """Eqn. 5: sample the neighbourhood, ask the model about it, and fit both networks to it."""
         loss = 0.0
-        neighbours = random_subset(round.real, mostly_few=True)  # App. D.3; an explanation has few
+        neighbours = random_subset(round.real, mostly_few=True)  # as an explanation has few
         if self.train != "explainer":
             samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
             logits = round.approximate("approximator", samples)
             loss = self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
             neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
         if self.train != "selector":
-            weights = round.scores("explainer")
+            weights = centred(round.scores("explainer"))
             decided = one_hot(round.ask(neighbours > 0.5))
-            loss = loss + cross_entropy(decided, (weights * neighbours[:, None]).sum(-1)).mean()  # Eqn. 2
+            logits = (weights * neighbours[:, None]).sum(-1)
+            loss = loss + cross_entropy(decided, logits + intercepts(decided, logits)).mean()  # Eqn. 2
             loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(round.real).sum(-1).mean()
         return loss
+
+    def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
+        """By weights as they are explained."""
+        return super().selected(centred(scores), real, predictions)
 
     def _relaxed(self, logits: Tensor) -> Tensor:
         """Samples of the Concrete distribution: π is the sigmoid of the selector's logits."""
         uniform = uniform_like(logits)
         return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
+
+
+def centred(weights: Tensor) -> Tensor:
+    """Weights (rows, classes, width) that sum to zero over classes, which changes no prediction.
+
+    What all classes have in common says nothing, and would stay as it was at random in the beginning.
+    """
+    return weights - weights.mean(1, keepdim=True) if weights.shape[1] > 1 else weights
+
+
+def intercepts(decided: Tensor, logits: Tensor) -> Tensor:
+    """The constants (classes,) with which the logits of a batch predict each class as often as it is decided.
+
+    They are the best intercepts of a softmax regression, by iterative scaling.
+    """
+    found, least = logits.new_zeros(logits.shape[1]), 0.5 / len(logits)
+    often = decided.mean(0).clamp(min=least).log()
+    for _ in range(SCALINGS):
+        found = found + often - (logits.detach() + found).softmax(-1).mean(0).clamp(min=least).log()
+    return found
 
 
 @learned.register("aim")
@@ -115,9 +144,17 @@ class AIM(SelectionExplainer):
     ----
     The model is asked about features that are kept or removed, not about relaxed ones, so that it may be any
     model. The temperature is inside the exponent, and the norm has a group for each feature, as in the paper
-    and not in its code.
+    and not in its code. Ours are: random neighbours beside the selector's, most of them small, also where the
+    explainer is trained alone (App. D.3: sizes are uniform); an intercept, without which the weights have to
+    say what is decided when nothing is known; and weights that sum to zero over classes.
     """
 
     learner = LearnsAIM
     paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
     summary = "weights for every class by a network, learned with a selector"
+
+    def explain(self, task: Task) -> Steps:
+        """Predict, relative to the mean of all classes."""
+        found = yield from super().explain(task)
+        scores = found.scores
+        return Finding(scores - scores.mean(axis=0)) if scores is not None and scores.ndim == 2 else found

@@ -141,16 +141,13 @@ class MAGNEx(SelectionExplainer):
     @classmethod
     def check_card(cls, card: PlainData) -> None:
         """The probability at first is part of the scores."""
-        settings = PlainData(card.mapping("settings"), "settings")
-        if "initial_probability" in settings:
-            initial = settings.number("initial_probability")
-            expect(0 < initial < 1, "initial_probability", "above 0 and below 1", initial)
+        initial = PlainData(card.mapping("settings"), "settings").number("initial_probability")
+        expect(0 < initial < 1, "initial_probability", "above 0 and below 1", initial)
 
     def explain(self, task: Task) -> Steps:
         """Predict."""
         found = yield from super().explain(task)
-        settings = self.network.card["settings"]
-        initial = settings.get("initial_probability", LearnsMAGNEx.initial_probability)
+        initial = self.network.card["settings"]["initial_probability"]
         scores = 0.5 + 0.5 * np.tanh(logits_of(found.scores, initial) / 2)  # the sigmoid, of any number
         return Finding(scores, details={"selected": int((scores > THRESHOLD).sum())})
 

@@ -172,9 +172,9 @@ class SelectionExplainer(LearnedExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Predict."""
-        columns = self.columns(task)
+        self.columns(task)
         scores = yield NetworkOutputs(self.network)
-        return Finding(of_columns(scores) if len(columns) > 1 else scores[0])
+        return Finding(of_columns(scores))
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:

@@ -24,9 +24,9 @@ def approximation_loss(round: Round, kept: Tensor, wanted: Tensor, subsets: Subs
     if subsets == "selected":
         return cross_entropy(wanted, round.approximate(APPROXIMATOR, kept)).mean()
     given = kept.detach().requires_grad_()
-    cross_entropy(wanted, round.approximate(APPROXIMATOR, given)).mean().backward(inputs=[given])
+    cross_entropy(wanted, round.approximate(APPROXIMATOR, given)).sum().backward(inputs=[given])
     learned = cross_entropy(wanted, round.approximate(APPROXIMATOR, random_subset(round.real))).mean()
-    return learned + (given.grad * (kept - given.detach())).sum()
+    return learned + (given.grad * (kept - given.detach())).sum() / len(kept)
 
 
 def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:

@@ -74,7 +74,8 @@ class ImageApproximator(Approximator):
 class TableApproximator(Approximator):
     """Two hidden layers over the encoded columns.
 
-    Which columns are kept is not read: a selection could tell the answer by itself, whatever is selected.
+    Which numbers are kept is not read: a selection could tell the answer by itself, whatever is selected. A
+    category that is removed is none of the known ones.
     """
 
     repeats: torch.Tensor

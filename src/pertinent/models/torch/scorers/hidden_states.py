@@ -57,7 +57,8 @@ class HiddenStateScorer(Scorer):
         """Run the model, and the network on its hidden states."""
         wrapped: TransformerModel = model  # type: ignore[assignment]
         tokens: TokenBatch = batch.arrays
-        with torch.no_grad(), wrapped.evaluating(tokens.ids.shape):
+        whole = torch.autocast(wrapped.device.type, enabled=False)  # it is explained in its own precision
+        with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
             hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
         seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
         lengths = torch.from_numpy(seen.sum(axis=1))
