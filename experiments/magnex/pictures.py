@@ -72,9 +72,15 @@ def marked(e: Explanation, kept: Any) -> str:
     """A text whose kept features are bold."""
     parts = []
     for feature, keep in zip(e.features, kept, strict=True):
-        plain = feature.replace("*", "\\*").replace("_", "\\_").replace("|", "\\|")
-        parts.append(f"**{plain}**" if keep else plain)
+        parts.append(f"**{escaped(feature)}**" if keep else escaped(feature))
     return " ".join(parts)
+
+
+def escaped(text: str) -> str:
+    """As it is, in Markdown."""
+    for sign in "\\*_|`<[]#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())
 
 
 def examples(which: str, found: list[tuple[Explanation, Any, Any]]) -> str:
@@ -90,7 +96,7 @@ def _question(e: Explanation) -> str:
     if "answer" not in e.details:
         return ""
     raw: Any = e.input.raw
-    return f"*{raw.first} – {e.details['answer']}*: "
+    return f"*{escaped(raw.first)} – {escaped(str(e.details['answer']))}*: "
 
 
 def main() -> None:

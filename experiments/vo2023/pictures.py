@@ -71,7 +71,7 @@ def faithfulness(found: dict[str, Any], which: str, method: str, k: int) -> Any:
 
 
 def draw_cost(found: dict[str, Any], sets: Sequence[str], path: Path, sparsity: float = 0.1) -> None:
-    """Sufficiency (lower is better) and comprehensiveness (higher is) against milliseconds per text."""
+    """Sufficiency (lower is better) and comprehensiveness (higher is) against evaluations for each text."""
     figure = new_figure(2.2 + 3 * len(sets), 5.6)
     panels = figure.subplots(2, len(sets), sharex="col", squeeze=False)
     for column, which in enumerate(sets):
@@ -81,14 +81,14 @@ def draw_cost(found: dict[str, Any], sets: Sequence[str], path: Path, sparsity: 
                 own = over(runs, f"{metric} {sparsity}")
                 if own is None:
                     continue
-                cost = 1000 * np.mean([run["seconds an input"] for run in runs])
+                cost = max(1.0, float(np.mean([run["evaluations"] for run in runs])))
                 colour, marker = DOTS[row]
                 bounds = np.nan_to_num([[own.mean - own.low], [own.high - own.mean]])
                 axes.errorbar(cost, own.mean, bounds, fmt=marker, color=colour, ms=6, capsize=2, label=row)
             axes.set_xscale("log")
             axes.grid(alpha=0.25)
         panels[0, column].set_title(NAMES[which], loc="left", fontsize=10)
-        panels[1, column].set_xlabel("ms an input")
+        panels[1, column].set_xlabel("evaluations for each text")
     for axes, metric in zip(panels[:, 0], ("sufficiency ↓", "comprehensiveness ↑"), strict=True):
         axes.set_ylabel(f"{metric} at {sparsity:.0%}")
     handles, labels = panels[0, 0].get_legend_handles_labels()

@@ -37,9 +37,20 @@ def of(found: dict[str, Any], which: str, row: str) -> list[Any]:
     return [own for key, own in found.items() if re.fullmatch(re.escape(name) + r"\d", key)]
 
 
-def over(runs: Sequence[Any], metric: str) -> Interval | None:
-    """The mean over seeds and inputs of what was measured, if it was."""
-    values = [run["values"][metric] for run in runs if metric in run["values"]]
+def over(
+    runs: Sequence[Any], metric: str, first: int | None = None, more_words_than: int = 0
+) -> Interval | None:
+    """The mean over seeds and inputs of what was measured, if it was.
+
+    Of the `first` inputs alone, or of those that have more words (up to 20).
+    """
+    values = []
+    for run in runs:
+        if metric in run["values"]:
+            own = run["values"][metric][:first]
+            if more_words_than:
+                own = [v for v, words in zip(own, run["words"], strict=False) if len(words) > more_words_than]
+            values.append(own)
     return bootstrap(np.array(values, dtype=float)) if values else None
 
 
@@ -63,5 +74,7 @@ def fill_in(page: Path, tables: dict[str, str]) -> None:
     text = page.read_text(encoding="utf-8")
     for name, own in tables.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"{page.name} has no place for {name}.")
         text = pattern.sub(lambda match, own=own: f"{match[1]}\n{own}\n\n{match[2]}", text)  # type: ignore[misc]
     page.write_text(text, encoding="utf-8")

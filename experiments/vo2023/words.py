@@ -96,11 +96,11 @@ def word_measures(
 
     The keys are "purity 5", "brevity 5" and so on, and with the set's test `texts` "stability". That of a row
     with many texts has nearer neighbours, so there is also one of as many texts as every row has. L2X at K =
-    5 and 20 is the row that was fitted with that K. Empty, if nothing was found.
+    5 and 20 is what was fitted with that K, if anything. Empty, if nothing was found.
     """
     measures: dict[str, Interval] = {}
     for k in SIZES:
-        runs = of(found, which, f"{row} {k}") or of(found, which, row)
+        runs = of(found, which, row if row != "l2x" or k == K else f"{row} {k}")
         top = [[[lower(word) for word in own[:k]] for own in run["words"]] for run in runs]
         if runs:
             measures[f"purity {k}"] = _over(top, purity)

@@ -183,6 +183,49 @@ def test_the_card_says_how_faithful_it_is(model, fits):
     assert card["dev_examples"] == 30
 
 
+def test_the_card_has_what_random_features_do(model, fits):
+    card = fits["aim"].network.card
+    guesses = pertinent.explain(model, sentences(400, 7), "random", progress=False)
+    judged = pertinent.evaluate(guesses, model, "faithfulness:k=3", progress=False)
+    assert card["dev_random"] < card["dev_faithfulness"]
+    assert card["dev_random"] == pytest.approx(judged.mean("random", "faithfulness"), abs=0.3)  # of 30 texts
+
+
+def test_a_model_that_always_answers_the_same_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "constant.py").write_text("def answer(texts):\n    return [[0.9, 0.1]] * len(texts)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "texts.csv").write_text("text\n" + "\n".join(sentences(30, 0)) + "\n")
+    arguments = ["--file", "texts.csv", "--model", "constant:answer", "--epochs", "1"]
+    assert main(["fit", "--method", "l2x", "--out", "same", *arguments]) == 0
+    assert "That says nothing: as many random features do as well." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["l2x", "vibi"])
+def test_scores_of_sampled_features_are_their_chances(model, fits, method):
+    found = pertinent.explain(model, sentences(5, 3), fits[method], progress=False)
+    for e in found:
+        assert e.scores.min() >= 0
+        assert e.scores.sum() == pytest.approx(1.0)
+    assert "matters for" in found[0].to_html()
+    assert "speaks against" not in found[0].to_html()
+
+
+def test_a_fitted_explainer_remembers_its_features():
+    digits = pertinent.load("digits")
+    images = list(np.random.default_rng(0).uniform(0, 16, (20, 8, 8)))
+    fit = pertinent.fit(digits, images, "l2x", features="patches:4", **QUICK)
+    assert len(pertinent.explain(digits, images[0], fit).scores) == 4
+    assert len(pertinent.explain(digits, images[0], fit, features="patches:2").scores) == 16
+
+
+def test_words_that_were_never_seen_count_for_nothing_by_themselves(model, fits):
+    one, two = pertinent.explain(
+        model, ["the goal zorg was", "the goal blip was"], fits["aim"], progress=False
+    )
+    np.testing.assert_allclose(one.class_scores, two.class_scores, atol=1e-6)
+
+
 def test_of_equally_faithful_networks_the_surest_is_kept():
     def always_sure(texts):
         p = np.array([0.6 + 0.3 * ("goal" in t.split()) for t in texts])
@@ -319,7 +362,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     share = json.loads((tmp_path / "aim" / "pertinent.json").read_text())["dev_faithfulness"]
     assert "Fitted: aim, on 22 inputs" in out
-    assert f"the model decides as before for {100 * share:.1f}% of 2 held-out inputs." in out
+    assert f"the model decides as before for {100 * share:.1f}% of 2 held-out inputs, with as many" in out
     assert main(["explain", "w1 w2 w3", "--model", "./model", "--method", "aim/", "--json", "-"]) == 0
     (explained,) = json.loads(capsys.readouterr().out)["explanations"]
     assert (explained["method"], len(explained["scores"])) == ("aim", 3)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,6 +161,31 @@ def test_an_input_whose_quality_stays_the_same_teaches_nothing(monkeypatch):
     }
     assert found["leave-one-out"] < 1e-12
     assert found["moving-average"] > 0.01
+
+
+def test_a_recurrent_module_has_no_hidden_states_that_are_known():
+    class Recurrent(torch.nn.Module):
+        def __init__(self, tokenizer):
+            super().__init__()
+            self.words = torch.nn.Embedding(len(tokenizer), 8)
+            self.layer, self.head = torch.nn.GRU(8, 8, batch_first=True), torch.nn.Linear(8, 2)
+            names = {0: "no", 1: "yes"}
+            self.config = SimpleNamespace(
+                vocab_size=len(tokenizer), num_labels=2, id2label=names, problem_type=None
+            )
+
+        def get_input_embeddings(self):
+            return self.words
+
+        def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None):
+            words = self.words(input_ids) if inputs_embeds is None else inputs_embeds
+            return SimpleNamespace(logits=self.head(self.layer(words)[1][0]))
+
+    tokenizer = tiny.tokenizer()
+    model = pertinent.wrap((Recurrent(tokenizer).eval(), tokenizer), compaction=False)
+    texts = [tiny.text(4, seed=i) for i in range(12)]
+    fit = pertinent.fit(model, texts, "magnex", removal="zero-vector", epochs=1, **SHORT)
+    assert len(pertinent.explain(model, texts[0], fit, removal="zero-vector").scores) == 4
 
 
 # -- settings --------------------------------------------------------------------------------------
@@ -325,7 +351,7 @@ def test_texts_of_any_function():
     rng = np.random.default_rng(0)
     words = ["good", "bad", "film", "plot", "the", "a"]
     texts = [" ".join([*rng.permutation(words[1:])[:4], "good"]) for _ in range(64)]
-    fit = pertinent.fit(model, [*texts, "good"], "magnex", epochs=15, learning_rate=5e-3, **SHORT)
+    fit = pertinent.fit(model, [*texts, "good"], "magnex", epochs=40, learning_rate=5e-3, **SHORT)
     found = pertinent.explain(model, [texts[0], "good"], fit, progress=False)
     selected = [[f for f, s in zip(e.features, e.scores, strict=True) if s > 0.5] for e in found]
     assert selected == [["good"], ["good"]]

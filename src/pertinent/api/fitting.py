@@ -156,10 +156,12 @@ class Fitting:
         kind = found[0].output.kind
         if kind not in self.learner.outputs:
             able = [name for name in TO_BE_FITTED if kind in learned.get(name).learner.outputs]
+            if kind == "value":  # magnex explains overlaps alone, maple rows alone
+                able = [name for name in able if name not in ("magnex", "maple")]
             own = " and ".join(NOUNS[each] for each in self.learner.outputs)
             raise SettingError(
                 f"{self.explainer.name} explains {own}, but the model answers with {NOUNS[kind]}: choose "
-                f"{' or '.join(able)}."
+                f"{', '.join(able[:-1])} or {able[-1]}."
             )
 
     def _classes(self, found: Explanations) -> Literal["predicted", "all"]:

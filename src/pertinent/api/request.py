@@ -13,6 +13,7 @@ from pertinent.api.scale import check_scale
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
+from pertinent.explainers.learned.base import LearnedExplainer
 from pertinent.explainers.until import Stable
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
@@ -91,6 +92,8 @@ class Request:
         """
         explainer = make_explainer(method, settings)
         check_scale(scale, explainer)
+        if features is None and isinstance(explainer, LearnedExplainer):
+            features = explainer.fitted_features
         if until is not None:
             _check_stops(explainer)
         return cls(

@@ -114,6 +114,8 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
         f"{begin}: {card['method']}, on {examples} in {steps}.",
         _measured(card, _count(n_dev, "held-out input")),
     ]
+    if "dev_random" in card and card["dev_random"] >= card.get("dev_faithfulness", card.get("dev_quality")):
+        lines.append("That says nothing: as many random features do as well.")
     if n_dev < ENOUGH:
         lines.append(f"That is uncertain: fit on more inputs, to hold out at least {ENOUGH}.")
     return lines
@@ -122,8 +124,9 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
 def _measured(card: Mapping[str, Any], held_out: str) -> str:
     """How well the best network does on the held-out inputs, in words."""
     if "dev_faithfulness" in card:
-        share = percent(card["dev_faithfulness"])
-        return f"With the selected features alone the model decides as before for {share} of {held_out}."
+        share, random = percent(card["dev_faithfulness"]), percent(card["dev_random"])
+        kept = "With the selected features alone the model decides as before"
+        return f"{kept} for {share} of {held_out}, with as many random ones for {random}."
     if "trees" in card:
         used = _count(len(card["used"]), "column")
         return f"Mean squared error of linear models of {used} on {held_out}: {card['dev_loss']:.3g}."
@@ -131,7 +134,9 @@ def _measured(card: Mapping[str, Any], held_out: str) -> str:
     if "dev_spearman" in card:
         measure, best = f"Rank correlation with {card['learned_from']['method']}", card["dev_spearman"]
     if "dev_quality" in card:
-        measure, best = "Sufficiency, plus the share removed if it is sufficient,", card["dev_quality"]
+        own, random = (f"{card[f'dev_{name}']:.3f}" for name in ("sufficiency", "random_sufficiency"))
+        can_go = f"{percent(card['dev_share_removed'])} of the features of {held_out} can go"
+        return f"{can_go}, at a sufficiency of {own}; with as many random ones it is {random}."
     shown = "none" if best is None else f"{best:.3f}"
     return f"{measure} on {held_out}, by which the best network was chosen: {shown}."
 

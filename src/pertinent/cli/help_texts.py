@@ -141,7 +141,9 @@ FIT = """\
 Fit an explainer to a model: a network that scores the features of an input in one pass. It learns the
 scores of a slower method (amortized-shapley, Yang et al. 2023), the model's answers to random coalitions
 (fastshap, Jethani et al. 2021), or by how much the loss grows without a feature (cxplain, Schwab & Karlen
-2019). A few hundred to a few thousand inputs are needed, like those that will be explained.
+2019); or it learns to select the features that a decision rests on: aim for every class (Vo et al. 2023),
+magnex as few as are enough, l2x, vibi, invase; maple grows a forest of table rows. A few hundred to a few
+thousand inputs are needed, like those that will be explained.
 
 examples:
   pertinent fit --file reviews.csv --out my-explainer
@@ -149,6 +151,7 @@ examples:
   pertinent fit --file pairs.jsonl --model ./my-classifier --out my-explainer --classes all --set samples=50
   pertinent fit --file reviews.csv --out another --references my-explainer/references.parquet --epochs 20
   pertinent fit --file wines.csv --model table --out my-fastshap --method fastshap
+  pertinent fit --file reviews.csv --out my-aim --method aim --set k=5
   pertinent explain "a slow start, then wonderful" --method ./my-explainer
   pertinent explain "a slow start, then wonderful" --method ./my-explainer --set refine=5
 

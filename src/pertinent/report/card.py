@@ -79,7 +79,7 @@ def _subject(e: Explanation) -> Markup:
         )
     if say.by_attack(e):
         return Markup("What an attack needs, according to {}").format(e.method)
-    verb = "moves" if e.output.kind == "value" else "supports"
+    verb = "moves" if e.output.kind == "value" else "supports" if say.has_signs(e) else "matters for"
     if e.target == say.predicted(e):
         return Markup("What {} it, according to {}").format(verb, e.method)
     return Markup("What {} <strong>{}</strong> ({}) instead, according to {}").format(

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.explainers.base import explainers
+from pertinent.explainers.base import Explainer, explainers
+from pertinent.explainers.learned.base import learned
 from pertinent.inputs.table import TableInput
 from pertinent.metric.base import metrics
 from pertinent.report.colours import shares
@@ -87,6 +88,8 @@ def directions(explanation: Explanation) -> tuple[str, str]:
         return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
     if by_attack(explanation):
         return "needed by an attack", "not needed by an attack"
+    if not has_signs(explanation):
+        return f"matters for {name}", f"does not matter for {name}"
     if explanation.output.kind == "value":
         return f"raises {name}", f"lowers {name}"
     return f"supports {name}", f"speaks against {name}"
@@ -94,7 +97,17 @@ def directions(explanation: Explanation) -> tuple[str, str]:
 
 def by_attack(explanation: Explanation) -> bool:
     """Whether the scores tell how much an attack needs each feature, and not what speaks for the target."""
-    return getattr(explainers.all().get(explanation.method), "any_target", True) is False
+    return getattr(_method(explanation), "any_target", True) is False
+
+
+def has_signs(explanation: Explanation) -> bool:
+    """Whether the scores tell what speaks for the target and what against it, and not only how much."""
+    return getattr(_method(explanation), "has_signs", True)
+
+
+def _method(explanation: Explanation) -> type[Explainer] | None:
+    """The method of that name, fitted or not, if there is one."""
+    return {**explainers.all(), **learned.all()}.get(explanation.method)
 
 
 def aim(explanation: Explanation) -> str:

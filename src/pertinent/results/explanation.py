@@ -160,7 +160,10 @@ class Explanation:
         column = column_index(target, self.classes, self.output.column)
         if self.class_scores is None:
             what = self.output.column
-            raise SettingError(f"{self.method} explains one {what} at a time: explain again with target=.")
+            raise SettingError(
+                f"{self.method} explains one {what} at a time: explain again with target=, or choose a "
+                "method that scores all, such as shapley, lime or a fitted aim."
+            )
         errors = self.class_standard_errors
         return replace(
             self,

@@ -64,6 +64,7 @@ def train_networks(
         stack.enter_context(devices.disable_onednn(device, getattr(torch, settings.precision)))
         stack.enter_context(sdpa_kernel(devices.ATTENTION))
         trainer.train(resume_from_checkpoint=folder.last_checkpoint())
+        described = trainer.described() if isinstance(learner, LearnsSelection) else {}
     scorer.to(device).eval()
     state = trainer.state
     history = [{name: log[name] for name in HISTORY if name in log} for log in state.log_history]
@@ -72,7 +73,7 @@ def train_networks(
         measured = [log for log in state.log_history if f"eval_{CHOICE}" in log]
         best = max(measured, key=lambda log: log[f"eval_{CHOICE}"])[f"eval_{learner.measure}"]
     done = {f"dev_{learner.measure}": best, "steps": state.global_step, "history": history}
-    return scorer, done
+    return scorer, done | described
 
 
 def _planned(

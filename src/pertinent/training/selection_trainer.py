@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -88,15 +89,8 @@ class SelectionTrainer(ExampleTrainer):
 
         Of networks that are equally faithful it is the one with which the model is surest of its decisions.
         """
-        networks: Any = self.model
-        networks.eval()
-        quality, certainty, size = 0.0, 0.0, self.args.per_device_eval_batch_size
-        for start in range(0, len(self._dev), size):
-            places = [(0, i) for i in range(start, min(start + size, len(self._dev)))]
-            step = self._step(self._prepare_inputs(self._dev_collator(places)))
-            with torch.no_grad(), self.compute_loss_context_manager():
-                scores = step.scores(self._learner.answering)
-            kept = self._learner.selected(scores, step.real, step.predictions)
+        quality, certainty = 0.0, 0.0
+        for step, kept in self._selections():
             answers = step.ask(kept)
             quality += float(self._learner.quality(answers, kept, step.real, step.predictions).sum())
             decided = step.predictions.argmax(-1, keepdim=True)
@@ -110,6 +104,39 @@ class SelectionTrainer(ExampleTrainer):
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
+    def described(self) -> dict[str, float]:
+        """What the card says of the network beside its measure, and that of as many random features."""
+        sums: dict[str, float] = {}
+        for step, kept in self._selections():
+            random, known = _as_many(kept, step.real), (step.real, step.predictions)
+            guessed = step.ask(random)
+            own = self._learner.described(step.ask(kept), kept, *known)
+            others = self._learner.described(guessed, random, *known)
+            own |= {f"random_{name}": each for name, each in others.items()}
+            own["random"] = self._learner.quality(guessed, random, *known)
+            for name, each in own.items():
+                sums[name] = sums.get(name, 0.0) + float(each.sum())
+        return {f"dev_{name}": total / len(self._dev) for name, total in sums.items()}
+
+    def _selections(self) -> Iterator[tuple[Step, torch.Tensor]]:
+        """The dev inputs in batches, and what is selected of them."""
+        networks: Any = self.model
+        networks.eval()
+        size = self.args.per_device_eval_batch_size
+        for start in range(0, len(self._dev), size):
+            places = [(0, i) for i in range(start, min(start + size, len(self._dev)))]
+            step = self._step(self._prepare_inputs(self._dev_collator(places)))
+            with torch.no_grad(), self.compute_loss_context_manager():
+                scores = step.scores(self._learner.answering)
+            yield step, self._learner.selected(scores, step.real, step.predictions)
+
     def _step(self, batch: dict[str, Any]) -> Step:
         networks: Any = self.model
         return Step(networks, self._explained, self._asker, batch)
+
+
+def _as_many(kept: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
+    """As many random features (rows, width) as are kept, the same every time."""
+    noise = torch.rand(real.shape, generator=torch.Generator().manual_seed(0)).to(real.device)
+    place = noise.masked_fill(~real, 2.0).argsort(dim=-1).argsort(dim=-1)
+    return place < kept.sum(-1, keepdim=True)

@@ -16,6 +16,7 @@ from pertinent.explainers.learned.selection import (
     SelectionExplainer,
     cross_entropy,
     one_hot,
+    probability,
     uniform_like,
 )
 from pertinent.explainers.learned.subsets import random_subset
@@ -156,5 +157,7 @@ class AIM(SelectionExplainer):
     def explain(self, task: Task) -> Steps:
         """Predict, relative to the mean of all classes."""
         found = yield from super().explain(task)
-        scores = found.scores
-        return Finding(scores - scores.mean(axis=0)) if scores is not None and scores.ndim == 2 else found
+        assert found.scores is not None
+        if found.scores.ndim == 2:
+            return Finding(found.scores - found.scores.mean(axis=0))
+        return Finding(probability(found.scores))  # of the selector

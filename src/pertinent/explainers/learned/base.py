@@ -142,6 +142,12 @@ class LearnedExplainer(Explainer):
         """The scale of the values it was fitted to."""
         return (self.network.card["scale"],)
 
+    @property
+    def fitted_features(self) -> str | None:
+        """What the inputs were cut into that it was fitted to; ``None`` if each was cut by hand."""
+        features = self.network.card.get("features")
+        return None if features in HAND_CUT else features
+
     @classmethod
     def check_card(cls, card: PlainData) -> None:
         """Raise an `InputError` if the card lacks what the method needs."""
@@ -167,6 +173,9 @@ class LearnedExplainer(Explainer):
             )
         return [task.target]
 
+
+HAND_CUT = ("segments", "spans")
+"""How features are called that were given for each input."""
 
 learned: Registry[LearnedExplainer] = Registry("method to fit", "pertinent.explainers.learned")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.learned.base import Tensor, learned
@@ -19,6 +17,7 @@ from pertinent.explainers.learned.selection import (
     cross_entropy,
     log_probability,
     one_hot,
+    probability,
     uniform_like,
 )
 from pertinent.explainers.learned.subsets import Subsets, random_subset
@@ -88,12 +87,13 @@ class INVASE(SelectionExplainer):
     learner = LearnsINVASE
     paper = "Yoon et al. 2019"
     summary = "the probability that a feature is needed, by an actor and a critic"
+    has_signs = False
 
     def explain(self, task: Task) -> Steps:
         """Predict."""
         self.columns(task)
         logits = yield NetworkOutputs(self.network)
-        return Finding(0.5 + 0.5 * np.tanh(logits[0] / 2))  # the sigmoid, without overflow
+        return Finding(probability(logits[0]))
 
 
 def share_selected(logits: Tensor, real: Tensor) -> Tensor:

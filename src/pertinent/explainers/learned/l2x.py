@@ -11,7 +11,7 @@ from pertinent.explainers.learned.selection import (
     LearnsSelection,
     Round,
     Scores,
-    SelectionExplainer,
+    SubsetExplainer,
     relaxed_subset,
 )
 from pertinent.explainers.learned.subsets import APPROXIMATOR, Subsets, approximation_loss
@@ -56,7 +56,7 @@ class LearnsL2X(LearnsSelection):
 
 @learned.register("l2x")
 @dataclass(frozen=True)
-class L2X(SelectionExplainer):
+class L2X(SubsetExplainer):
     """The logits of every feature to be one of k that tell most about the model's answer.
 
     `fit` makes it, and asks the model only about whole inputs.

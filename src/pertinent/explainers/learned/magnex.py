@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from pertinent.errors import SettingError, require
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.learned.base import Lesson, Tensor, learned
@@ -19,6 +17,7 @@ from pertinent.explainers.learned.selection import (
     Scores,
     SelectionExplainer,
     log_probability,
+    probability,
     uniform_like,
 )
 from pertinent.plain_data import PlainData, expect
@@ -105,6 +104,13 @@ class LearnsMAGNEx(LearnsSelection):
         sp = 1 - kept.sum(-1) / real.sum(-1)
         return su + sp * (su > self.least_sufficiency)
 
+    def described(
+        self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
+    ) -> dict[str, Tensor]:
+        """What the quality consists of."""
+        removed = 1 - kept.sum(-1) / real.sum(-1)
+        return {"sufficiency": sufficiency(answers, predictions), "share_removed": removed}
+
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
         """The baseline b of Eqn. 11, which depends on no mask that it is subtracted from."""
         if self.baseline == "leave-one-out":
@@ -137,6 +143,7 @@ class MAGNEx(SelectionExplainer):
     learner = LearnsMAGNEx
     paper = "MAGNEx, Eqns. 1–11"
     summary = "the probability that a feature is among those that are enough, by REINFORCE"
+    has_signs = False
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
@@ -148,7 +155,7 @@ class MAGNEx(SelectionExplainer):
         """Predict."""
         found = yield from super().explain(task)
         initial = self.network.card["settings"]["initial_probability"]
-        scores = 0.5 + 0.5 * np.tanh(logits_of(found.scores, initial) / 2)  # the sigmoid, of any number
+        scores = probability(logits_of(found.scores, initial))
         return Finding(scores, details={"selected": int((scores > THRESHOLD).sum())})
 
 

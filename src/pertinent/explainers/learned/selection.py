@@ -157,6 +157,13 @@ class LearnsSelection(Learner):
         del kept, real
         return (answers.argmax(-1) == predictions.argmax(-1)).float()
 
+    def described(
+        self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
+    ) -> dict[str, Tensor]:
+        """Other measures (rows,) of each selection by name, for the card."""
+        del answers, kept, real, predictions
+        return {}
+
 
 @dataclass(frozen=True)
 class SelectionExplainer(LearnedExplainer):
@@ -175,6 +182,31 @@ class SelectionExplainer(LearnedExplainer):
         self.columns(task)
         scores = yield NetworkOutputs(self.network)
         return Finding(of_columns(scores))
+
+
+@dataclass(frozen=True)
+class SubsetExplainer(SelectionExplainer):
+    """A network whose scores are log-probabilities of features, up to a constant.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    """
+
+    has_signs = False
+
+    def explain(self, task: Task) -> Steps:
+        """The probability of each feature to be drawn first."""
+        self.columns(task)
+        logits = yield NetworkOutputs(self.network)
+        chances = np.exp(logits[0] - logits[0].max())
+        return Finding(chances / chances.sum())
+
+
+def probability(logits: Any) -> Any:
+    """The sigmoid of an array, without overflow."""
+    return 0.5 + 0.5 * np.tanh(logits / 2)
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from pertinent.explainers.learned.selection import (
     LearnsSelection,
     Round,
     Scores,
-    SelectionExplainer,
+    SubsetExplainer,
     one_hot,
     relaxed_subset,
 )
@@ -60,7 +60,7 @@ class LearnsVIBI(LearnsSelection):
 
 @learned.register("vibi")
 @dataclass(frozen=True)
-class VIBI(SelectionExplainer):
+class VIBI(SubsetExplainer):
     """The logits of every feature to be one of k that tell the decision, and little else.
 
     `fit` makes it, and asks the model only about whole inputs.

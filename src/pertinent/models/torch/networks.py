@@ -76,10 +76,15 @@ def new_networks(
     return Networks({**scorers, **others}, n_memory).to(device_of(model))
 
 
+def _has_hidden_states(module: Any) -> bool:
+    """Whether it is a head on a body of its own, as in transformers."""
+    return getattr(module, "base_model", module) is not module
+
+
 def _scorer(layout: Any, model: Model, inputs: Sequence[Input], n_columns: int) -> Scorer:
     """The scorer of a layout, for inputs like these."""
     columns = n_columns if layout.columns is None else layout.columns
-    if layout.hidden and isinstance(model, TransformerModel) and model.model.base_model is not model.model:
+    if layout.hidden and isinstance(model, TransformerModel) and _has_hidden_states(model.model):
         return HiddenStateScorer.of(model, inputs, columns)
     kind = small_scorer_for(inputs)
     if issubclass(kind, WordScorer):

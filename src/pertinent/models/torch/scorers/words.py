@@ -24,9 +24,6 @@ BUCKETS = 2**14
 
 WIDTH = 64
 
-SMALL = 0.1
-"""The deviation of new embeddings. With 1 the scores of words that were seldom seen stay random."""
-
 
 class WordScorer(Scorer):
     """Embeddings of hashed words, two convolutions over neighbours, and the mean over the text.
@@ -40,8 +37,7 @@ class WordScorer(Scorer):
         super().__init__(n_columns)
         self.n_words, self.context = n_words, context
         self.embedding = nn.Embedding(n_words + 1, WIDTH, padding_idx=0)
-        with torch.no_grad():
-            self.embedding.weight.mul_(SMALL)
+        nn.init.zeros_(self.embedding.weight)  # random scores of words seldom or never seen would stay random
         self.segment = nn.Embedding(2, WIDTH)
         if context:
             self.near = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
@@ -53,7 +49,7 @@ class WordScorer(Scorer):
 
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> WordScorer:
-        """One with random embeddings."""
+        """One that knows nothing of any word."""
         return cls(n_columns, vocabulary_size(model, inputs), context=context)
 
     @classmethod
