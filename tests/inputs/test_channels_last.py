@@ -43,5 +43,6 @@ def test_a_module_always_gets_channels_first():
     import torch
 
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
-    e = pertinent.explain(pertinent.wrap(module, output="logit"), IMAGE, "leave-one-out", features="patches:4")
+    model = pertinent.wrap(module, output="logit")
+    e = pertinent.explain(model, IMAGE, "leave-one-out", features="patches:4")
     assert not e.input.channels_last
