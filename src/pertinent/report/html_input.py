@@ -77,7 +77,8 @@ def _piece(e: Explanation, piece: Piece, shares: Floats, smallest: Masks) -> Mar
 
 def _legend(e: Explanation) -> Markup:
     support, against = say.directions(e)
-    ends = ("never chosen", " half", "in every set") if e.chosen else (against, "", support)
+    half = "" if say.has_signs(e) else " half"
+    ends = ("never chosen", " half", "in every set") if e.chosen else (against, half, support)
     if e.pertinence is None:
         scale = Markup('<span>{}</span> <span class="scale{}"></span> <span>{}</span>')
         parts = [scale.format(*ends)]

@@ -111,8 +111,9 @@ def _colours_legend(e: Explanation) -> Text:
             line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
     else:
         support, against = say.directions(e)
-        line.append(f" {visible(support)}   ")
-        line.append("  ", style=f"on {DARK.against}").append(f" {visible(against)}")
+        line.append(f" {visible(support)}")
+        if say.has_signs(e):
+            line.append("   ").append("  ", style=f"on {DARK.against}").append(f" {visible(against)}")
     return _with_exceptions(line, e, Text("struck out", style="strike"))
 
 
@@ -122,9 +123,9 @@ def _marks_legend(e: Explanation) -> Text:
         line = Text(f"{weakly} chosen, {strongly} chosen often")
     else:
         support, opposes = map(visible, say.directions(e))
-        line = Text(
-            f"{weakly} {support}, {strongly} strongly   {weakly_against} {opposes}, {against} strongly"
-        )
+        line = Text(f"{weakly} {support}, {strongly} strongly")
+        if say.has_signs(e):
+            line.append(f"   {weakly_against} {opposes}, {against} strongly")
     return _with_exceptions(line, e, Text("~"))
 
 
