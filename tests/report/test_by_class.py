@@ -255,7 +255,7 @@ def test_a_plot_has_a_panel_for_each_class(three):
     assert [bar.get_width() for bar in first.patches] == [0.6, 0.1, 0.05, -0.7]
     assert [bar.get_linewidth() > 0 for bar in first.patches] == [True, True, False, False]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
-    assert "outlined: the top 40% of features for each class" in figure.get_supxlabel()
+    assert "outlined: the top 40% of features for each class" in figure.legends[0].get_title().get_text()
 
 
 def test_plots_of_rows_and_images(row, ten):

@@ -46,9 +46,8 @@ def _bars(found: ByClass, every: list[Panel]) -> Figure:
         _draw_bars(own, panel)
     for unused in axes[len(every) :]:
         unused.set_axis_off()
-    add_key(figure, directions(found))
     bars = "" if found[0].standard_errors is None else " ± standard error"
-    figure.supxlabel(f"score{bars} · outlined: {set_text(found)}", fontsize=8, color=QUIET)
+    add_key(figure, directions(found), f"score{bars} · outlined: {set_text(found)}")
     return figure
 
 

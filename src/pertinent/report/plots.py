@@ -172,13 +172,21 @@ def _png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def add_key(figure: Figure, meanings: tuple[str, str]) -> None:
-    """What the two colours mean, below the axes."""
+def add_key(figure: Figure, meanings: tuple[str, str], note: str | None = None) -> None:
+    """What the two colours mean, below the axes, under a note."""
     patch = optional("matplotlib.patches").Patch
     colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
     handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
-    key = figure.legend(handles=handles, fontsize=9, frameon=False, loc="outside lower left")
-    for text in key.get_texts():
+    key = figure.legend(
+        handles=handles,
+        fontsize=9,
+        frameon=False,
+        loc="outside lower left",
+        title=note,
+        title_fontproperties={"size": 8},
+        alignment="left",
+    )
+    for text in (*key.get_texts(), key.get_title()):
         text.set_parse_math(False)
 
 
