@@ -280,7 +280,7 @@ def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
     texts = {
         _name(which, row, seed): partial(fitted, which=which, row=row, seed=seed)
         for which in TEXTS
-        for row in ("aim", "l2x", "vibi")
+        for row in ("aim", "aim, explainer alone", "l2x", "vibi")
     }
     pictures = {
         _name(which, features.partition(":")[0], seed): partial(
