@@ -3,15 +3,18 @@
 import json
 import math
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 import pertinent
+from pertinent.api.fitting import Fitting
 from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Task
+from pertinent.training.settings import ScoreSettings
 from tests import tiny
 
 METHODS = ("aim", "invase", "l2x", "vibi")
@@ -372,3 +375,22 @@ def test_a_fit_leaves_random_states_as_they_were(model):
     states = [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
     pertinent.fit(model, sentences(20, 0), "l2x", epochs=1, progress=False)
     assert states == [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
+
+
+def test_few_references_are_measured_as_often_as_many():
+    training = ScoreSettings(
+        epochs=10,
+        batch_size=10,
+        learning_rate=1e-3,
+        seed=0,
+        precision="float32",
+        patience=3,
+        checkpoint_steps=50,
+        options={"logging_steps": 50},
+        measure="loss",
+    )
+    fitting = SimpleNamespace(training=training, dev=0.1, inputs=range(1000))
+    assert Fitting._measured_as_often(fitting, 900) is training
+    few = Fitting._measured_as_often(fitting, 90)
+    assert (few.checkpoint_steps, few.options) == (5, {"logging_steps": 5})
+    assert Fitting._measured_as_often(fitting, 1).checkpoint_steps == 1

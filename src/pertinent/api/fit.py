@@ -116,7 +116,7 @@ def fit(
     optional("accelerate")
     model = wrap(model)
     explainer = learned.get(method)
-    learner, others = _learner(explainer, settings)
+    learner, others = _learner(explainer, reference, settings)
     _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
     if not learner.trained and (epochs or learning_rate):
         raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
@@ -163,20 +163,27 @@ def _epochs(most: int, steps: float, in_epoch: int) -> int:
     return most if math.isinf(steps) else min(most, max(LEAST_EPOCHS, math.ceil(steps / in_epoch)))
 
 
+def setting_owner(
+    explainer: type[LearnedExplainer], reference: str | Explainer | None, name: str
+) -> type[Learner | Explainer]:
+    """The class that declares a setting of a fit: how the method learns, or what it learns from."""
+    learner = explainer.learner
+    reference = reference or learner.reference
+    taught = explainers.get(reference) if isinstance(reference, str) else type(reference)
+    owners = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
+    if name not in owners:
+        raise unknown(f"setting of {explainer.name}", name, owners)
+    return owners[name]
+
+
 def _learner(
-    explainer: type[LearnedExplainer], settings: Mapping[str, Any]
+    explainer: type[LearnedExplainer], reference: str | Explainer | None, settings: Mapping[str, Any]
 ) -> tuple[Learner, dict[str, Any]]:
     """How the method learns, and the settings that are not its own."""
     learner = explainer.learner
-    own = {f.name for f in fields(learner)}
+    own = {name for name in settings if setting_owner(explainer, reference, name) is learner}
     others = {name: value for name, value in settings.items() if name not in own}
-    if others and not learner.any_reference:
-        asked = explainers.get(learner.reference) if isinstance(learner.reference, str) else learner.reference
-        known = own | {f.name for f in fields(asked) if f.init}
-        for name in others:
-            if name not in known:
-                raise unknown(f"setting of {explainer.name}", name, known)
-    return learner(**{name: settings[name] for name in settings.keys() & own}), others
+    return learner(**{name: settings[name] for name in own}), others
 
 
 def _check(

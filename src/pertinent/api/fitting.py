@@ -19,6 +19,7 @@ from pertinent.errors import FileError, InputError, SettingError
 from pertinent.explainers.learned.base import LearnedExplainer, Learner, LearnsScores, learned
 from pertinent.files import read_json
 from pertinent.inputs.base import Input
+from pertinent.inputs.own_features import own_features
 from pertinent.models.base import Model
 from pertinent.models.torch.fitted_network import CARD, FittedNetwork, load_network
 from pertinent.models.torch.scorers.base import Scorer
@@ -58,6 +59,8 @@ def load_explainer(folder: str | Path) -> LearnedExplainer:
         explainer = learned.get(data.text("method", TO_BE_FITTED))
         data.text("classes", CLASSES)
         data.text("scale", SCALES)
+        if data.value("features") is not None:
+            data.text("features")
         data.text("model")
         explainer.check_card(data)
         removal = PlainData(data.mapping("removal"), "removal")
@@ -155,9 +158,12 @@ class Fitting:
         """Raise a `SettingError` if the method cannot explain what the model answers with."""
         kind = found[0].output.kind
         if kind not in self.learner.outputs:
-            able = [name for name in TO_BE_FITTED if kind in learned.get(name).learner.outputs]
-            if kind == "value":  # magnex explains overlaps alone, maple rows alone
-                able = [name for name in able if name not in ("magnex", "maple")]
+            every = {name: learned.get(name).learner for name in TO_BE_FITTED}
+            able = [
+                name
+                for name, each in every.items()
+                if kind in each.outputs and (kind != "value" or each.regressors)
+            ]
             own = " and ".join(NOUNS[each] for each in self.learner.outputs)
             raise SettingError(
                 f"{self.explainer.name} explains {own}, but the model answers with {NOUNS[kind]}: choose "
@@ -206,7 +212,7 @@ class Fitting:
                 "settings": {name: str(value) for name, value in settings_of(removal).items()},
                 "fingerprint": removal.bind(model).fingerprint.hex(),
             },
-            "features": self.inputs[0].granularity,
+            "features": cut if isinstance(cut := own_features(self.inputs[0]), str) else None,
             "scale": request.scale,
             "reference": {name: asked[name] for name in ("method", "settings")},
             "dev": self.dev,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from pertinent.api.fit import fit as fit_explainer
+from pertinent.api.fit import setting_owner
 from pertinent.api.request import TO_BE_FITTED
 from pertinent.api.runner import Runner
 from pertinent.cli.items import Columns, Item
@@ -19,7 +19,6 @@ from pertinent.cli.read import items, kind_given
 from pertinent.cli.records import file_items
 from pertinent.cli.settings import read_pairs
 from pertinent.errors import SettingError, unknown
-from pertinent.explainers.base import explainers
 from pertinent.explainers.learned.base import learned
 from pertinent.inputs.base import Input
 from pertinent.outputs import percent
@@ -83,15 +82,9 @@ def fit(args: Namespace) -> int:
 
 def _settings(args: Namespace) -> dict[str, Any]:
     """The settings of the method and of what it learns from, as the types that they declare."""
-    learner = learned.get(args.method).learner
-    reference = args.reference or learner.reference
-    texts = read_pairs([args.method], args.set)[args.method]
-    taught = explainers.get(reference) if isinstance(reference, str) else type(reference)
-    owner = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
-    for name in texts:
-        if name not in owner:
-            raise unknown(f"setting of {args.method}", name, owner)
-    return {name: read_settings(owner[name], {name: text})[name] for name, text in texts.items()}
+    texts, explainer = read_pairs([args.method], args.set)[args.method], learned.get(args.method)
+    owners = {name: setting_owner(explainer, args.reference, name) for name in texts}
+    return {name: read_settings(owners[name], {name: text})[name] for name, text in texts.items()}
 
 
 def _items(args: Namespace, kind: str | None) -> list[Item]:
@@ -124,7 +117,7 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
 def _measured(card: Mapping[str, Any], held_out: str) -> str:
     """How well the best network does on the held-out inputs, in words."""
     if "dev_faithfulness" in card:
-        share, random = percent(card["dev_faithfulness"]), percent(card["dev_random"])
+        share, random = (percent(card[f"dev_{name}"]) for name in ("faithfulness", "random"))
         kept = "With the selected features alone the model decides as before"
         return f"{kept} for {share} of {held_out}, with as many random ones for {random}."
     if "trees" in card:

@@ -63,6 +63,8 @@ class Learner(Settings, ABC):
         Whose scores it learns: of the ``"predicted"`` class or of ``"all"``; ``None`` if one may choose.
     outputs
         The kinds of output that it can learn to explain.
+    regressors
+        Whether a plain value may be any, and not only an overlap with the answer to the whole input.
     trained
         Whether a network is trained, in epochs.
     steps
@@ -84,6 +86,7 @@ class Learner(Settings, ABC):
     scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
     classes: ClassVar[Literal["predicted", "all"] | None] = None
     outputs: ClassVar[tuple[str, ...]] = ("class", "label", "value")
+    regressors: ClassVar[bool] = True
     trained: ClassVar[bool] = True
     steps: ClassVar[float] = math.inf
     checks: ClassVar[int | None] = None
@@ -145,8 +148,8 @@ class LearnedExplainer(Explainer):
     @property
     def fitted_features(self) -> str | None:
         """What the inputs were cut into that it was fitted to; ``None`` if each was cut by hand."""
-        features = self.network.card.get("features")
-        return None if features in HAND_CUT else features
+        features: str | None = self.network.card["features"]
+        return features
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
@@ -173,9 +176,6 @@ class LearnedExplainer(Explainer):
             )
         return [task.target]
 
-
-HAND_CUT = ("segments", "spans")
-"""How features are called that were given for each input."""
 
 learned: Registry[LearnedExplainer] = Registry("method to fit", "pertinent.explainers.learned")
 

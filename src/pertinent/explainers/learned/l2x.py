@@ -57,7 +57,7 @@ class LearnsL2X(LearnsSelection):
 @learned.register("l2x")
 @dataclass(frozen=True)
 class L2X(SubsetExplainer):
-    """The logits of every feature to be one of k that tell most about the model's answer.
+    """The probability of every feature to be drawn, of those that tell most about the model's answer.
 
     `fit` makes it, and asks the model only about whole inputs.
 

@@ -58,6 +58,7 @@ class LearnsMAGNEx(LearnsSelection):
     """
 
     outputs = ("class", "label", "value")
+    regressors = False
     measure = "quality"
     n_memory = 2
     least_sufficiency: ProperShare = 0.95
@@ -100,16 +101,15 @@ class LearnsMAGNEx(LearnsSelection):
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
         """The quality q of Eqn. 6: how sufficient and, if it is sufficient, how sparse each mask is."""
-        su = sufficiency(answers, predictions)
-        sp = 1 - kept.sum(-1) / real.sum(-1)
+        su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return su + sp * (su > self.least_sufficiency)
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
         """What the quality consists of."""
-        removed = 1 - kept.sum(-1) / real.sum(-1)
-        return {"sufficiency": sufficiency(answers, predictions), "share_removed": removed}
+        su, sp = sufficiency(answers, predictions), share_removed(kept, real)
+        return {"sufficiency": su, "share_removed": sp}
 
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
         """The baseline b of Eqn. 11, which depends on no mask that it is subtracted from."""
@@ -170,6 +170,11 @@ def sufficiency(answers: Tensor, predictions: Tensor) -> Tensor:
     predicted = predictions.argmax(-1, keepdim=True)
     lost = predictions.gather(-1, predicted) - answers.gather(-1, predicted)
     return (1 - lost[..., 0]).clamp(max=1.0)
+
+
+def share_removed(kept: Tensor, real: Tensor) -> Tensor:
+    """The sparsity sp of Eqn. 5: the share of real features that a mask (…, width) removes."""
+    return 1 - kept.sum(-1) / real.sum(-1)
 
 
 def _check_overlap(prediction: Any) -> None:

@@ -61,7 +61,7 @@ class LearnsVIBI(LearnsSelection):
 @learned.register("vibi")
 @dataclass(frozen=True)
 class VIBI(SubsetExplainer):
-    """The logits of every feature to be one of k that tell the decision, and little else.
+    """The probability of every feature to be drawn, of those that tell the decision and little else.
 
     `fit` makes it, and asks the model only about whole inputs.
 
