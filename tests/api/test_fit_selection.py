@@ -220,6 +220,13 @@ def test_a_fitted_explainer_remembers_its_features():
     fit = pertinent.fit(digits, images, "l2x", features="patches:4", **QUICK)
     assert len(pertinent.explain(digits, images[0], fit).scores) == 4
     assert len(pertinent.explain(digits, images[0], fit, features="patches:2").scores) == 16
+    both = pertinent.compare(digits, images[:2], [fit, "random"], progress=False)
+    assert {len(e.scores) for e in both.explanations} == {4}
+    other = pertinent.fit(digits, images, "vibi", features="patches:2", **QUICK)
+    with pytest.raises(SettingError, match=r"different features \(patches:2, patches:4\)"):
+        pertinent.compare(digits, images[:2], [fit, other], progress=False)
+    again = pertinent.compare(digits, images[:2], [fit, other], features="patches:2", progress=False)
+    assert {len(e.scores) for e in again.explanations} == {16}
 
 
 def test_words_that_were_never_seen_count_for_nothing_by_themselves(model, fits):

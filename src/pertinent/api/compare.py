@@ -8,7 +8,7 @@ from typing import Any
 
 from pertinent.api.evaluate import DEFAULT_METRICS, evaluation_of
 from pertinent.api.explaining import explain_all
-from pertinent.api.request import Request, for_each, make_metrics
+from pertinent.api.request import Request, for_each, make_metrics, with_same_features
 from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require, unknown
@@ -51,7 +51,9 @@ def compare(
     many = model.split(inputs)
     if "features" in options:
         options["features"] = for_each(options["features"], one=many is None)
-    requests = [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
+    requests = with_same_features(
+        [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
+    )
     runner = Runner(model, "compare", batch_size, progress)
     found = explain_all(runner, [inputs] if many is None else many, requests, out, ids)
     if not len(found) and not found.failures:

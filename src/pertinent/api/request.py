@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -174,6 +174,18 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric
     """Metrics by name, or the instances themselves."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     return tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
+
+
+def with_same_features(requests: Sequence[Request]) -> list[Request]:
+    """The requests of methods that are compared: all with the features that a fitted one was fitted to."""
+    fitted = [request.features for request in requests if isinstance(request.method, LearnedExplainer)]
+    cut = sorted({each for each in fitted if isinstance(each, str)})
+    if len(cut) > 1:
+        raise SettingError(
+            f"The explainers were fitted to different features ({', '.join(cut)}): compare them apart, or "
+            "say which with `features`."
+        )
+    return [replace(request, features=cut[0]) for request in requests] if cut else list(requests)
 
 
 def for_each(features: Any, *, one: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from pertinent.api import catalogue as catalogues
 from pertinent.api.evaluate import DEFAULT_METRICS
 from pertinent.api.evaluate import evaluate as measure
-from pertinent.api.request import Request
+from pertinent.api.request import Request, with_same_features
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given
@@ -99,7 +99,9 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     options |= {name: getattr(args, name) for name in ("until", "top", "confidence") if name in args}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
-    requests = [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]
+    requests = with_same_features(
+        [Request.of(explainer, metrics=metrics, **options) for explainer in explainers]
+    )
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]
     # A model of the user's own knows what it reads; of others that is known before they are loaded.
     own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
