@@ -37,6 +37,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "invase": FITTING,
     "invase, selected": FITTING | {"subsets": "selected"},
     "aim": FITTING,
+    "aim, with a selector": FITTING | {"train": "both"},
     "magnex": FITTING,
     "maple": {},
     "kernel-shap": {"budget": 512},

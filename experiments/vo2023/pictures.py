@@ -8,11 +8,12 @@ Writes ``figure2.png`` and ``cost.png``, and into examples.md the words that met
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper import FIGURE_2
 from results import ROWS, fill_in, of, over, read_results, table
 from sets import TEXTS
 
@@ -20,12 +21,6 @@ from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
 
 HERE = Path(__file__).parent
 SIZES = (5, 10, 20)
-FIGURE_2: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
-    "imdb": {"aim": (99.02, 99.62, 99.88), "l2x": (83.42, 84.80, 84.14)},
-    "hatexplain": {"aim": (85.15, 92.98, 95.22), "l2x": (70.17, 75.32, 82.90)},
-    "ag_news": {"aim": (94.78, 97.92, 99.26), "l2x": (85.79, 90.13, 88.82)},
-}
-"""Table 11: faithfulness in percent of 5, 10 and 20 words."""
 COMPARED = ("aim", "l2x", "lime", "vibi")
 NAMES = {"imdb": "IMDB", "hatexplain": "HateXplain", "ag_news": "AG News"}
 DOTS = dict(zip(ROWS, zip((*LINES, "#8c564b", QUIET), MARKERS + "p*", strict=True), strict=True))

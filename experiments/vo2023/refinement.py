@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, comb
 from pathlib import Path
 from typing import Any
@@ -91,12 +91,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path())
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--starts", nargs="+", help="explainers to start from, if not all")
     parser.add_argument("--inputs", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     arguments = parser.parse_args()
     for name in arguments.only:
-        report(name, CASES[name](arguments.data), arguments.inputs, arguments.seeds, arguments.budgets)
+        case = CASES[name](arguments.data)
+        if arguments.starts:
+            case = replace(case, starts={start: case.starts[start] for start in arguments.starts})
+        report(name, case, arguments.inputs, arguments.seeds, arguments.budgets)
 
 
 def report(name: str, case: Case, n_inputs: int, seeds: int, budgets: Sequence[int]) -> None:

@@ -58,7 +58,9 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
-    parser.add_argument("--only", nargs="+", default=[""], help="stages whose name begins with one of these")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="stages whose name begins with one of these, in this order"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     job = Job(
@@ -76,8 +78,8 @@ def main() -> None:
     last = time.time() + arguments.seconds
     together = arguments.processes
     for names, processes in ((boxes(), together), (stages_of(arguments.seeds), together), (timings(), 1)):
-        chosen = [name for name in names if name.startswith(tuple(arguments.only))]
-        run_phase(job, chosen, arguments.seeds, processes, last)
+        chosen = dict.fromkeys(name for own in arguments.only for name in names if name.startswith(own))
+        run_phase(job, list(chosen), arguments.seeds, processes, last)
 
 
 def run_phase(job: Job, names: list[str], seeds: int, processes: int, last: float) -> None:

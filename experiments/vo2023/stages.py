@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,20 +25,20 @@ ALPHA_BETA = {"imdb": (1.8, 1e-3), "hatexplain": (0.1, 1e-3), "ag_news": (0.1, 1
 )
 """Table 6."""
 
-FITTED: Mapping[str, Mapping[str, Any]] = {
-    "aim": {},
-    "l2x": {},
-    "vibi": {},
-    "aim, inferred from the selector": {"infer": "selector"},
+FORMS: dict[str, dict[str, Any]] = {"aim": {}, "aim, with a selector": {"train": "both"}}
+"""As it is by default here, and nearer to the paper: with every seed."""
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "aim, inferred from the selector": {"train": "both", "infer": "selector"},
     "aim, selector alone": {"train": "selector"},
-    "aim, explainer alone": {"train": "explainer"},
-    "aim, explore 0": {"explore": 0.0},
-    "aim, rate 0.003": {"learning_rate": 3e-3},
     "aim, no context": {"context": False},
-} | {f"aim, alpha {alpha}": {"alpha": alpha} for alpha in (0.1, 0.5, 1.0, 1.5, 1.8, 2.0)}
-ABLATIONS = [row for row in FITTED if row.startswith("aim, ")][:3]
-VARIANTS = ["aim, explore 0", "aim, rate 0.003", "aim, no context"]
-ALPHAS = [row for row in FITTED if row.startswith("aim, alpha")]
+    "aim, with a selector, no context": {"train": "both", "context": False},
+    "aim, with a selector, explore 0": {"train": "both", "explore": 0.0},
+}
+LONGER: dict[str, dict[str, Any]] = {"aim, 20 epochs": {"epochs": 20}}
+ALPHAS: dict[str, dict[str, Any]] = {
+    f"aim, alpha {alpha}": {"train": "both", "alpha": alpha} for alpha in (0.1, 0.5, 1.0, 1.5, 1.8, 2.0)
+}
+FITTED: dict[str, dict[str, Any]] = {"l2x": {}, "vibi": {}} | FORMS | ABLATIONS | LONGER | ALPHAS
 SAMPLED = (
     "lime",
     "functional-information",
@@ -98,13 +98,10 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
     """Fit a method to texts, and measure it."""
     model, inputs, test = job.box(which)
     name = row.partition(",")[0]
-    settings: dict[str, Any] = {}
-    if name == "aim":
-        settings["alpha"], settings["beta"] = ALPHA_BETA[which]
-    if name == "l2x":
-        settings["k"] = k
+    settings = {"k": k} if name == "l2x" else {}
+    settings |= aim_settings(which, row) if name == "aim" else FITTED[row]
     explainer, seconds = fit(
-        job, model, inputs, name, out=_name(which, f"{row} {k}", seed), seed=seed, **settings | FITTED[row]
+        job, model, inputs, name, out=_name(which, f"{row} {k}", seed), seed=seed, **settings
     )
     found = measured(model, test, explainer, classes=name == "aim")
     return {
@@ -115,17 +112,23 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
     }
 
 
+def aim_settings(which: str, row: str) -> dict[str, Any]:
+    """Those of a row, and of the paper's Table 6; without a selector there is no alpha."""
+    alpha, beta = ALPHA_BETA[which]
+    own = FITTED[row]
+    return {"beta": beta} | ({"alpha": alpha} if "train" in own else {}) | own
+
+
 def fit(
     job: Job, model: Any, inputs: Sequence[Any], method: str, *, out: str, seed: int, **settings: Any
 ) -> tuple[Any, float]:
     """An explainer, and the seconds that it took."""
-    settings.setdefault("removal", "pad-token")
+    settings = {"removal": "pad-token", "epochs": job.epochs} | settings
     start = time.perf_counter()
     explainer = pertinent.fit(
         model,
         inputs,
         method,
-        epochs=job.epochs,
         batch_size=job.batch_size,
         patience=None,
         seed=seed,
@@ -190,30 +193,28 @@ def _example(e: Any) -> dict[str, Any]:
     return {"text": " ".join(e.features), "predicted": e.target_name, "top": own}
 
 
-def images(job: Job, which: str, features: str, seed: int) -> dict[str, Any]:
-    """AIM on pixels or on patches, beside two methods of the paper (Tables 8 and 9)."""
+def images(job: Job, which: str, features: str, row: str, seed: int) -> dict[str, Any]:
+    """AIM on pixels or on patches, once beside two methods of the paper (Tables 8 and 9)."""
     model, inputs, test = job.box(which)
-    alpha, beta = ALPHA_BETA[which]
     sizes = (200, 300, 400) if features == "pixels" else (5, 8, 10)
     aim, seconds = fit(
         job,
         model,
         inputs,
         "aim",
-        out=_name(which, features.partition(":")[0], seed),
+        out=_name(which, _of_image(row, features), seed),
         seed=seed,
         removal="constant:value=0",
         features=features,
         k=sizes[0],
-        alpha=alpha,
-        beta=beta,
+        **aim_settings(which, row),
     )
     others: dict[str, dict[str, Any]] = {"integrated-gradients": {}, "kernel-shap": {"budget": 2000}}
     card = aim.network.card
     result: dict[str, Any] = {"fit seconds": seconds, "dev faithfulness": card["dev_faithfulness"]}
     for name, method, n in [
         ("aim", aim, len(test)),
-        *((name, name, job.sampled) for name in others if not seed),
+        *((name, name, job.sampled) for name in others if not seed and row == "aim"),
     ]:
         found = pertinent.explain(
             model,
@@ -241,17 +242,21 @@ def timed(job: Job, which: str) -> dict[str, Any]:
     """
     model, inputs, test = job.box(which)
     removal = "pad-token" if which in TEXTS else "constant:value=0"
-    name = _name(which, f"aim {K}" if which in TEXTS else "pixels", 0)
-    explainer = pertinent.load_explainer(job.fits / name)
     found: dict[str, Any] = {"inputs": len(test)}
-    for row, method in (("black box", "random"), ("aim", explainer)) * 3:
+    if which == "imdb":
+        for row in FORMS:
+            own = aim_settings(which, row)
+            _, found[f"fit, {row}"] = fit(job, model, inputs, "aim", out=f"timed {row}", seed=0, **own)
+    methods: dict[str, Any] = {"black box": "random"}
+    for row in FORMS:
+        name = _name(which, f"{row} {K}" if which in TEXTS else _of_image(row, "pixels"), 0)
+        if (job.fits / name).is_dir():
+            methods[row] = pertinent.load_explainer(job.fits / name)
+    for row, method in list(methods.items()) * 3:
         start = time.perf_counter()
         features = None if which in TEXTS else "pixels"
         pertinent.explain(model, test, method, removal=removal, features=features, progress=False)
         found.setdefault(row, []).append(time.perf_counter() - start)
-    if which == "imdb":
-        alpha, beta = ALPHA_BETA[which]
-        _, found["fit"] = fit(job, model, inputs, "aim", out="timed", seed=0, alpha=alpha, beta=beta)
     return found
 
 
@@ -280,14 +285,15 @@ def _of_seed(seed: int) -> dict[str, Callable[[Job], dict[str, Any]]]:
     texts = {
         _name(which, row, seed): partial(fitted, which=which, row=row, seed=seed)
         for which in TEXTS
-        for row in ("aim", "aim, explainer alone", "l2x", "vibi")
+        for row in (*FORMS, "l2x", "vibi", *(LONGER if which == "imdb" else ()))
     }
     pictures = {
-        _name(which, features.partition(":")[0], seed): partial(
-            images, which=which, features=features, seed=seed
+        _name(which, _of_image(row, features), seed): partial(
+            images, which=which, features=features, row=row, seed=seed
         )
         for which in IMAGES
         for features in ("patches:7", "pixels")
+        for row in FORMS
     }
     return texts | pictures
 
@@ -305,7 +311,7 @@ def _once() -> dict[str, Callable[[Job], dict[str, Any]]]:
     changed = {
         _name(which, row, 0): partial(fitted, which=which, row=row, seed=0)
         for which in TEXTS
-        for row in (*ABLATIONS, *VARIANTS)
+        for row in ABLATIONS
     }
     return one_by_one | sizes | changed
 
@@ -318,6 +324,11 @@ def _alphas() -> dict[str, Callable[[Job], dict[str, Any]]]:
         for row in ALPHAS
         if FITTED[row]["alpha"] != ALPHA_BETA[which][0]
     }
+
+
+def _of_image(row: str, features: str) -> str:
+    """The row with its features."""
+    return row.replace("aim", features.partition(":")[0])
 
 
 def _name(which: str, row: str, seed: int) -> str:

@@ -1,8 +1,6 @@
 """Write the tables into README.md, between their markers, from what run.py found.
 
-    NLTK_DATA=FOLDER python experiments/vo2023/tables.py --data DATA --results RESULTS [--small RESULTS]
-
-``--small`` are the results of the smaller study of settings, on a CPU.
+NLTK_DATA=FOLDER python experiments/vo2023/tables.py --data DATA --results RESULTS
 """
 
 from __future__ import annotations
@@ -12,15 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper import ABLATIONS, ALPHAS, CLASS_FAITHFULNESS, CLASS_IOU, FAITHFULNESS, IMAGES, LOG_ODDS, MINUTES
+from paper import (
+    ABLATIONS,
+    ALPHAS,
+    CLASS_FAITHFULNESS,
+    CLASS_IOU,
+    FAITHFULNESS,
+    FIGURE_2,
+    IMAGES,
+    LOG_ODDS,
+    MINUTES,
+)
 from results import ROWS, fill_in, of, over, read_results, shown, table
 from sets import CLASSES, TEXTS, read
+from sets import IMAGES as IMAGE_SETS
+from stages import ALPHA_BETA
 from words import word_table
 
 README = Path(__file__).parent / "README.md"
 K = 10
-SMALL = "ag_news"
-"""The set of the smaller study."""
+ALL_ROWS = ("aim", "aim, 20 epochs", "aim, with a selector", *ROWS[1:])
 
 
 def main() -> None:
@@ -28,7 +37,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--small", type=Path)
     arguments = parser.parse_args()
     found = read_results(arguments.results)
     words = [word_table(found, which, read(arguments.data, which, "test").inputs) for which in TEXTS]
@@ -37,11 +45,12 @@ def main() -> None:
         "classes": classes(found),
         "cost": cost(found),
         "words": "\n\n".join(words),
+        "settings": settings(found),
+        "alphas": alphas(found),
+        "sizes": sizes(found),
         "images": images(found),
+        "seconds": seconds(found),
     }
-    if arguments.small:
-        small = read_results(arguments.small)
-        tables |= {"settings": settings(small), "sizes": sizes(small)}
     fill_in(README, tables)
 
 
@@ -50,19 +59,24 @@ def _shared(found: dict[str, Any], which: str) -> int:
     return min(len(run["words"]) for row in ROWS for run in of(found, which, row))
 
 
+def _published(row: str) -> str:
+    """The paper's name of a row: what it calls AIM has a selector."""
+    return "aim" if row.startswith("aim") else row
+
+
 def texts(found: dict[str, Any]) -> str:
     """Table 2."""
     rows = []
     for which in TEXTS:
-        for row in ROWS:
+        for row in ALL_ROWS:
             runs = of(found, which, row)
-            positive, negative = LOG_ODDS[which].get(row, ("–", "–"))
+            positive, negative = LOG_ODDS[which].get(_published(row), ("–", "–"))
             if runs:
                 rows.append(
                     [
                         which,
                         f"`{row}`",
-                        str(FAITHFULNESS[which].get(row, "–")),
+                        str(FAITHFULNESS[which].get(_published(row), "–")),
                         shown(over(runs, "faithfulness"), 100),
                         shown(over(runs, "faithfulness", _shared(found, which)), 100),
                         str(positive),
@@ -82,14 +96,14 @@ def classes(found: dict[str, Any]) -> str:
     """Table 5."""
     rows = []
     for which in TEXTS:
-        for row in ("aim", "lime", "kernel-shap"):
+        for row in (*ALL_ROWS[:3], "lime", "kernel-shap"):
             runs = of(found, which, row)
             if runs:
                 each = [
                     shown(over(runs, f"class-faithfulness {column}"), 100)
                     for column in range(len(CLASSES[which]))
                 ]
-                paper = CLASS_FAITHFULNESS[which].get(row)
+                paper = CLASS_FAITHFULNESS[which].get(_published(row))
                 rows.append(
                     [
                         which,
@@ -100,7 +114,7 @@ def classes(found: dict[str, Any]) -> str:
                         shown(over(runs, "class-faithfulness"), 100),
                         shown(over(runs, "class-faithfulness", _shared(found, which)), 100),
                         shown(over(runs, "class-faithfulness", more_words_than=K), 100),
-                        str(CLASS_IOU[which].get(row, "–")),
+                        str(CLASS_IOU[which].get(_published(row), "–")),
                         shown(over(runs, "class-iou"), 100),
                     ]
                 )
@@ -113,7 +127,7 @@ def cost(found: dict[str, Any]) -> str:
     """What the paper does not have: sufficiency and comprehensiveness beside cost."""
     rows = []
     for which in TEXTS:
-        for row in ROWS:
+        for row in ALL_ROWS:
             runs = of(found, which, row)
             if runs:
                 fit = [run["fit seconds"] for run in runs if "fit seconds" in run]
@@ -125,65 +139,91 @@ def cost(found: dict[str, Any]) -> str:
                         shown(over(runs, "comprehensiveness 0.1")),
                         f"{np.mean([run['evaluations'] for run in runs]):,.0f}",
                         f"{np.mean(fit) / 60:.1f}" if fit else "–",
-                        str(MINUTES[which].get(row, "–")),
+                        str(MINUTES[which].get(_published(row), "–")),
                     ]
                 )
     head = "set, method, sufficiency at 10% ↓, comprehensiveness at 10% ↑, evaluations an input, "
     return table(f"{head}minutes of fitting, paper".split(", "), rows)
 
 
-def settings(small: dict[str, Any]) -> str:
-    """Tables 7 and 12, and the settings of our own."""
+def settings(found: dict[str, Any]) -> str:
+    """Table 7, and settings of our own."""
     rows = []
-    published: dict[str, str] = {"aim": str(FAITHFULNESS[SMALL]["aim"])}
-    published |= dict.fromkeys(("aim, explore 0", "aim, no context", "aim, rate 0.003"), "–")
-    published |= {row: f"{value} (IMDB)" for row, value in ABLATIONS.items()}
-    published |= {f"aim, alpha {alpha}": str(value) for alpha, value in ALPHAS[SMALL].items()}
-    for row, paper in published.items():
-        runs = of(small, SMALL, row)
-        if runs:
+    for which in TEXTS:
+        for row in ("aim", *ABLATIONS):
+            runs = of(found, which, row)
+            paper = ABLATIONS.get(row) if which == "imdb" else None
             rows.append(
-                [
-                    f"`{row}`",
-                    paper,
-                    shown(over(runs, "faithfulness"), 100),
-                    shown(over(runs, "class-faithfulness"), 100),
-                    shown(over(runs, "positive-delta-log-odds")),
-                    shown(over(runs, "negative-delta-log-odds")),
-                ]
+                [which, f"`{row}`", "–" if paper is None else str(paper), *_judged(runs), str(len(runs))]
             )
-    head = "row, faithfulness (paper), here, class faithfulness, +Δ log-odds, −Δ log-odds"
-    return table(head.split(", "), rows)
+    return table(f"set, row, {JUDGED}, seeds".split(", "), rows)
 
 
-def sizes(small: dict[str, Any]) -> str:
+def alphas(found: dict[str, Any]) -> str:
+    """Table 12."""
+    rows = []
+    for which, published in ALPHAS.items():
+        for alpha, paper in published.items():
+            own = "aim, with a selector" if alpha == ALPHA_BETA[which][0] else f"aim, alpha {alpha}"
+            runs = of(found, which, own)
+            rows.append([which, str(alpha), str(paper), *_judged(runs), str(len(runs))])
+    return table(f"set, α, {JUDGED}, seeds".split(", "), rows)
+
+
+JUDGED = "faithfulness (paper), here, class faithfulness, +Δ log-odds, −Δ log-odds"
+
+
+def _judged(runs: list[Any]) -> list[str]:
+    return [
+        shown(over(runs, "faithfulness"), 100),
+        shown(over(runs, "class-faithfulness"), 100),
+        shown(over(runs, "positive-delta-log-odds")),
+        shown(over(runs, "negative-delta-log-odds")),
+    ]
+
+
+def sizes(found: dict[str, Any]) -> str:
     """Table 11: L2X is fitted anew for every K."""
     rows = []
-    for k in (5, 10, 20):
-        fitted = of(small, SMALL, "l2x" if k == 10 else f"l2x {k}")
-        rows.append(
-            [
-                str(k),
-                shown(over(of(small, SMALL, "aim"), f"faithfulness of {k}"), 100),
-                shown(over(fitted, f"faithfulness of {k}"), 100) if fitted else "–",
-                shown(over(of(small, SMALL, "l2x"), f"faithfulness of {k}"), 100),
-            ]
-        )
-    return table(["K", "`aim`", "`l2x`, fitted with this K", "`l2x`, fitted with K = 10"], rows)
+    for which in TEXTS:
+        for place, k in enumerate((5, 10, 20)):
+            own = f"faithfulness of {k}"
+            aim, l2x = (FIGURE_2[which][row][place] for row in ("aim", "l2x"))
+            rows.append(
+                [
+                    which,
+                    str(k),
+                    f"({aim}) {shown(over(of(found, which, 'aim'), own), 100)}",
+                    f"({l2x}) {shown(over(of(found, which, 'l2x' if k == K else f'l2x {k}'), own), 100)}",
+                    shown(over(of(found, which, "l2x"), own), 100),
+                ]
+            )
+    return table(["set", "K", "`aim`", "`l2x`, fitted with this K", "`l2x`, fitted with K = 10"], rows)
+
+
+def seconds(found: dict[str, Any]) -> str:
+    """How long the predictions for 1,000 inputs take, and explanations with them."""
+    rows = []
+    for which in (*TEXTS, *IMAGE_SETS):
+        own = found[f"{which}_timed"]
+        black_box, aim = (min(own[row]) for row in ("black box", "aim"))
+        rows.append([which, f"{black_box:.2f} s", f"{aim:.2f} s", f"{aim / black_box:.2f}×"])
+    return table(["set", "predictions alone", "`aim`, with predictions", "ratio"], rows)
 
 
 def images(found: dict[str, Any]) -> str:
     """Tables 8 and 9."""
     rows = []
     for (which, features), methods in IMAGES.items():
-        runs = of(found, which, features)
-        for name in ("aim", "integrated-gradients", "kernel-shap"):
-            own = [run[name] for run in runs if name in run]
-            if own:
-                cells = [f"{100 * np.mean([run[k] for run in own]):.1f}" for k in own[0]]
-                paper = " / ".join(f"{value:.1f}" for value in methods.get(name, ())) or "–"
-                sizes = " / ".join(own[0])
-                rows.append([which, features, sizes, f"`{name}`", paper, " / ".join(cells), str(len(own))])
+        runs = {"aim": of(found, which, features)}
+        runs["aim, with a selector"] = of(found, which, f"{features} with a selector")
+        runs |= dict.fromkeys(("integrated-gradients", "kernel-shap"), runs["aim"])
+        for row, several in runs.items():
+            own = [run[_published(row)] for run in several if _published(row) in run]
+            cells = [f"{100 * np.mean([run[k] for run in own]):.1f}" for k in own[0]]
+            paper = " / ".join(f"{value:.1f}" for value in methods.get(_published(row), ())) or "–"
+            sizes = " / ".join(own[0])
+            rows.append([which, features, sizes, f"`{row}`", paper, " / ".join(cells), str(len(own))])
     return table(["set", "features", "K", "method", "faithfulness (paper)", "here", "seeds"], rows)
 
 

@@ -125,9 +125,9 @@ def test_invase_gives_probabilities(fits):
 @pytest.mark.parametrize(
     ("settings", "classes"),
     [
-        ({"infer": "selector"}, "predicted"),
+        ({"train": "both"}, "all"),
+        ({"train": "both", "infer": "selector"}, "predicted"),
         ({"train": "selector"}, "predicted"),
-        ({"train": "explainer"}, "all"),
     ],
 )
 def test_the_ablations_of_aim(model, tmp_path, settings, classes):

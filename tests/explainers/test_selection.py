@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy as torch_cross_entropy
 
+from pertinent.errors import SettingError
 from pertinent.explainers.learned.aim import LearnsAIM, centred, intercepts
 from pertinent.explainers.learned.invase import LearnsINVASE, share_selected
 from pertinent.explainers.learned.l2x import LearnsL2X
@@ -69,7 +70,7 @@ def aim_scores():
 def test_the_loss_of_aim_by_hand():
     told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
     torch.manual_seed(5)
-    loss = LearnsAIM(alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
+    loss = LearnsAIM(train="both", alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
     z = told.approximated["approximator"]
     (asked,) = told.asked
     assert torch.equal(asked, z > 0.5)
@@ -134,7 +135,7 @@ def test_aim_explores_beside_the_selector():
     for seed in range(400):
         torch.manual_seed(seed)
         told = Told(scores, lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
-        LearnsAIM(explore=0.25).compute_loss(told)
+        LearnsAIM(train="both", explore=0.25).compute_loss(told)
         assert torch.equal(told.approximated["approximator"] > 0.5, told.real)
         random += int((told.asked[0] != told.real).any(-1).sum())
     # All d features are kept with probability ∫ d^(d(u − 1)) du.
@@ -145,12 +146,12 @@ def test_aim_explores_beside_the_selector():
 def test_the_samples_of_aim_are_concrete():
     logits = torch.tensor([1.2, -0.7]).repeat(20000, 1)
     torch.manual_seed(0)
-    z = LearnsAIM(temperature=0.3)._relaxed(logits)
+    z = LearnsAIM(train="both", temperature=0.3)._relaxed(logits)
     # P(z > 1/2) is π whatever the temperature, and log-odds of z are logistic noise around the logits.
     np.testing.assert_allclose((z > 0.5).float().mean(0), logits[0].sigmoid(), atol=0.015)
     log_odds = 0.3 * torch.logit(z.double().clamp(1e-12, 1 - 1e-12))
     np.testing.assert_allclose(log_odds.median(0).values, logits[0], atol=0.05)
-    sharp = LearnsAIM(temperature=1e-3)._relaxed(logits)
+    sharp = LearnsAIM(train="both", temperature=1e-3)._relaxed(logits)
     assert ((sharp < 1e-3) | (sharp > 1 - 1e-3)).float().mean() > 0.99
 
 
@@ -167,7 +168,18 @@ def test_padding_is_nothing_to_aim():
         torch.testing.assert_close(*losses)
 
 
-def test_what_each_ablation_trains_and_asks():
+@pytest.mark.parametrize(
+    "settings", [{"alpha": 2.0}, {"temperature": 0.1}, {"explore": 0.0}, {"infer": "selector"}]
+)
+def test_what_only_a_selector_has_is_not_ignored_without_one(settings):
+    (name,) = settings
+    with pytest.raises(SettingError, match=f'`{name}` must be left out unless train is "both"'):
+        LearnsAIM(**settings)
+    LearnsAIM(train="both", **settings)
+
+
+def test_what_aim_trains_and_asks():
+    assert LearnsAIM() == LearnsAIM(train="explainer")
     for train, networks, asks in (
         ("both", ["explainer", "selector", "approximator"], 1),
         ("selector", ["selector", "approximator"], 0),

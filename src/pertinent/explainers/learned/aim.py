@@ -1,4 +1,4 @@
-"""AIM: weights of all features for all classes, learned with a selector that makes the neighbourhood."""
+"""AIM: weights of all features for all classes, learned from the model's answers to parts of inputs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.learned.base import Tensor, learned
 from pertinent.explainers.learned.selection import (
@@ -28,38 +29,46 @@ SCALINGS = 10
 
 @dataclass(frozen=True)
 class LearnsAIM(LearnsSelection):
-    r"""An explainer, a selector and an approximator, trained together (Eqn. 5).
+    r"""An explainer, alone or with a selector and an approximator (Eqn. 5).
 
     .. math:: \min_\theta \mathcal{L}_1 + \alpha \mathcal{L}_2 + \beta \, \mathbb{E}_x \|W_x\|_{2,1}
 
     Parameters
     ----------
-    alpha
-        The weight of the approximator's loss (Eqn. 4).
+    train
+        The ``"explainer"`` alone, by neighbours of random features (App. D.3); ``"both"`` it and a selector
+        that learns to keep what the decision rests on, as in the paper; or the ``"selector"`` alone
+        (App. D.2).
     beta
         The weight of the norm of the weights, by which few features have any.
-    temperature
-        Of the relaxed Bernoulli variables.
-    explore
-        The share of inputs whose neighbours keep a random number of random features, not the selector's.
-        With 0, as in the paper, the weights of features that the selector drops are hardly learned.
     context
         Whether a word's weights depend on the words around it; in the paper they do not.
-    train
-        ``"both"``; only the ``"selector"`` (App. D.2); or only the ``"explainer"``, which is then asked about
-        random features (App. D.3).
+    alpha
+        With a selector, the weight of the approximator's loss (Eqn. 4).
+    temperature
+        With a selector, that of the relaxed Bernoulli variables.
+    explore
+        With both, the share of inputs whose neighbours keep a random number of random features, not the
+        selector's. With 0, as in the paper, the weights of features that it drops are hardly learned.
     infer
-        From the ``"explainer"``, or from the ``"selector"`` (App. D.1).
+        With both, from the ``"explainer"`` or from the ``"selector"`` (App. D.1).
     """
 
     all_classes = True
-    alpha: NotNegative = 1.0
+    train: Literal["explainer", "both", "selector"] = "explainer"
     beta: NotNegative = 1e-3
+    context: bool = True
+    alpha: NotNegative = 1.0
     temperature: Positive = 0.2
     explore: ShareOrZero = 0.5
-    context: bool = True
-    train: Literal["both", "selector", "explainer"] = "both"
     infer: Literal["explainer", "selector"] = "explainer"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        for name in ("alpha", "temperature", "explore", "infer") if self.train == "explainer" else ():
+            own = getattr(self, name)
+            require(own == getattr(LearnsAIM, name), name, 'left out unless train is "both"', own)
 
     def networks(self) -> Mapping[str, Scores | Approximation]:
         """E : x → W (features × classes), S : x → π (features), and G."""
@@ -81,7 +90,7 @@ class LearnsAIM(LearnsSelection):
         return "all" if self.answering == "explainer" else "predicted"
 
     def compute_loss(self, round: Round) -> Tensor:
-        """Eqn. 5: sample the neighbourhood, ask the model about it, and fit both networks to it."""
+        """Eqn. 5: sample the neighbourhood, ask the model about it, and fit the networks to it."""
         loss = 0.0
         neighbours = random_subset(round.real, mostly_few=True)  # as an explanation has few
         if self.train != "explainer":
@@ -133,8 +142,7 @@ class AIM(SelectionExplainer):
     r"""The weights :math:`W_x` of every feature for every class, by one pass of a network.
 
     `fit` makes it. :math:`W_x^T z` is a linear classifier that answers like the model near the input, with
-    the features in z alone. The neighbours come from a selector that learns to keep what the decision rests
-    on.
+    the features in z alone.
 
     Parameters
     ----------
@@ -143,16 +151,17 @@ class AIM(SelectionExplainer):
 
     Note
     ----
-    The model is asked about features that are kept or removed, not about relaxed ones, so that it may be any
-    model. The temperature is inside the exponent, and the norm has a group for each feature, as in the paper
-    and not in its code. Ours are: random neighbours beside the selector's, most of them small, also where the
-    explainer is trained alone (App. D.3: sizes are uniform); an intercept, without which the weights have to
-    say what is decided when nothing is known; and weights that sum to zero over classes.
+    The paper's neighbours come from a selector. Here they keep random features, most of them few (in App. D.3
+    sizes are uniform), which was as faithful or more in less time; with ``train="both"`` there is a selector,
+    and random neighbours beside its own. Ours are also an intercept, without which the weights have to say
+    what is decided when nothing is known, and weights that sum to zero over classes. The model is asked about
+    features that are kept or removed, not about relaxed ones, so that it may be any model. The temperature is
+    inside the exponent, and the norm has a group for each feature, as in the paper and not in its code.
     """
 
     learner = LearnsAIM
     paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
-    summary = "weights for every class by a network, learned with a selector"
+    summary = "weights for every class by a network, learned from answers to parts of inputs"
 
     def explain(self, task: Task) -> Steps:
         """Predict, relative to the mean of all classes."""
