@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,12 @@ from methods import GRID
 
 from pertinent.statistics import Difference, Interval, bootstrap, paired_difference
 from pertinent.types import Floats
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import table
+
+__all__ = ["TRAININGS", "Key", "Results", "difference", "interval", "measured_seeds", "shown", "table"]
 
 TRAININGS = {"standard": "Standard", "attention-mask": "CT"}
 _NAME = re.compile(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from collect import Key, Results, difference, interval, shown
+from collect import Key, Results, difference, interval, shown, table
 from data import SETS
 from methods import GRID, OBJECTIVES
 from removals import REMOVALS
-from tables import ARROWS, budget_of, table
+from tables import ARROWS, budget_of
 
 from pertinent.results.removal_check import RemovalCheck
 from pertinent.types import Floats

@@ -12,10 +12,10 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from collect import Results
+from collect import Results, table
 from data import SETS
 from figures import course_page, removal_page
-from tables import accuracy_table, evidence_table, main_table, reduced_table, short_table, table
+from tables import accuracy_table, evidence_table, main_table, reduced_table, short_table
 
 HERE = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from collect import TRAININGS, Key, Results, difference, interval, measured_seeds, shown
+from collect import TRAININGS, Key, Results, difference, interval, measured_seeds, shown, table
 from data import SETS
 from methods import AT_A_QUARTER, BUDGET, OBJECTIVES, REDUCED, SALIENCE
 from paper import METHODS, TABLE_1, TABLE_3, TABLE_4, TABLE_5, TABLE_7
@@ -21,13 +21,6 @@ SIGN = {"sufficiency": -1, "comprehensiveness": 1}
 VISIBLE = 0.01
 """Points that the tables show; searches that find the same sets differ by less, from rounding in bfloat16."""
 COLUMNS = [(metric, training) for metric in OBJECTIVES for training in TRAININGS]
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(head)]
-    lines += [["---"] * len(lines[0]), *map(list, rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def columns(source: str) -> list[str]:

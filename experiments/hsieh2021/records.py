@@ -7,6 +7,7 @@ is not enough. A value is a number, or a list of them along a curve.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,12 @@ import numpy as np
 
 from pertinent.statistics import Difference, Interval, bootstrap, paired_difference
 from pertinent.types import Floats
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
+
+__all__ = ["Records", "Writer", "difference", "fill_in", "interval", "shown", "table"]
 
 RESAMPLES = 10_000
 
@@ -98,9 +105,3 @@ def shown(values: Floats | None, digits: int = 2) -> str:
     found = interval(values)
     bounds = f" [{found.low:.{digits}f}, {found.high:.{digits}f}]" if np.isfinite(found.low) else ""
     return f"{found.mean:.{digits}f}{bounds}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; rows without any result are left out."""
-    kept = [row for row in rows if set(row[1:]) - {"–", ""}]
-    return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *kept])

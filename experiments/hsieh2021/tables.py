@@ -6,7 +6,6 @@ python experiments/hsieh2021/tables.py --results RESULTS
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from checks import CHECKED
 from conclusions import measured, reference_name
 from criteria import REFERENCES
 from forest import ROWS as FOREST_ROWS
-from records import Records, interval, shown, table
+from records import Records, fill_in, interval, shown, table
 from rows import FEWER, MAGNITUDE, ROWS, lines
 
 from pertinent.types import Floats
@@ -218,10 +217,6 @@ PARTS: dict[str, Callable[[Records], str]] = {
 }
 
 
-def _filled(text: str, found: re.Match[str]) -> str:
-    return f"{found[1]}\n{text}\n{found[2]}"
-
-
 def main() -> None:
     """Put each table between its markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -229,13 +224,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=README)
     arguments = parser.parse_args()
     records = Records(arguments.results, "**/*.jsonl")
-    page = arguments.page.read_text(encoding="utf-8")
-    for name, make in PARTS.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(page):
-            print(f"no marker for {name}")
-        page = pattern.sub(partial(_filled, make(records)), page)
-    arguments.page.write_text(page, encoding="utf-8")
+    fill_in(arguments.page, {name: make(records) for name, make in PARTS.items()})
 
 
 if __name__ == "__main__":

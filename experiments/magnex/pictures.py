@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from run import results_in
 from stages import choose, top
 
 from pertinent.results.explanation import Explanation
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in
 
 HERE = Path(__file__).parent
 IMAGES = 6
@@ -115,10 +119,7 @@ def main() -> None:
             draw(which, found)
         else:
             texts.append(examples(which, found))
-    page = arguments.page.read_text(encoding="utf-8")
-    pattern = re.compile(r"(<!-- examples -->\n).*?(<!-- end -->)", re.DOTALL)
-    filled = "\n".join(texts) or "not measured\n"
-    arguments.page.write_text(pattern.sub(lambda m: f"{m[1]}\n{filled}\n{m[2]}", page), encoding="utf-8")
+    fill_in(arguments.page, {"examples": "\n".join(texts) or "not measured\n"})
 
 
 if __name__ == "__main__":

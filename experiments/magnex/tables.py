@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from paper import NAMES, TABLES, Row
 from run import results_in
-from stages import GOALS, GRID, METRICS, Fit, choose, methods_beside
+from stages import AS_PAPER, GOALS, GRID, METRICS, Fit, choose, methods_beside
 
 from pertinent.statistics import bootstrap, paired_difference
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
 
 README = Path(__file__).parent / "README.md"
 SUFFICIENCY, SPARSITY = METRICS
@@ -52,12 +55,6 @@ class Results:
         return [(own, found) for own in every if (found := self.stage(which, own.name)) is not None]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def one_table(results: Results, which: str) -> str:
     """One of the paper's tables."""
     rows = []
@@ -77,9 +74,18 @@ def one_table(results: Results, which: str) -> str:
             ]
         )
     head = ["method", "sparsity, paper", "here", "sufficiency, paper", "here", "seconds, paper", "here"]
-    return f"**{NAMES[which]}.** {_black_box(results, which)}\n\n" + (
-        table(head, rows) if fits else f"{NOT_MEASURED}\n"
-    )
+    own = table(head, rows) + _as_paper(results, which) if fits else f"{NOT_MEASURED}\n"
+    return f"**{NAMES[which]}.** {_black_box(results, which)}\n\n{own}"
+
+
+def _as_paper(results: Results, which: str) -> str:
+    """The sufficiency of as many of the highest scores as the paper's explainer keeps, where measured."""
+    found = {"magnex": [own.get(AS_PAPER) for _, own in results.fits(which)]}
+    for method in methods_beside(which):
+        found[method] = [(results.stage(which, f"{method}-compared") or {}).get(AS_PAPER)]
+    cells = [f"{row} {_mean(each, SUFFICIENCY)}" for row, each in found.items() if None not in each]
+    share = 1 - GOALS[which][1]
+    return f"\nSufficiency of the top {share:.0%} of each input: {', '.join(cells)}.\n" if cells else ""
 
 
 def _compared(results: Results, which: str, method: str) -> list[Any]:
@@ -228,10 +234,6 @@ PARTS: dict[str, Callable[[Results], str]] = {
 }
 
 
-def _filled(text: str, found: re.Match[str]) -> str:
-    return f"{found[1]}\n{text}\n{found[2]}"
-
-
 def main() -> None:
     """Put each table between its markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -239,13 +241,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=README)
     arguments = parser.parse_args()
     results = Results(arguments.results)
-    page = arguments.page.read_text(encoding="utf-8")
-    for name, make in PARTS.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(page):
-            parser.error(f"{arguments.page} has no place for {name}: <!-- {name} --> and <!-- end -->.")
-        page = pattern.sub(partial(_filled, make(results)), page)
-    arguments.page.write_text(page, encoding="utf-8")
+    fill_in(arguments.page, {name: make(results) for name, make in PARTS.items()})
 
 
 if __name__ == "__main__":

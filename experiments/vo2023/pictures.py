@@ -103,7 +103,7 @@ def examples(found: dict[str, Any], which: str) -> str:
         text = aim["text"] if len(aim["text"]) <= LONGEST else aim["text"][:LONGEST].rpartition(" ")[0] + " …"
         title = f"{number + 1}. {escaped(text)} — **{aim['predicted']}**"
         parts.append(f"{title}\n\n{table(['method', f'top {SIZES[1]} words'], rows)}")
-    return f"### {NAMES[which]}\n\n" + "\n\n".join(parts)
+    return f"### {NAMES[which]}\n\n" + "\n".join(parts)
 
 
 def marked(words: Sequence[str]) -> str:
@@ -129,7 +129,7 @@ def main() -> None:
     sets = [which for which in TEXTS if of(found, which, "aim")]
     draw_figure_2(found, sets, arguments.out / "figure2.png")
     draw_cost(found, sets, arguments.out / "cost.png")
-    shown = "\n\n".join(examples(found, which) for which in sets if which in SHOWN)
+    shown = "\n".join(examples(found, which) for which in sets if which in SHOWN)
     fill_in(arguments.out / "examples.md", {"examples": shown})
 
 

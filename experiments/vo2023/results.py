@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ from typing import Any
 import numpy as np
 
 from pertinent.statistics import Interval, bootstrap
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
+
+__all__ = ["ROWS", "fill_in", "of", "over", "read_results", "shown", "table"]
 
 ROWS = (
     "aim",
@@ -23,6 +30,9 @@ ROWS = (
     "thompson-search",
     "random",
 )
+
+SHARES = ("faithfulness", "class-faithfulness", "class-iou")
+"""Metrics between 0 and 1."""
 
 
 def read_results(folder: Path) -> dict[str, Any]:
@@ -51,7 +61,8 @@ def over(
             if more_words_than:
                 own = [v for v, words in zip(own, run["words"], strict=False) if len(words) > more_words_than]
             values.append(own)
-    return bootstrap(np.array(values, dtype=float)) if values else None
+    within = (0.0, 1.0) if metric.startswith(SHARES) else None
+    return bootstrap(np.array(values, dtype=float), within=within) if values else None
 
 
 def shown(own: Interval | None, factor: float = 1.0) -> str:
@@ -61,20 +72,3 @@ def shown(own: Interval | None, factor: float = 1.0) -> str:
     digits = 1 if factor > 1 else 2
     mean, low, high = (f"{factor * each:.{digits}f}" for each in (own.mean, own.low, own.high))
     return f"{mean} [{low}, {high}]"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def fill_in(page: Path, tables: dict[str, str]) -> None:
-    """Write texts into a page, each between its markers."""
-    text = page.read_text(encoding="utf-8")
-    for name, own in tables.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(text):
-            raise ValueError(f"{page.name} has no place for {name}.")
-        text = pattern.sub(lambda match, own=own: f"{match[1]}\n{own}\n\n{match[2]}", text)  # type: ignore[misc]
-    page.write_text(text, encoding="utf-8")

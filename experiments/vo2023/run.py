@@ -9,35 +9,16 @@ stopped goes on. A stage that fails says so in its file and is tried again by th
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
+import sys
 import time
-import traceback
-from multiprocessing.process import BaseProcess
+from functools import partial
 from pathlib import Path
 
 from stages import Job, boxes, stages_of, timings
 
+sys.path.append(str(Path(__file__).parents[1]))
 
-def carry_out(job: Job, name: str, seeds: int, made: Path) -> None:
-    """Run one stage in a process of its own, and write what it found, or why it failed."""
-    import torch
-
-    torch.set_num_threads(1)
-    start = time.perf_counter()
-    try:
-        result = (boxes() | stages_of(seeds) | timings())[name](job)
-    except Exception:  # noqa: BLE001 (the others go on)
-        result = {"error": traceback.format_exc()[-2000:]}
-    result["wall seconds"] = round(time.perf_counter() - start, 2)
-    unfinished = made.with_suffix(".part")
-    unfinished.write_text(json.dumps(result))
-    unfinished.rename(made)
-
-
-def is_made(path: Path) -> bool:
-    """Whether a stage was carried out, and did not fail."""
-    return path.is_file() and "error" not in json.loads(path.read_text())
+from shared.stages import Pool
 
 
 def main() -> None:
@@ -77,34 +58,11 @@ def main() -> None:
     arguments.results.mkdir(parents=True, exist_ok=True)
     last = time.time() + arguments.seconds
     together = arguments.processes
-    for names, processes in ((boxes(), together), (stages_of(arguments.seeds), together), (timings(), 1)):
-        chosen = dict.fromkeys(name for own in arguments.only for name in names if name.startswith(own))
-        run_phase(job, list(chosen), arguments.seeds, processes, last)
-
-
-def run_phase(job: Job, names: list[str], seeds: int, processes: int, last: float) -> None:
-    """Run the stages, so many at a time, until all are done or time is up."""
-    start = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-    waiting = [(name, job.weights / f"{name}.json") for name in names]
-    waiting = [each for each in waiting if not is_made(each[1])]
-    running: dict[Path, tuple[BaseProcess, float]] = {}
-    while (waiting or running) and time.time() < last:
-        while waiting and len(running) < processes:
-            name, made = waiting.pop(0)
-            begun = start.Process(target=carry_out, args=(job, name, seeds, made))
-            begun.start()
-            running[made] = begun, time.time()
-        time.sleep(0.1)
-        for made, (process, since) in list(running.items()):
-            if not process.is_alive():
-                del running[made]
-                state = "done" if is_made(made) else "FAILED"
-                print(f"{made.stem}: {state} ({time.time() - since:.0f} s)", flush=True)
-    for made, (process, since) in running.items():
-        process.kill()
-        print(f"{made.stem}: stopped, time is up ({time.time() - since:.0f} s)", flush=True)
-    for name, _ in waiting:
-        print(f"{name}: left out, time is up", flush=True)
+    for stages, processes in ((boxes(), together), (stages_of(arguments.seeds), together), (timings(), 1)):
+        chosen = dict.fromkeys(name for own in arguments.only for name in stages if name.startswith(own))
+        Pool(processes, last).run(
+            {job.weights / f"{name}.json": partial(stages[name], job) for name in chosen}
+        )
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from sets import IMAGES as IMAGE_SETS
 from stages import ALPHA_BETA
 from words import word_table
 
+from pertinent.statistics import bootstrap
+
 README = Path(__file__).parent / "README.md"
 K = 10
 ALL_ROWS = ("aim", "aim, 20 epochs", "aim, with a selector", *ROWS[1:])
@@ -44,7 +46,7 @@ def main() -> None:
         "texts": texts(found),
         "classes": classes(found),
         "cost": cost(found),
-        "words": "\n\n".join(words),
+        "words": "\n".join(words),
         "settings": settings(found),
         "alphas": alphas(found),
         "sizes": sizes(found),
@@ -220,7 +222,7 @@ def images(found: dict[str, Any]) -> str:
         runs |= dict.fromkeys(("integrated-gradients", "kernel-shap"), runs["aim"])
         for row, several in runs.items():
             own = [run[_published(row)] for run in several if _published(row) in run]
-            cells = [f"{100 * np.mean([run[k] for run in own]):.1f}" for k in own[0]]
+            cells = [shown(bootstrap(np.array([run[k] for run in own]), within=(0, 1)), 100) for k in own[0]]
             paper = " / ".join(f"{value:.1f}" for value in methods.get(_published(row), ())) or "–"
             sizes = " / ".join(own[0])
             rows.append([which, features, sizes, f"`{row}`", paper, " / ".join(cells), str(len(own))])

@@ -184,7 +184,7 @@ def main() -> None:
     for which in TEXTS:
         if any(of(found, which, row) for row in ROWS):
             texts = read(arguments.data, which, "test").inputs if arguments.data else None
-            print(word_table(found, which, texts), end="\n\n")
+            print(word_table(found, which, texts))
 
 
 if __name__ == "__main__":

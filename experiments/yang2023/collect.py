@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,12 @@ from sets import SIZES
 
 from pertinent.statistics import Difference, Interval, bootstrap, paired_difference
 from pertinent.types import Floats
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
+
+__all__ = ["LEARNED", "NAMES", "Results", "difference", "fill_in", "interval", "number", "shown", "table"]
 
 RESAMPLES = 10_000
 NAMES = {name: name for name in METHODS} | {
@@ -80,13 +86,6 @@ def shown(values: Floats | None, digits: int = 2, factor: float = 1.0) -> str:
     form = ".2e" if digits == 4 and abs(found.mean) < 1e-3 else f".{digits}f"
     bounds = f" [{found.low:{form}}, {found.high:{form}}]" if np.isfinite(found.low) else ""
     return f"{found.mean:{form}}{bounds}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; rows without any result are left out."""
-    kept = [row for row in rows if set(row[1:]) - {"–", ""}]
-    lines = [head, ["---"] * len(head), *kept]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def number(value: float | None, form: str = ".2f") -> str:

@@ -6,14 +6,12 @@ python experiments/yang2023/tables.py --results RESULTS
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import conclusions
 import numpy as np
-from collect import Results, table
+from collect import Results, fill_in, table
 from learned_tables import adaption, calibration, selection, training, transfer
 from sampled_tables import approximation, padding, stability
 from sets import SETS
@@ -64,10 +62,6 @@ PARTS: dict[str, Callable[[Results], str]] = {
 }
 
 
-def _filled(text: str, found: re.Match[str]) -> str:
-    return f"{found[1]}\n{text}\n{found[2]}"
-
-
 def main() -> None:
     """Put each table between its markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -75,13 +69,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=README)
     arguments = parser.parse_args()
     results = Results(arguments.results)
-    page = arguments.page.read_text(encoding="utf-8")
-    for name, make in PARTS.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        if not pattern.search(page):
-            parser.error(f"{arguments.page} has no place for {name}: <!-- {name} --> and <!-- end -->.")
-        page = pattern.sub(partial(_filled, make(results)), page)
-    arguments.page.write_text(page, encoding="utf-8")
+    fill_in(arguments.page, {name: make(results) for name, make in PARTS.items()})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+"""Stages of a measurement: each runs in a process of its own, and writes one JSON file.
+
+What is there already is not made again, so a run that was stopped goes on. A stage that fails says so in its
+file and is tried again by the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+Stage = Callable[[], dict[str, Any]]
+
+
+def is_made(path: Path) -> bool:
+    """Whether a stage was carried out, and did not fail."""
+    return path.is_file() and "error" not in json.loads(path.read_text())
+
+
+def carry_out(made: Path, stage: Stage, tf32: bool) -> None:
+    """Run one stage, and write what it found, or why it failed."""
+    import torch
+
+    if tf32:
+        torch.set_float32_matmul_precision("high")
+    torch.set_num_threads(1)
+    start = time.perf_counter()
+    try:
+        result = stage()
+    except Exception:  # noqa: BLE001 (the others go on)
+        result = {"error": traceback.format_exc()[-2000:]}
+    result["wall seconds"] = round(time.perf_counter() - start, 2)
+    unfinished = made.with_suffix(".part")
+    unfinished.write_text(json.dumps(result))
+    unfinished.rename(made)
+
+
+class Pool:
+    """Stages that run side by side, at most so many `processes` at a time, until the time `last`."""
+
+    def __init__(self, processes: int, last: float, *, tf32: bool = False) -> None:
+        self.processes, self.last, self.tf32 = processes, last, tf32
+        self.running: dict[Path, tuple[BaseProcess, float]] = {}
+
+    @property
+    def in_time(self) -> bool:
+        """Whether there is time left."""
+        return time.time() < self.last
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more may be begun now."""
+        return len(self.running) >= self.processes
+
+    def begin(self, made: Path, stage: Stage) -> None:
+        """Start a stage."""
+        start = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+        process = start.Process(target=carry_out, args=(made, stage, self.tf32))
+        process.start()
+        self.running[made] = process, time.time()
+
+    def collect(self) -> None:
+        """Wait a little, and say which are done."""
+        time.sleep(0.3)
+        for made, (process, since) in list(self.running.items()):
+            if not process.is_alive():
+                del self.running[made]
+                state = "done" if is_made(made) else "FAILED"
+                print(f"{made.stem}: {state} ({time.time() - since:.0f} s)", flush=True)
+
+    def stop(self) -> None:
+        """End what is still running."""
+        for made, (process, since) in self.running.items():
+            process.kill()
+            print(f"{made.stem}: stopped, time is up ({time.time() - since:.0f} s)", flush=True)
+
+    def run(self, stages: Mapping[Path, Stage]) -> None:
+        """Run the stages that are not made, in their order, until all are done or time is up."""
+        waiting = {made: stage for made, stage in stages.items() if not is_made(made)}
+        while (waiting or self.running) and self.in_time:
+            while waiting and not self.is_full:
+                made = next(iter(waiting))
+                self.begin(made, waiting.pop(made))
+            self.collect()
+        self.stop()
+        for made in waiting:
+            print(f"{made.stem}: left out, time is up", flush=True)
