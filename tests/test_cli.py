@@ -12,9 +12,11 @@ import pytest
 from PIL import Image
 
 import pertinent
+from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli import main
 from pertinent.cli.demo import TEXTS
 from pertinent.cli.parser import COMMANDS, make_parser
+from pertinent.explainers.learned.base import learned
 from pertinent.models.embedded import load as embedded
 from pertinent.models.embedded.digits import example_digit
 from pertinent.models.embedded.wines import example_row
@@ -307,10 +309,15 @@ def test_a_text_that_names_a_file_is_said(run, tmp_path):
 
 
 def test_many_failures_are_cut_short(run, tmp_path):
-    (tmp_path / "a.jsonl").write_text("{\n" * 30)
+    (tmp_path / "a.jsonl").write_text("".join(f"{{{i}\n" for i in range(30)))
     code, _, err = run("explain", "--file", "a.jsonl")
     assert code == 2
     assert "… and 10 more" in err
+    (tmp_path / "a.jsonl").write_text("{\n" * 30)
+    code, _, err = run("explain", "--file", "a.jsonl")
+    assert code == 2
+    assert err.count("failed: ") == 1
+    assert "failed: 30 inputs (a.jsonl line 1, a.jsonl line 2, a.jsonl line 3, …): This is not JSON" in err
     assert "nothing could be explained" in err
 
 
@@ -510,6 +517,17 @@ def test_catalogues(run, what, monkeypatch):
     code, out, _ = run(what)
     assert code == 0
     assert all(entry.name in out for entry in getattr(pertinent, what)())
+
+
+def test_methods_to_fit_are_listed_apart(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    ready, learning = run("methods")[1].split("methods that learn first: pertinent fit")
+    for name in TO_BE_FITTED:
+        assert f"\n{name} " in learning
+        assert f"\n{name} " not in ready
+    words = " ".join(learning.split())
+    assert learned.get("l2x").summary[:40] in words
+    assert "explore=0.5" in words
 
 
 def test_demo(run, tmp_path):

@@ -149,3 +149,15 @@ def test_few_inputs_are_too_few_to_say():
     assert "p <" not in printed(competition(19, 0.3)[0])
     assert "needed" not in printed(competition(1, 0.3)[0])
     assert not summary(evaluation({("a", i, 0): 1.0 for i in range(30)})).notes
+
+
+def test_a_share_of_all_inputs_is_no_certainty():
+    """Decisions that are kept in all of 20 texts tell that most are kept, not that all would be."""
+    texts = [f"not bad {'so ' * i}" for i in range(20)]
+    es = pertinent.explain(words, texts, "leave-one-out", progress=False)
+    found = pertinent.evaluate(es, words, ["faithfulness:k=1", "sufficiency"], progress=False)
+    intervals = {metric: interval for _, metric, _, interval in found.summary()}
+    kept = intervals["faithfulness"]
+    assert (kept.mean, kept.high) == (1.0, 1.0)
+    assert kept.low == pytest.approx(0.025 ** (1 / 20))
+    assert intervals["sufficiency"].low == intervals["sufficiency"].high  # not a share

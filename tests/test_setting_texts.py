@@ -55,3 +55,9 @@ def test_a_metric_with_several_values_among_other_settings():
     assert metrics.parse("robustness-of-irrelevant:shares=.1").shares == (0.1,)
     with pytest.raises(SettingError, match="shares"):
         metrics.parse("robustness-of-irrelevant:shares=.1+2")
+
+
+@pytest.mark.parametrize("target", ["neg", "1", "2"])
+def test_a_class_by_name_or_number(target):
+    assert metrics.parse(f"class-faithfulness:target={target},k=3").target == target
+    assert metrics.parse("class-faithfulness:target=none").target is None

@@ -138,6 +138,24 @@ def test_all_equal():
     assert str(shifted) == "1.000 [1.000, 1.000] (p = 0.020)"
 
 
+@pytest.mark.parametrize("n", [2, 20, 60])
+def test_where_all_are_right_some_may_yet_be_wrong(n):
+    stats = pytest.importorskip("scipy.stats")
+    for hits in (0, n):
+        exact = stats.binomtest(hits, n).proportion_ci(0.9, method="exact")
+        found = bootstrap(np.full((3, n), hits / n), within=(0, 1), level=0.9, resamples=100)
+        assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    wider = bootstrap(np.full(n, 2.0), within=(-2, 2), resamples=100)
+    assert wider.high == 2.0
+    assert 2 - wider.low == pytest.approx(4 * (1 - 0.025 ** (1 / n)))
+
+
+def test_elsewhere_the_range_changes_nothing():
+    some = np.r_[np.ones(30), 0.0]
+    assert bootstrap(some, within=(0, 1), resamples=500) == bootstrap(some, resamples=500)
+    assert np.isnan(bootstrap(np.ones(1), within=(0, 1)).low)
+
+
 def test_missing_values_are_left_out_in_pairs():
     a = np.array([[1.0, np.nan, 5.0, 2.0], [2.0, 4.0, np.nan, np.nan]])
     b = np.array([[0.0, 1.0, np.nan, np.nan], [0.0, 1.0, 7.0, 1.0]])

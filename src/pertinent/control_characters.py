@@ -1,4 +1,4 @@
-"""Text from elsewhere, made harmless for a terminal."""
+"""Text from elsewhere, made harmless for terminals and pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _VISIBLE = {
 
 
 def visible(text: str) -> str:
-    r"""The text with every control character but tab and newline made visible.
+    r"""The text with every control character but tab and the end of a line made visible.
 
     >>> visible("\x1b[2J cleared")
     '␛[2J cleared'
     """
-    return text.translate(_VISIBLE)
+    return text.replace("\r\n", "\n").translate(_VISIBLE)

@@ -249,7 +249,7 @@ class PlainValues(Output):
         """Raise an error: plain values have no logits."""
         del outputs
         raise SettingError(
-            "A regressor's values are not probabilities: they have no logits and no weight of evidence."
+            "Plain values are not probabilities: they have no logits and no weight of evidence."
         )
 
     def average(self, outputs: Floats, draws: int) -> Floats:
@@ -269,7 +269,7 @@ class PlainValues(Output):
         """Raise an error: a plain value is not a decision."""
         del values, prediction, target
         raise SettingError(
-            "This method asks whether the decision stays the same, but a regressor has no decision: "
+            "This method asks whether the decision stays the same, but a plain value is no decision: "
             "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
         )
 

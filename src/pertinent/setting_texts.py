@@ -34,6 +34,8 @@ def _read(name: str, text: str, hint: Any) -> Any:
     for kind in kinds:
         if get_origin(kind) is tuple:
             return tuple(_read(name, part, get_args(kind)[0]) for part in _BETWEEN.split(text))
+    if str in kinds:  # a class by name or number is told apart where the names are known
+        return text
     wanted = {bool: "true or false", int: "a whole number", float: "a number"}
     for kind in wanted:
         if kind in kinds:

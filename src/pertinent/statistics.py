@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, lgamma, log, sqrt
 
 import numpy as np
@@ -57,7 +57,14 @@ class Difference(Interval):
         return "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
 
 
-def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0) -> Interval:
+def bootstrap(
+    values: Floats,
+    *,
+    within: tuple[float, float] | None = None,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
     """The mean of `values` and its percentile interval, by resampling inputs and model seeds.
 
     Hase et al. 2021, Sec. 5 (footnote 3) and Sec. 6.3; Efron & Tibshirani 1994. Each resample draws
@@ -68,6 +75,10 @@ def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95
     values
         (inputs,), or (seeds, inputs) if several models were trained. NaN marks a missing value: it is
         ignored in the mean and in resamples, and inputs and seeds without any value are left out.
+    within
+        The smallest and the largest value there can be. If all values are the largest, or the smallest,
+        resamples show no error; then the other bound is that of Clopper & Pearson 1934 for the share of
+        inputs that differ.
 
     Notes
     -----
@@ -78,12 +89,15 @@ def bootstrap(values: Floats, *, resamples: int = RESAMPLES, level: float = 0.95
 
     >>> bootstrap(np.ones(8))
     Interval(mean=1.0, low=1.0, high=1.0, n=8)
+    >>> round(bootstrap(np.ones(60), within=(0, 1)).low, 2)
+    0.94
     >>> bootstrap(np.array([[0.0, 1.0, np.nan], [1.0, 2.0, np.nan]])).mean
     1.0
     """
     table = _table(values)
     means = _resampled(table, resamples, seed)
-    return Interval(mean_of(table), *_bounds(means, level), table.shape[1])
+    found = Interval(mean_of(table), *_bounds(means, level), table.shape[1])
+    return found if within is None else _widened(found, within, level)
 
 
 def paired_difference(
@@ -236,6 +250,17 @@ def _bounds(means: Floats, level: float) -> tuple[float, float]:
         return np.nan, np.nan
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _widened(found: Interval, within: tuple[float, float], level: float) -> Interval:
+    """An interval of more than one input whose mean is the smallest or the largest value."""
+    smallest, largest = within
+    if found.n < 2 or smallest < found.mean < largest:
+        return found
+    differ = (largest - smallest) * (1 - ((1 - level) / 2) ** (1 / found.n))
+    if found.mean >= largest:
+        return replace(found, low=largest - differ)
+    return replace(found, high=smallest + differ)
 
 
 def _table(values: Floats) -> Floats:

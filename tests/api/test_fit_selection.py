@@ -120,6 +120,7 @@ def test_invase_gives_probabilities(fits):
     with pytest.raises(StopIteration) as done:
         steps.send(np.array([[0.0, -1000.0, math.log(3)]]))
     np.testing.assert_allclose(done.value.value.scores, [0.5, 0.0, 0.75])
+    assert done.value.value.details == {"selected": 1}
 
 
 @pytest.mark.parametrize(
@@ -212,6 +213,23 @@ def test_scores_of_sampled_features_are_their_chances(model, fits, method):
         assert e.scores.sum() == pytest.approx(1.0)
     assert "matters for" in found[0].to_html()
     assert "speaks against" not in found[0].to_html()
+
+
+@pytest.mark.parametrize(
+    ("settings", "told", "untold"),
+    [
+        ({}, "speaks against", "matters for"),
+        ({"train": "both"}, "speaks against", "matters for"),
+        ({"train": "both", "infer": "selector"}, "matters for", "speaks against"),
+        ({"train": "selector"}, "matters for", "speaks against"),
+    ],
+)
+def test_chances_of_a_selector_speak_against_nothing(model, settings, told, untold):
+    fit = pertinent.fit(model, sentences(20, 0), "aim", **settings, **QUICK)
+    e = pertinent.explain(model, sentences(1, 3)[0], fit, progress=False)
+    assert (e.scores.min() > 0) == (told == "matters for")
+    assert told in e.to_html()
+    assert untold not in e.to_html()
 
 
 def test_a_fitted_explainer_remembers_its_features():

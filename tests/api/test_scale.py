@@ -66,7 +66,7 @@ def test_searches_and_gradients_are_of_probabilities(method):
 
 def test_a_regressor_has_no_logits():
     model = pertinent.wrap(lambda texts: [[len(text)] for text in texts], output="value")
-    with pytest.raises(SettingError, match="`scale` must be 'natural' for a regressor"):
+    with pytest.raises(SettingError, match="`scale` must be 'natural' for a model of plain values"):
         pertinent.explain(model, TEXT, scale="logit")
 
 

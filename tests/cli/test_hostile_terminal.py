@@ -40,6 +40,10 @@ def test_visible():
     assert visible("a\tb\nc\r\x1b[0m\x9b\ud800\u202e é") == "a\tb\nc␍␛[0m��� é".replace("���", "\ufffd" * 3)
 
 
+def test_the_end_of_a_line_of_windows_is_one():
+    assert visible("a\r\nb\rc") == "a\nb␍c"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -5,6 +5,7 @@ import pytest
 from tests.games import Game, converse
 
 import pertinent
+from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.inputs.table import table_input
 from pertinent.metric.class_wise import ClassFaithfulness, ClassIoU
@@ -120,3 +121,18 @@ def test_through_a_model():
     assert not found.failures
     assert found.mean("exact-shapley", "class-faithfulness") == 1.0
     assert found.mean("exact-shapley", "class-iou") == 0.0
+
+
+@pytest.mark.parametrize("target", ["sports", "1"])
+def test_a_class_by_name_or_number_on_the_command_line(target, tmp_path, monkeypatch, capsys):
+    (tmp_path / "always.py").write_text(
+        "import pertinent\n"
+        "def answer(texts):\n    return [[0.1, 0.8, 0.1]] * len(texts)\n"
+        "model = pertinent.wrap(answer, kind='text', classes=['world', 'sports', '2'])\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    options = ["--model", "always:model", "--methods", "leave-one-out", "--metrics"]
+    assert main(["compare", "a b c", *options, f"class-faithfulness:target={target},k=1"]) == 0
+    assert "1.000" in capsys.readouterr().out
+    assert main(["compare", "a b c", *options, "class-faithfulness:target=sport"]) == 1
+    assert "Did you mean 'sports'" in capsys.readouterr().err

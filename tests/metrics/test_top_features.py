@@ -174,12 +174,28 @@ def test_monotonicity_needs_two_sizes():
 # -- MAGNEx -------------------------------------------------------------------------------------
 
 
+SELECTS = {"selected": 1}
+"""The details of a method whose scores are probabilities of selection."""
+
+
+@pytest.mark.parametrize("metric", [SufficiencyOfSelected, ShareRemoved])
+def test_scores_that_select_nothing_need_a_number_or_a_threshold(metric):
+    game = voting(0.4, 0.3, 0.2)
+    with pytest.raises(SettingError, match=f"scores of given are not probabilities.*{metric.name}:k=5"):
+        measure(metric(), game, [0.4, 0.3, 0.2])
+    by_number = measure(metric(k=2), game, [0.4, 0.3, 0.2])
+    assert by_number == measure(metric(threshold=0.25), game, [0.4, 0.3, 0.2])
+    assert by_number == measure(metric(), game, [0.9, 0.6, 0.2], details=SELECTS)
+
+
 def test_sufficiency_and_share_removed_of_the_selected():
     """.5 is not above the threshold: .4 + .2 of .9 stay."""
     game = voting(0.4, 0.3, 0.2)
     scores = [0.9, 0.5, 0.51]
-    assert measure(SufficiencyOfSelected(), game, scores) == {None: pytest.approx(1 - (0.9 - 0.6))}
-    assert measure(ShareRemoved(), game, scores) == {None: pytest.approx(1 / 3)}
+    assert measure(SufficiencyOfSelected(), game, scores, details=SELECTS) == {
+        None: pytest.approx(1 - (0.9 - 0.6))
+    }
+    assert measure(ShareRemoved(), game, scores, details=SELECTS) == {None: pytest.approx(1 / 3)}
     assert measure(SufficiencyOfSelected(threshold=0.6), game, scores) == {None: pytest.approx(0.5)}
     assert measure(ShareRemoved(threshold=0.6), game, scores) == {None: pytest.approx(2 / 3)}
     assert measure(SufficiencyOfSelected(k=2), game, scores) == {None: pytest.approx(0.7)}
@@ -188,24 +204,30 @@ def test_sufficiency_and_share_removed_of_the_selected():
 
 def test_nothing_selected_and_everything():
     game = voting(0.4, 0.4, offset=0.1)
-    assert measure(SufficiencyOfSelected(), game, [0.1, 0.2]) == {None: pytest.approx(1 - 0.8)}
-    assert measure(ShareRemoved(), game, [0.1, 0.2]) == {None: 1.0}
-    assert measure(SufficiencyOfSelected(), game, [0.6, 0.7]) == {None: 1.0}
-    assert measure(ShareRemoved(), game, [0.6, 0.7]) == {None: 0.0}
+    assert measure(SufficiencyOfSelected(), game, [0.1, 0.2], details=SELECTS) == {
+        None: pytest.approx(1 - 0.8)
+    }
+    assert measure(ShareRemoved(), game, [0.1, 0.2], details=SELECTS) == {None: 1.0}
+    assert measure(SufficiencyOfSelected(), game, [0.6, 0.7], details=SELECTS) == {None: 1.0}
+    assert measure(ShareRemoved(), game, [0.6, 0.7], details=SELECTS) == {None: 0.0}
 
 
 def test_sufficiency_of_selected_is_at_most_one_and_of_the_predicted_class():
     game = voting(0.9, -0.2)
     for target in (0, 1):
-        assert measure(SufficiencyOfSelected(), game, [0.9, 0.1], target=target) == {None: 1.0}
-        found = measure(SufficiencyOfSelected(), game, [0.1, 0.9], target=target)
+        assert measure(SufficiencyOfSelected(), game, [0.9, 0.1], details=SELECTS, target=target) == {
+            None: 1.0
+        }
+        found = measure(SufficiencyOfSelected(), game, [0.1, 0.9], details=SELECTS, target=target)
         assert found == {None: pytest.approx(1 - (0.7 + 0.2))}
 
 
 def test_sufficiency_of_an_answer_is_its_overlap():
     """The spans 'Stanford University' and 'the Stanford University' share 2 of 3 words."""
     game = of_values(2 / 3, 1 / 3)
-    found = measure(SufficiencyOfSelected(), game, [0.9, 0.1], target=0, output=PlainValues())
+    found = measure(
+        SufficiencyOfSelected(), game, [0.9, 0.1], details=SELECTS, target=0, output=PlainValues()
+    )
     assert found == {None: pytest.approx(2 / 3)}
 
 
@@ -215,8 +237,8 @@ def test_sufficiency_of_an_answer_is_its_overlap():
 @pytest.mark.parametrize(
     ("metric", "match"),
     [
-        (Faithfulness(), "a regressor has no decision.*sufficiency"),
-        (Monotonicity(), "a regressor has no decision"),
+        (Faithfulness(), "a plain value is no decision.*sufficiency"),
+        (Monotonicity(), "a plain value is no decision"),
         (PositiveDeltaLogOdds(), "Log-odds need probabilities"),
         (NegativeDeltaLogOdds(), "Log-odds need probabilities"),
         (SufficiencyOfSelected(), "needs probabilities, or an overlap"),
@@ -224,12 +246,12 @@ def test_sufficiency_of_an_answer_is_its_overlap():
 )
 def test_regressors_have_no_decision(metric, match):
     with pytest.raises(SettingError, match=match):
-        measure(metric, of_values(3.0, 4.0), [1, 2], target=0, output=PlainValues())
+        measure(metric, of_values(3.0, 4.0), [1, 2], target=0, output=PlainValues(), details=SELECTS)
 
 
 @pytest.mark.parametrize("metric", [Faithfulness, PositiveDeltaLogOdds, Monotonicity, SufficiencyOfSelected])
 def test_one_feature(metric):
-    found = measure(metric(), voting(0.8), [1.0])
+    found = measure(metric(), voting(0.8), [1.0], details=SELECTS)
     assert found[None] == (log(0.8 / 0.2) + log((1 - TINY) / TINY) if metric is PositiveDeltaLogOdds else 1.0)
 
 

@@ -651,5 +651,25 @@ def test_attacks_need_a_decision(model):
 
 
 def test_a_scale_of_logits_is_refused(model):
-    with pytest.raises(SettingError, match="values have no logits"):
+    with pytest.raises(SettingError, match="of plain values, which have no logits"):
         pertinent.explain(model, PAIR, method="kernel-shap", scale="logit")
+
+
+def test_a_reader_is_not_called_a_regressor(model):
+    e = pertinent.explain(model, PAIR, method="leave-one-out")
+    refused = []
+    for metric in sorted(m.name for m in pertinent.metrics()):
+        try:
+            pertinent.evaluate(e, model, metric)
+        except PertinentError as error:
+            refused.append(str(error))
+    for method, options in (("anchors", {}), ("greedy", {}), ("lime", {"scale": "logit"})):
+        with pytest.raises(PertinentError) as caught:
+            pertinent.explain(model, PAIR, method=method, **options)
+        refused.append(str(caught.value))
+    for metric in ("sufficiency", "comprehensiveness"):
+        with pytest.raises(SettingError, match="Weight of evidence needs probabilities") as raised:
+            pertinent.evaluate(e, model, f"{metric}:scale=weight-of-evidence")
+        refused.append(str(raised.value))
+    assert len(refused) > 9
+    assert not [message for message in refused if "regressor" in message]

@@ -1,4 +1,4 @@
-"""Whatever a string holds, it is text on the page: escaping is what `Markup.format` does by default."""
+"""Whatever a string holds, it is visible text on the page: that is what `Markup.format` makes of it."""
 
 from __future__ import annotations
 
@@ -131,6 +131,25 @@ def test_only_literals_are_taken_for_markup(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Markup":
             assert all(isinstance(argument, ast.Constant) for argument in node.args), ast.unparse(node)
+
+
+def test_control_characters_are_seen(several):
+    hidden = "\x00\x07\x1b[2J\x7f\x9b\u202e\u2066"
+    for page in pages(several, f"a{hidden}b"):
+        assert not set(page) & set(hidden) - set("[2J")
+        assert page.count("a␀␇␛[2J" + "\ufffd" * 4 + "b") >= 7
+
+
+def test_lines_and_tabs_stay(text):
+    page = save_report(text, title="a\r\nb\tc\nd")
+    assert "<h1>a\nb\tc\nd</h1>" in page
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(report.__file__).parent.glob("*.py")), ids=lambda path: path.name
+)
+def test_no_page_escapes_by_other_means(path):
+    assert path.name == "markup.py" or "markupsafe" not in path.read_text(encoding="utf-8")
 
 
 def test_fragments_are_plain_strings(text, evaluation):

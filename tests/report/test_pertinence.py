@@ -1,5 +1,6 @@
 """Present and absent features are shown apart: in the terminal, in HTML and in plots."""
 
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -114,3 +115,12 @@ def test_other_explanations_are_as_they_were():
     assert say.directions(e) == ("supports up", "speaks against up")
     assert "must" not in printed(e)
     assert e.plot().legends == []
+
+
+@pytest.mark.parametrize(
+    ("toward", "named"), [(1, "b"), ("1", "b"), ("b", "b"), (None, "another class"), (7, "7"), ([1], "[1]")]
+)
+def test_the_aim_of_an_attack_is_named(toward, named):
+    model = pertinent.wrap(lambda texts: [[0.6, 0.4] for _ in texts], kind="text", classes=["a", "b"])
+    e = pertinent.explain(model, "some text", "leave-one-out", progress=False)
+    assert say.aim(replace(e, settings={"toward": toward})) == named

@@ -44,6 +44,17 @@ def test_names_are_not_read_as_formulas(row):
     drawn(plot(broken))
 
 
+def test_control_characters_in_names_are_seen(row):
+    word = "a\u202e\x9b"
+    named = replace(row.input, features=(word,) * 3)
+    figure = plot(replace(row, input=named, classes=(word, word), method=word))
+    data = BytesIO()
+    figure.savefig(data, format="svg")
+    svg = data.getvalue().decode()
+    assert "a\ufffd\ufffd" in svg
+    assert not set(svg) & set(word[1:])
+
+
 def test_errors_are_drawn_where_known(text):
     assert "standard error" in plot(text).axes[0].get_xlabel()
     unknown = plot(replace(text, standard_errors=np.full(len(text.features), np.nan)))

@@ -7,6 +7,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
 from pertinent.explainers.base import explainers
+from pertinent.explainers.learned.base import learned
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import Registry
 from pertinent.removal.base import removals as registered_removals
@@ -40,6 +41,11 @@ def methods() -> Catalogue:
     return _catalogue(explainers)
 
 
+def methods_to_fit() -> Catalogue:
+    """The methods that `fit` knows, with its settings."""
+    return Catalogue(_entry(name, cls, cls.learner) for name, cls in learned.all().items())
+
+
 def metrics() -> Catalogue:
     """The metrics that `evaluate` knows."""
     return _catalogue(registered_metrics)
@@ -51,15 +57,12 @@ def removals() -> Catalogue:
 
 
 def _catalogue(registry: Registry[Any]) -> Catalogue:
-    return Catalogue(
-        Entry(
-            name,
-            cls.summary,
-            _source(cls),
-            {f.name: _default(f) for f in fields(cls) if f.init and f.name != "background"},
-        )
-        for name, cls in registry.all().items()
-    )
+    return Catalogue(_entry(name, cls, cls) for name, cls in registry.all().items())
+
+
+def _entry(name: str, cls: Any, settings_of: Any) -> Entry:
+    settings = {f.name: _default(f) for f in fields(settings_of) if f.init and f.name != "background"}
+    return Entry(name, cls.summary, _source(cls), settings)
 
 
 def _source(cls: Any) -> str:

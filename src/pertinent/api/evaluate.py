@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pertinent.api.marking import with_marks
@@ -119,7 +120,8 @@ def evaluation_of(
     explanations: Sequence[Explanation], metrics: Sequence[Metric], failures: Sequence[Failure]
 ) -> Evaluation:
     """The table of explanations that carry their measures."""
-    return table_of(explanations, {metric.name: metric.better for metric in metrics}, failures)
+    found = table_of(explanations, {metric.name: metric.better for metric in metrics}, failures)
+    return replace(found, within={metric.name: metric.within for metric in metrics if metric.within})
 
 
 def table_of(

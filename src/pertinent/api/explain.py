@@ -74,7 +74,7 @@ def explain(
     scale
         Whether scores are of probabilities (``"natural"``) or of logits (``"logit"``): those that the
         model returns, else log-probabilities of classes and log-odds of labels. Searches, gradients
-        and regressors have the natural scale alone.
+        and plain values have the natural scale alone.
     until
         ``"stable"`` to stop before the budget is spent, as soon as the order of the first `top` features,
         by the magnitude of their scores, is settled; the explanation's ``evaluations`` say what it took,

@@ -105,15 +105,16 @@ def id_of(ids: Sequence[Any] | None, index: int) -> str | None:
 
 
 def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
-    """The failures; an input on which every method failed for the same reason counts once."""
-    names = [f"{request.method.name}: " for request in requests]
-    found = []
+    """The failures; a reason for which every method failed on an input counts once for it."""
+    names = {request.method.name for request in requests}
+    found: list[Failure] = []
     for _, of_one in groupby(failures, key=lambda failure: failure.index):
-        own = list(of_one)
-        if len(own) == len(names) > 1:
-            reasons = {f.reason.removeprefix(name) for f, name in zip(own, names, strict=True)}
-            own = [replace(own[0], reason=reasons.pop())] if len(reasons) == 1 else own
-        found += own
+        alike: dict[str, list[Failure]] = {}
+        for failure in of_one:
+            name, _, rest = failure.reason.partition(": ")
+            alike.setdefault(rest if name in names else failure.reason, []).append(failure)
+        for reason, own in alike.items():
+            found += [replace(own[0], reason=reason)] if len(own) == len(requests) > 1 else own
     return found
 
 

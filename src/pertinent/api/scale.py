@@ -18,7 +18,7 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
         raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
     if scale == "logit" and output is not None and output.kind == "value":
         raise SettingError(
-            "`scale` must be 'natural' for a regressor, whose values have no logits, but got 'logit'."
+            "`scale` must be 'natural' for a model of plain values, which have no logits, but got 'logit'."
         )
 
 

@@ -23,6 +23,8 @@ from pertinent.report.numbering import name_of
 from pertinent.results.explanation import Explanations
 from pertinent.results.files import read
 
+_TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
+
 
 def explain(args: Namespace) -> int:
     """Explain inputs by one method."""
@@ -87,7 +89,10 @@ def catalogue(args: Namespace) -> int:
 
     from pertinent.report.terminal import catalogue_table
 
-    Console(highlight=False).print(catalogue_table(getattr(catalogues, args.command)(), args.command))
+    console = Console(highlight=False)
+    console.print(catalogue_table(getattr(catalogues, args.command)(), args.command))
+    if args.command == "methods":
+        console.print(catalogue_table(catalogues.methods_to_fit(), _TO_FIT))
     return 0
 
 

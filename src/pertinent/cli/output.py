@@ -14,6 +14,7 @@ from pertinent.cli.console import complain, print_json
 from pertinent.control_characters import visible
 from pertinent.errors import PertinentError, SettingError
 from pertinent.files import atomic_write, check_writable, write_text
+from pertinent.report.failures import failure_lines
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 from pertinent.results.files import check_suffix
@@ -128,10 +129,8 @@ def save_figure(figure: Any, path: Path) -> None:
 
 def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
     """List what failed on stderr, and return the exit code."""
-    for where, reason in failures[:_LISTED]:
-        complain(f"failed: {where}: {reason}")
-    if len(failures) > _LISTED:
-        complain(f"failed: … and {len(failures) - _LISTED} more")
+    for line in failure_lines(failures, _LISTED):
+        complain(f"failed: {line}")
     if not n_explained:
         complain("error: nothing could be explained")
         return NOTHING

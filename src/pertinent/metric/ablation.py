@@ -47,7 +47,9 @@ class Ablation(Metric):
         if self.scale == "natural":
             return objective(explanation, answer)
         if explanation.output.kind == "value":
-            raise SettingError("Weight of evidence needs probabilities, which a regressor does not have.")
+            raise SettingError(
+                "Weight of evidence needs probabilities, but this model answers with plain values."
+            )
         return log_odds(answer[:, explanation.target])
 
 

@@ -27,6 +27,8 @@ class Metric(Settings, ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
+    within: ClassVar[tuple[float, float] | None] = None
+    """The smallest and the largest value there can be, where there are such."""
 
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:

@@ -32,6 +32,7 @@ class ClassFaithfulness(TopFeatures):
     paper = "Vo et al. 2023, Sec. 4.4"
     summary = "whether the model predicts a class with only the top K features of that class kept"
     better = "higher"
+    within = (0, 1)
     target: int | str | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -58,6 +59,7 @@ class ClassIoU(TopFeatures):
     paper = "Vo et al. 2023, Sec. 4.4"
     summary = "share of the top K features that two classes have in common, over all pairs of classes"
     better = "lower"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Compare the top features of every two classes."""

@@ -24,7 +24,7 @@ class DeltaLogOdds(TopFeatures):
 
     def _delta(self, explanation: Explanation, *, keep_top: bool) -> Measures:
         if explanation.output.kind == "value":
-            raise SettingError("Log-odds need probabilities, which a regressor does not have.")
+            raise SettingError("Log-odds need probabilities, but this model answers with plain values.")
         sets = self.sets(explanation)
         top = np.array([*sets.values()])
         answer = yield Values(

@@ -25,6 +25,7 @@ class Faithfulness(TopFeatures):
     paper = "Vo et al. 2023, App. B.3; Chen et al. 2018"
     summary = "whether the model decides the same with only the top K features kept"
     better = "higher"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the top features."""

@@ -32,6 +32,7 @@ class PrecisionAtK(Metric):
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
     summary = "share of the k most important features that people marked"
     better = "higher"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Look at the first k."""
@@ -55,6 +56,7 @@ class AveragePrecision(Metric):
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
     summary = "mean precision down to the rank of each feature that people marked"
     better = "higher"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Go down the distinct scores."""

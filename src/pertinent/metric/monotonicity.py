@@ -34,6 +34,7 @@ class Monotonicity(Metric):
     paper = "Vo et al. 2023, Sec. 4.2 and App. G"
     summary = "share of steps to more top features at which the model's decision is not lost"
     better = "higher"
+    within = (0, 1)
     sizes: tuple[Count, ...] = (5, 10, 20)
     sparsities: tuple[Share, ...] | None = None
 

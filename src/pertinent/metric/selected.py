@@ -15,6 +15,8 @@ from pertinent.results.explanation import Explanation
 from pertinent.settings import Count
 from pertinent.types import Floats, Masks
 
+HALF = 0.5
+
 
 @dataclass(frozen=True)
 class Selected(Metric):
@@ -23,20 +25,26 @@ class Selected(Metric):
     Parameters
     ----------
     threshold
-        What a selected feature's score exceeds.
+        What a selected feature's score exceeds; by default one half, of the probabilities by which methods
+        select that say how many they did (``details["selected"]``). Others have none by default.
     k
         Select the top k features instead, as the paper does with methods whose scores are not probabilities:
         as many as MAGNEx selected in the same input.
     """
 
-    threshold: float = 0.5
+    threshold: float | None = None
     k: Count | None = None
 
     def selected(self, explanation: Explanation) -> Masks:
         """The features kept, perhaps none."""
         if self.k is not None:
             return top_mask(explanation, self.k)
-        return np.asarray(explanation.scores > self.threshold)
+        if self.threshold is None and "selected" not in explanation.details:
+            raise SettingError(
+                f"The scores of {explanation.method} are not probabilities of selection: set how many "
+                f"features are selected, as in {self.name}:k=5, or the `threshold` that their scores exceed."
+            )
+        return np.asarray(explanation.scores > (HALF if self.threshold is None else self.threshold))
 
 
 @metrics.register("sufficiency-of-selected")
@@ -55,6 +63,7 @@ class SufficiencyOfSelected(Selected):
     paper = "MAGNEx, Eqns. 4 and 7 (sufficiency)"
     summary = "how much of the predicted class's probability is left with only the selected features kept"
     better = "higher"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the selected features."""
@@ -78,6 +87,7 @@ class ShareRemoved(Selected):
     paper = "MAGNEx, Eqn. 5 (sparsity)"
     summary = "share of features that are not selected"
     better = "higher"
+    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Count what is removed."""

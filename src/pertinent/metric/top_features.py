@@ -56,7 +56,7 @@ def same_decision(explanation: Explanation, whole: Floats, values: Floats) -> Ma
         return explanation.output.same_decision(values, whole, decided(explanation, whole))
     except SettingError:
         raise SettingError(
-            "This metric asks whether the decision stays the same, but a regressor has no decision: "
+            "This metric asks whether the decision stays the same, but a plain value is no decision: "
             "choose one that asks how much the value changes, such as sufficiency."
         ) from None
 

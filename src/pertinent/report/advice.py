@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pertinent.report.numbering import name_of
+from pertinent.report.failures import failure_notes
 from pertinent.results.removal_check import MUCH_LOST, RemovalCheck
 from pertinent.statistics import FEWEST, Interval
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
-
-_LISTED = 5
 
 
 def advice(check: RemovalCheck) -> str:
@@ -89,10 +87,7 @@ def left_out(check: RemovalCheck) -> Iterator[str]:
     """Removals and inputs that could not be checked."""
     for removal, reason in check.skipped.items():
         yield f"Not checked: {removal}: {reason}"
-    for failure in check.failures[:_LISTED]:
-        yield f"Failed: {name_of(failure)}: {failure.reason}"
-    if len(check.failures) > _LISTED:
-        yield f"Failed: … and {len(check.failures) - _LISTED} more"
+    yield from failure_notes(check.failures)
 
 
 def percent(share: float) -> str:

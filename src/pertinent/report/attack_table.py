@@ -12,13 +12,12 @@ from rich.text import Text
 
 from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
-from pertinent.report.numbering import name_of
+from pertinent.report.failures import failure_notes
 from pertinent.results.attacks import Attacked, Attacks
 
 _NAMED = 6
 """Features of a set, and columns that changed, that are named at most."""
 
-_LISTED = 5
 _HEAD = ("input", "decided", "features that may change", "radius", "passes")
 _CHANGED = "columns that changed"
 
@@ -64,7 +63,4 @@ def _notes(attacks: Attacks) -> list[str]:
     aim = f"to {', '.join(map(repr, sorted(map(str, aims))))}" if aims else "to any other class"
     norms = ", ".join(sorted({one.norm for one in attacks}))
     lines = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
-    lines += [f"Failed: {name_of(failure)}: {failure.reason}" for failure in attacks.failures[:_LISTED]]
-    if len(attacks.failures) > _LISTED:
-        lines.append(f"Failed: … and {len(attacks.failures) - _LISTED} more")
-    return lines
+    return [*lines, *failure_notes(attacks.failures)]

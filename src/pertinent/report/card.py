@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from markupsafe import Markup
 
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -13,6 +12,7 @@ from pertinent.report import facts as say
 from pertinent.report.html_bars import Axis, feature_bars
 from pertinent.report.html_by_class import disclosure
 from pertinent.report.html_input import coloured_input, figure
+from pertinent.report.markup import Markup
 from pertinent.report.pictures import kept
 from pertinent.results.explanation import Explanation
 

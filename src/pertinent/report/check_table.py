@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from pertinent.control_characters import visible
 from pertinent.report import advice as say
+from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
 from pertinent.results.removal_check import RemovalCheck
 

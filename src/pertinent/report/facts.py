@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.errors import PertinentError
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.explainers.learned.base import learned
 from pertinent.inputs.table import TableInput
 from pertinent.metric.base import metrics
+from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
 from pertinent.types import Floats, Ints, Masks
@@ -102,7 +104,8 @@ def by_attack(explanation: Explanation) -> bool:
 
 def has_signs(explanation: Explanation) -> bool:
     """Whether the scores tell what speaks for the target and what against it, and not only how much."""
-    return getattr(_method(explanation), "has_signs", True)
+    own: bool | str = getattr(_method(explanation), "has_signs", True)
+    return explanation.class_scores is not None if own == "by class" else bool(own)
 
 
 def _method(explanation: Explanation) -> type[Explainer] | None:
@@ -113,9 +116,12 @@ def _method(explanation: Explanation) -> type[Explainer] | None:
 def aim(explanation: Explanation) -> str:
     """What an attack makes of the prediction: a class, or another one."""
     toward, classes = explanation.settings.get("toward"), explanation.classes
-    if isinstance(toward, int) and 0 <= toward < len(classes):
-        return classes[toward]
-    return "another class" if toward is None else str(toward)
+    if toward is None:
+        return "another class"
+    try:
+        return classes[column_index(toward, classes)]
+    except PertinentError:  # a file may name any
+        return str(toward)
 
 
 def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:

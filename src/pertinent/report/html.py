@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from pertinent.report import facts as say
 from pertinent.report.card import card
+from pertinent.report.failures import failure_lines, named
 from pertinent.report.html_bars import Axis
+from pertinent.report.markup import Markup
 from pertinent.report.numbering import by_input, name_of
 from pertinent.report.style import FRAGMENT
 from pertinent.report.summary import Cell, summary
@@ -42,14 +42,14 @@ def fragments(explanations: Explanations) -> str:
     if len(inputs) > _FIRST:
         left = len(inputs) - _FIRST
         more = Markup("<p>And {} more inputs: <code>pertinent.save_report</code> shows all.</p>").format(left)
-    return str(FRAGMENT + Markup().join(cards) + more + failure_list(explanations.failures[:_FIRST]))
+    return str(FRAGMENT + Markup().join(cards) + more + failure_list(explanations.failures, _FIRST))
 
 
-def failure_list(failures: Sequence[Failure]) -> Markup:
-    """The failures and their reasons; empty if there are none."""
+def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:
+    """The failures and at `most` so many of their reasons; empty if there are none."""
     if not failures:
         return Markup()
-    lines = Markup().join(Markup("<li>{}: {}</li>").format(name_of(f), f.reason) for f in failures)
+    lines = Markup().join(map(Markup("<li>{}</li>").format, failure_lines(named(failures), most)))
     return Markup('<div class="pertinent"><h3>{} failed</h3><ul class="failures">{}</ul></div>').format(
         len(failures), lines
     )

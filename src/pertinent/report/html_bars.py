@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
+from pertinent.report.markup import Markup
 from pertinent.results.explanation import Explanation
 from pertinent.types import Ints, Masks
 

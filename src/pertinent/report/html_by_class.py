@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from markupsafe import Markup
-
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
 from pertinent.report import facts as say
 from pertinent.report.by_class import Panel, directions, is_clipped, largest, panels, set_text, title
 from pertinent.report.html_bars import Axis, ends, feature_bars
 from pertinent.report.html_input import figure, image, segments
+from pertinent.report.markup import Markup
 from pertinent.report.numbering import name_of
 from pertinent.report.pictures import kept, painted, resized
 from pertinent.report.style import FRAGMENT

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from markupsafe import Markup, escape
-
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
 from pertinent.report import facts as say
+from pertinent.report.markup import Markup
 from pertinent.report.pictures import clipping, data_uri, heat_map, original, resized
 from pertinent.report.pieces import Piece, pieces
 from pertinent.results.explanation import Explanation
@@ -63,7 +62,7 @@ def _piece(e: Explanation, piece: Piece, shares: Floats, smallest: Masks) -> Mar
     if piece.unread:
         return Markup('<span class="unread">{}</span>').format(piece.text)
     if feature is None:
-        return escape(piece.text)
+        return Markup.escape(piece.text)
     share = float(shares[feature])
     told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
     return Markup('<span class="w{}{}"{} title="{}">{}</span>').format(

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from markupsafe import Markup
 
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
 from pertinent.report import facts as say
+from pertinent.report.markup import Markup
 from pertinent.report.numbering import Explained
 from pertinent.report.pictures import data_uri, original, resized
 

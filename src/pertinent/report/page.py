@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from pertinent.errors import InputError
 from pertinent.files import write_text
 from pertinent.inputs.image import ImageInput
@@ -15,6 +13,7 @@ from pertinent.report.card import card
 from pertinent.report.html import evaluation_card, failure_list
 from pertinent.report.html_input import image
 from pertinent.report.index import anchor, index
+from pertinent.report.markup import Markup
 from pertinent.report.numbering import Explained, by_input
 from pertinent.report.script import POLICY, SCRIPT
 from pertinent.report.style import PAGE

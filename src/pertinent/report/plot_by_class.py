@@ -31,7 +31,11 @@ def plot_by_class(found: ByClass, top: int | None = None) -> Figure:
     predicted = say.predicted(e)
     heading = f"{clipped(e.classes[predicted])} ({clipped(say.amount(e, predicted))})"
     figure.suptitle(
-        f"{heading} · {title(found)}, by {e.method}", x=0.02, ha="left", fontsize=10, parse_math=False
+        f"{heading} · {title(found)}, by {clipped(e.method)}",
+        x=0.02,
+        ha="left",
+        fontsize=10,
+        parse_math=False,
     )
     return figure
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.control_characters import visible
 from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -59,9 +60,9 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
             axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
         tidy(axes, len(methods))
         better = evaluation.better[metric]
-        axes.set_title(f"{metric} {say.arrow(better)}", loc="left", fontsize=10, parse_math=False)
+        axes.set_title(f"{visible(metric)} {say.arrow(better)}", loc="left", fontsize=10, parse_math=False)
         axes.set_xlabel(f"{better} is better", fontsize=9, color=QUIET)
-    panels[0].set_yticks(range(len(methods)), methods, parse_math=False)
+    panels[0].set_yticks(range(len(methods)), [*map(visible, methods)], parse_math=False)
     figure.supxlabel(found.caption, fontsize=8, color=QUIET)
     return figure
 
@@ -90,7 +91,7 @@ def plot_check(check: RemovalCheck) -> Figure:
     axes.set_xticks([100 * share for share in (0.0, *check.shares)])
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"{check.features} removed, %", fontsize=9, color=QUIET)
+    axes.set_xlabel(f"{clipped(check.features)} removed, %", fontsize=9, color=QUIET)
     axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=QUIET)
     count = f"{check.inputs:,} inputs, {check.draws} masks each, 95% intervals"
     axes.set_title(f"Best: {clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)
@@ -200,14 +201,14 @@ def tidy(axes: Any, n: int) -> None:
 
 
 def _title(e: Explanation) -> str:
-    title = f"{clipped(e.target_name)} ({clipped(say.amount(e, e.target))}) · {e.method}"
+    title = f"{clipped(e.target_name)} ({clipped(say.amount(e, e.target))}) · {clipped(e.method)}"
     nothing = say.says_nothing(e)
     return f"{title}\n{nothing}" if nothing else title
 
 
 def clipped(name: str, most: int = _LONGEST_NAME) -> str:
-    """A name short enough for an axis."""
-    name = say.on_one_line(name)
+    """A name short enough for an axis, its control characters visible."""
+    name = visible(say.on_one_line(name))
     return name if len(name) <= most else name[: most - 1] + "…"
 
 

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
-from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
-from pertinent.report.numbering import name_of
+from pertinent.report.failures import failure_notes
+from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
 from pertinent.results.sanity import HARDLY, Sanity
 from pertinent.statistics import FEWEST, Interval
 
-_LISTED = 5
 _HEAD = ("randomised to", "inputs", "Spearman", "absolute scores", "")
 
 _TABLE = Markup(
@@ -97,7 +96,4 @@ def _notes(sanity: Sanity) -> Iterator[str]:
             f"Left out of Spearman: {missing:,} of {len(sanity.rows):,} explanations, because all features "
             "have the same score."
         )
-    for failure in sanity.failures[:_LISTED]:
-        yield f"Failed: {name_of(failure)}: {failure.reason}"
-    if len(sanity.failures) > _LISTED:
-        yield f"Failed: … and {len(sanity.failures) - _LISTED} more"
+    yield from failure_notes(sanity.failures)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 
-from markupsafe import Markup
+from pertinent.report.markup import Markup
 
 _CODE = Markup("""
 const controls = document.querySelector(".controls");

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
-from pertinent.report.numbering import name_of
+from pertinent.report.failures import failure_notes
+from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
 from pertinent.results.stability import Stability
 from pertinent.statistics import FEWEST, Interval
 
-_LISTED = 5
 _HEAD = ("features", "inputs", "Spearman", "top 5", "top 10", "MSE", "evaluations", "seconds")
 _FORMATS = {"top_5": ".2f", "top_10": ".2f", "mse": ".2g", "evaluations": ",.0f", "seconds": ".2g"}
 
@@ -100,7 +99,4 @@ def _notes(stability: Stability) -> Iterator[str]:
         missing = n - stability.summary[measure].n
         if missing:
             yield f"Left out of {title}: {missing:,} of {n:,} inputs, because {reason}."
-    for failure in stability.failures[:_LISTED]:
-        yield f"Failed: {name_of(failure)}: {failure.reason}"
-    if len(stability.failures) > _LISTED:
-        yield f"Failed: … and {len(stability.failures) - _LISTED} more"
+    yield from failure_notes(stability.failures)

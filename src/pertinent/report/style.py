@@ -6,9 +6,8 @@ says, where it says which theme it has, else as the system says.
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
 from pertinent.report.colours import DARK, LIGHT
+from pertinent.report.markup import Markup
 
 _RULES = Markup("""
 .pertinent { color-scheme: light dark;

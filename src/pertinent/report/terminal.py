@@ -19,6 +19,7 @@ from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.colours import LIGHT, NEUTRAL
+from pertinent.report.failures import by_reason, named, places_text
 from pertinent.report.numbering import by_input, name_of
 from pertinent.report.summary import summary
 from pertinent.report.terminal_input import ColouredInput
@@ -179,9 +180,9 @@ def _facts(e: Explanation) -> Text:
 def _failures(failures: Sequence[Failure]) -> Iterator[RenderableType]:
     if failures:
         yield Rule(Text(f"{len(failures)} failed"), style="red")
-    for failure in failures:
-        name = Text(f" {visible(name_of(failure))}: ", style="red")
-        yield name.append(visible(failure.reason), style="default")
+    for reason, places in by_reason(named(failures)).items():
+        name = Text(f" {visible(places_text(places))}: ", style="red")
+        yield name.append(visible(reason), style="default")
 
 
 def clipped(name: str, most: int = _LONGEST_NAME) -> str:

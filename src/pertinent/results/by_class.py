@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.control_characters import visible
 from pertinent.outputs import column_index
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.settings import Count, checked
@@ -51,7 +52,8 @@ class ByClass(Explanations):
         return plot_by_class(self, top)
 
     def __repr__(self) -> str:
-        return f"<Explanation by {self[0].method} for {', '.join(repr(e.target_name) for e in self)}>"
+        names = ", ".join(repr(e.target_name) for e in self)
+        return f"<Explanation by {visible(self[0].method)} for {names}>"
 
     def _repr_html_(self) -> str:
         from pertinent.report.html_by_class import fragment

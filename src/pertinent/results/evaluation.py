@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.control_characters import visible
 from pertinent.errors import SettingError, unknown
 from pertinent.results.explanation import Explanations, Failure
 from pertinent.statistics import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
@@ -38,14 +39,15 @@ class Measured:
 class Evaluation:
     """Measures of many explanations, summarised by method and metric.
 
-    `better` says for each metric whether lower or higher is better. Each of `explanations`
-    carries its own measures.
+    `better` says for each metric whether lower or higher is better, `within` the smallest and the
+    largest value it can have, if there are such. Each of `explanations` carries its own measures.
     """
 
     rows: list[Measured]
     explanations: Explanations
     better: Mapping[str, str]
     failures: list[Failure] = field(default_factory=list)
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def methods(self) -> list[str]:
@@ -59,8 +61,10 @@ class Evaluation:
         """
         for method in self.methods:
             for metric in self.better:
+                within = self.within.get(metric)
                 for sparsity, values in self._values(method, metric, by_sparsity).items():
-                    yield method, metric, sparsity, bootstrap(_arrays(values)[0], resamples=_RESAMPLES)
+                    interval = bootstrap(_arrays(values)[0], within=within, resamples=_RESAMPLES)
+                    yield method, metric, sparsity, interval
 
     def differences(
         self, baseline_method: str | None = None, *, test: str = "bootstrap"
@@ -146,7 +150,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         lines = [f"{method:24} {metric:18} {i}" for method, metric, _, i in self.summary()]
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def _repr_html_(self) -> str:
         from pertinent.report.html import evaluation_table

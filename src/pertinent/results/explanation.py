@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from pertinent.control_characters import visible
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
@@ -266,7 +267,7 @@ class Explanation:
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
-        return f"<Explanation of {self.target_name!r} by {self.method}: {best}>"
+        return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
 
     def __rich__(self) -> Any:
         from pertinent.report.terminal import rendered

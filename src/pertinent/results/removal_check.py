@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pertinent._optional import optional
+from pertinent.control_characters import visible
 from pertinent.errors import InputError, unknown
 from pertinent.results.ablation import Ablated, Ablations, Point, interval
 from pertinent.results.explanation import Explanation, Explanations, Failure
@@ -227,7 +228,7 @@ class RemovalCheck:
         return plot_check(self)
 
     def __repr__(self) -> str:
-        return f"<RemovalCheck of {self.inputs} inputs: {self.recommendation}>"
+        return f"<RemovalCheck of {self.inputs} inputs: {visible(self.recommendation)}>"
 
     def _repr_html_(self) -> str:
         from pertinent.report.check_table import html

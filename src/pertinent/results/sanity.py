@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.control_characters import visible
 from pertinent.results.agreement import SAME_SCORE, spearman
 from pertinent.results.explanation import Explanation, Failure
 from pertinent.results.removal_check import label
@@ -200,7 +201,7 @@ class Sanity:
             for what, interval in self.stages[-1].correlations.items()
         ]
         return (
-            f"<Sanity of {self.name}, {len(self.layers)} of {self.n_layers} layers randomised, "
+            f"<Sanity of {visible(self.name)}, {len(self.layers)} of {self.n_layers} layers randomised, "
             f"{self.inputs} input{'' if self.inputs == 1 else 's'}: {verdict}, at last Spearman "
             f"{', '.join(at_last)}>"
         )

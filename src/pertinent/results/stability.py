@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.control_characters import visible
 from pertinent.outputs import Scale
 from pertinent.results.agreement import Agreement
 from pertinent.results.explanation import Failure
@@ -148,7 +149,7 @@ class Stability:
 
     def __repr__(self) -> str:
         found = f"Spearman {self.summary['spearman']}, top 5 in common {self.summary['top_5']}"
-        return f"<Stability of {self.name}, {len(self.seeds)} seeds, {self.inputs} inputs: {found}>"
+        return f"<Stability of {visible(self.name)}, {len(self.seeds)} seeds, {self.inputs} inputs: {found}>"
 
     def _repr_html_(self) -> str:
         from pertinent.report.stability_table import html

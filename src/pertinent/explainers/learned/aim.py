@@ -18,6 +18,7 @@ from pertinent.explainers.learned.selection import (
     cross_entropy,
     one_hot,
     probability,
+    selecting,
     uniform_like,
 )
 from pertinent.explainers.learned.subsets import random_subset
@@ -162,6 +163,7 @@ class AIM(SelectionExplainer):
     learner = LearnsAIM
     paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
     summary = "weights for every class by a network, learned from answers to parts of inputs"
+    has_signs = "by class"
 
     def explain(self, task: Task) -> Steps:
         """Predict, relative to the mean of all classes."""
@@ -169,4 +171,4 @@ class AIM(SelectionExplainer):
         assert found.scores is not None
         if found.scores.ndim == 2:
             return Finding(found.scores - found.scores.mean(axis=0))
-        return Finding(probability(found.scores))  # of the selector
+        return selecting(probability(found.scores))

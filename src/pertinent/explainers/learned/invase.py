@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pertinent.asks import NetworkOutputs
-from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.explainers.base import Steps, Task
 from pertinent.explainers.learned.base import Tensor, learned
 from pertinent.explainers.learned.selection import (
     Approximation,
@@ -18,6 +18,7 @@ from pertinent.explainers.learned.selection import (
     log_probability,
     one_hot,
     probability,
+    selecting,
     uniform_like,
 )
 from pertinent.explainers.learned.subsets import Subsets, random_subset
@@ -93,7 +94,7 @@ class INVASE(SelectionExplainer):
         """Predict."""
         self.columns(task)
         logits = yield NetworkOutputs(self.network)
-        return Finding(probability(logits[0]))
+        return selecting(probability(logits[0]))
 
 
 def share_selected(logits: Tensor, real: Tensor) -> Tensor:

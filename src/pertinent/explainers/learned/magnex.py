@@ -8,9 +8,10 @@ from math import log
 from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent.errors import SettingError, require
-from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.explainers.base import Steps, Task
 from pertinent.explainers.learned.base import Lesson, Tensor, learned
 from pertinent.explainers.learned.selection import (
+    THRESHOLD,
     Approximation,
     LearnsSelection,
     Round,
@@ -18,6 +19,7 @@ from pertinent.explainers.learned.selection import (
     SelectionExplainer,
     log_probability,
     probability,
+    selecting,
     uniform_like,
 )
 from pertinent.plain_data import PlainData, expect
@@ -25,9 +27,6 @@ from pertinent.settings import Count, ProperShare
 
 if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
-
-THRESHOLD = 0.5
-"""ε of Eqn. 3: what a selected feature's score exceeds."""
 
 DECAY = 0.95
 """The weight of what the moving average was before."""
@@ -95,7 +94,7 @@ class LearnsMAGNEx(LearnsSelection):
         return -(advantage * log_probability(logits, kept, real)).mean()
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Eqn. 3."""
+        """Eqn. 3, with ε = 1/2."""
         del predictions
         return (logits_of(scores, self.initial_probability) > log(THRESHOLD / (1 - THRESHOLD))) & real
 
@@ -155,8 +154,7 @@ class MAGNEx(SelectionExplainer):
         """Predict."""
         found = yield from super().explain(task)
         initial = self.network.card["settings"]["initial_probability"]
-        scores = probability(logits_of(found.scores, initial))
-        return Finding(scores, details={"selected": int((scores > THRESHOLD).sum())})
+        return selecting(probability(logits_of(found.scores, initial)))
 
 
 def logits_of(scores: Any, initial: float) -> Any:

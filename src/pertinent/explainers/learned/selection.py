@@ -23,6 +23,9 @@ SELECTED = 10
 CHOICE = "choice"
 """The number by which the best network is chosen: its measure, and among equals how sure the model is."""
 
+THRESHOLD = 0.5
+"""What the probability of a selected feature exceeds."""
+
 TINY = 1e-7
 
 
@@ -207,6 +210,11 @@ class SubsetExplainer(SelectionExplainer):
 def probability(logits: Any) -> Any:
     """The sigmoid of an array, without overflow."""
     return 0.5 + 0.5 * np.tanh(logits / 2)
+
+
+def selecting(probabilities: Any) -> Finding:
+    """Probabilities to be selected as scores, and how many features are: those above one half."""
+    return Finding(probabilities, details={"selected": int((probabilities > THRESHOLD).sum())})
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:
