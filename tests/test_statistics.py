@@ -150,10 +150,24 @@ def test_where_all_are_right_some_may_yet_be_wrong(n):
     assert 2 - wider.low == pytest.approx(4 * (1 - 0.025 ** (1 / n)))
 
 
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_more_failures_never_raise_the_lower_bound(seeds):
+    lows, highs = [], []
+    for failures in range(20):
+        values = np.ones((seeds, 60))
+        values.ravel()[:failures] = 0.0
+        lows.append(bootstrap(values, within=(0, 1), resamples=5000).low)
+        highs.append(bootstrap(1 - values, within=(0, 1), resamples=5000).high)
+    assert (np.diff(lows) <= 0).all() and lows[0] > lows[-1]
+    np.testing.assert_allclose(highs, 1 - np.array(lows), atol=0.02)  # the chance of resamples
+
+
 def test_elsewhere_the_range_changes_nothing():
-    some = np.r_[np.ones(30), 0.0]
-    assert bootstrap(some, within=(0, 1), resamples=500) == bootstrap(some, resamples=500)
+    for some in (np.r_[np.ones(10), np.zeros(15), 0.5 * np.ones(10)], np.linspace(0.01, 0.999, 40)):
+        assert bootstrap(some, within=(0, 1), resamples=500) == bootstrap(some, resamples=500)
     assert np.isnan(bootstrap(np.ones(1), within=(0, 1)).low)
+    rounded = np.full(20, 1 - 1e-16)
+    assert bootstrap(rounded, within=(0, 1), resamples=100).low < 0.9
 
 
 def test_missing_values_are_left_out_in_pairs():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; rows without any result are left out."""
+    """A table in Markdown; rows with nothing behind their first cell are left out."""
     kept = [row for row in rows if set(row[1:]) - {"–", ""}]
     return "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *kept])
 

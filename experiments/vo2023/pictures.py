@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper import FIGURE_2
+from paper import TABLE_11
 from results import ROWS, fill_in, of, over, read_results, table
 from sets import TEXTS
 
@@ -36,7 +36,7 @@ def draw_figure_2(found: dict[str, Any], sets: Sequence[str], path: Path) -> Non
     """Faithfulness against K; L2X is fitted anew for each K. The paper's values are dashed."""
     figure = new_figure(1 + 3 * len(sets), 3.2)
     for axes, which in zip(figure.subplots(1, len(sets), sharey=True, squeeze=False)[0], sets, strict=True):
-        for method, published in FIGURE_2[which].items():
+        for method, published in TABLE_11[which].items():
             colour, marker = DOTS[method]
             axes.plot(SIZES, published, ls="--", marker=marker, mfc="none", color=colour, alpha=0.6, lw=1)
             own = {k: faithfulness(found, which, method, k) for k in SIZES}

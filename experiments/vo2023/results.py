@@ -31,8 +31,8 @@ ROWS = (
     "random",
 )
 
-SHARES = ("faithfulness", "class-faithfulness", "class-iou")
-"""Metrics between 0 and 1."""
+SHARES = ("faithfulness", "class-faithfulness")
+"""Shares of decisions."""
 
 
 def read_results(folder: Path) -> dict[str, Any]:

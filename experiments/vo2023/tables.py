@@ -16,10 +16,10 @@ from paper import (
     CLASS_FAITHFULNESS,
     CLASS_IOU,
     FAITHFULNESS,
-    FIGURE_2,
     IMAGES,
     LOG_ODDS,
     MINUTES,
+    TABLE_11,
 )
 from results import ROWS, fill_in, of, over, read_results, shown, table
 from sets import CLASSES, TEXTS, read
@@ -27,7 +27,7 @@ from sets import IMAGES as IMAGE_SETS
 from stages import ALPHA_BETA
 from words import word_table
 
-from pertinent.statistics import bootstrap
+from pertinent.statistics import bootstrap, paired_difference
 
 README = Path(__file__).parent / "README.md"
 K = 10
@@ -45,6 +45,7 @@ def main() -> None:
     tables = {
         "texts": texts(found),
         "classes": classes(found),
+        "differences": differences(found),
         "cost": cost(found),
         "words": "\n".join(words),
         "settings": settings(found),
@@ -62,7 +63,7 @@ def _shared(found: dict[str, Any], which: str) -> int:
 
 
 def _published(row: str) -> str:
-    """The paper's name of a row: what it calls AIM has a selector."""
+    """The name under which the paper has figures for a row: one for all forms of AIM."""
     return "aim" if row.startswith("aim") else row
 
 
@@ -190,7 +191,7 @@ def sizes(found: dict[str, Any]) -> str:
     for which in TEXTS:
         for place, k in enumerate((5, 10, 20)):
             own = f"faithfulness of {k}"
-            aim, l2x = (FIGURE_2[which][row][place] for row in ("aim", "l2x"))
+            aim, l2x = (TABLE_11[which][row][place] for row in ("aim", "l2x"))
             rows.append(
                 [
                     which,
@@ -203,14 +204,42 @@ def sizes(found: dict[str, Any]) -> str:
     return table(["set", "K", "`aim`", "`l2x`, fitted with this K", "`l2x`, fitted with K = 10"], rows)
 
 
+def differences(found: dict[str, Any]) -> str:
+    """AIM (the mean over seeds) against LIME on the texts that both explained, in paired differences."""
+    rows = []
+    for which in TEXTS:
+        aim, lime = (of(found, which, row) for row in ("aim", "lime"))
+        for metric, factor in PAIRED.items():
+            n = _shared(found, which)
+            ours, theirs = (
+                np.mean([run["values"][metric][:n] for run in runs], axis=0) for runs in (aim, lime)
+            )
+            gap = paired_difference(ours, theirs)
+            means = [f"{factor * each.mean():.{1 if factor > 1 else 2}f}" for each in (ours, theirs)]
+            rows.append([which, metric, *means, shown(gap, factor), gap.p_text])
+    return table(["set", "metric", "`aim`", "`lime`", "difference", ""], rows)
+
+
+PAIRED = {
+    "class-faithfulness": 100.0,
+    "positive-delta-log-odds": 1.0,
+    "negative-delta-log-odds": 1.0,
+    "sufficiency 0.1": 1.0,
+    "comprehensiveness 0.1": 1.0,
+}
+"""By how much the values are multiplied."""
+
+
 def seconds(found: dict[str, Any]) -> str:
-    """How long the predictions for 1,000 inputs take, and explanations with them."""
+    """How long the predictions for many inputs take, and explanations with them."""
     rows = []
     for which in (*TEXTS, *IMAGE_SETS):
-        own = found[f"{which}_timed"]
-        black_box, aim = (min(own[row]) for row in ("black box", "aim"))
-        rows.append([which, f"{black_box:.2f} s", f"{aim:.2f} s", f"{aim / black_box:.2f}×"])
-    return table(["set", "predictions alone", "`aim`, with predictions", "ratio"], rows)
+        own = found.get(f"{which}_timed")
+        if own:
+            black_box, aim = (min(own[row]) for row in ("black box", "aim"))
+            cells = [f"{own['inputs']:,}", f"{black_box:.2f} s", f"{aim:.2f} s", f"{aim / black_box:.2f}×"]
+            rows.append([which, *cells])
+    return table(["set", "inputs", "predictions alone", "`aim`, with predictions", "ratio"], rows)
 
 
 def images(found: dict[str, Any]) -> str:
@@ -222,6 +251,8 @@ def images(found: dict[str, Any]) -> str:
         runs |= dict.fromkeys(("integrated-gradients", "kernel-shap"), runs["aim"])
         for row, several in runs.items():
             own = [run[_published(row)] for run in several if _published(row) in run]
+            if not own:
+                continue
             cells = [shown(bootstrap(np.array([run[k] for run in own]), within=(0, 1)), 100) for k in own[0]]
             paper = " / ".join(f"{value:.1f}" for value in methods.get(_published(row), ())) or "–"
             sizes = " / ".join(own[0])

@@ -17,6 +17,8 @@ RESAMPLES = 100_000
 FEWEST = 20
 """The fewest inputs that allow a conclusion: with fewer, intervals are too narrow and p-values too small."""
 
+ROUNDING = 1e-9
+
 _CELLS_AT_ONCE = 2_000_000
 
 
@@ -76,9 +78,9 @@ def bootstrap(
         (inputs,), or (seeds, inputs) if several models were trained. NaN marks a missing value: it is
         ignored in the mean and in resamples, and inputs and seeds without any value are left out.
     within
-        The smallest and the largest value there can be. If all values are the largest, or the smallest,
-        resamples show no error; then the other bound is that of Clopper & Pearson 1934 for the share of
-        inputs that differ.
+        The smallest and the largest value there can be. If most values are the largest, or the smallest,
+        resamples show too little error, and none if all are. Then the other bound is at least as far away
+        as if all inputs agreed: that of Clopper & Pearson 1934 for the share of inputs that differ.
 
     Notes
     -----
@@ -97,7 +99,7 @@ def bootstrap(
     table = _table(values)
     means = _resampled(table, resamples, seed)
     found = Interval(mean_of(table), *_bounds(means, level), table.shape[1])
-    return found if within is None else _widened(found, within, level)
+    return found if within is None else _widened(found, table, within, level)
 
 
 def paired_difference(
@@ -252,15 +254,19 @@ def _bounds(means: Floats, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _widened(found: Interval, within: tuple[float, float], level: float) -> Interval:
-    """An interval of more than one input whose mean is the smallest or the largest value."""
-    smallest, largest = within
-    if found.n < 2 or smallest < found.mean < largest:
+def _widened(found: Interval, table: Floats, within: tuple[float, float], level: float) -> Interval:
+    """The interval, no narrower than if all inputs agreed where most values are the largest or smallest."""
+    if found.n < 2:
         return found
-    differ = (largest - smallest) * (1 - ((1 - level) / 2) ** (1 / found.n))
-    if found.mean >= largest:
-        return replace(found, low=largest - differ)
-    return replace(found, high=smallest + differ)
+    smallest, largest = within
+    unseen = (largest - smallest) * (1 - ((1 - level) / 2) ** (1 / found.n))
+    known = table[~np.isnan(table)]
+    low, high = found.low, found.high
+    if np.isclose(known, largest, rtol=0, atol=ROUNDING).mean() >= 0.5:
+        low = min(low, largest - unseen)
+    if np.isclose(known, smallest, rtol=0, atol=ROUNDING).mean() >= 0.5:
+        high = max(high, smallest + unseen)
+    return replace(found, low=low, high=high)
 
 
 def _table(values: Floats) -> Floats:

@@ -169,12 +169,22 @@ def test_padding_is_nothing_to_aim():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"alpha": 2.0}, {"temperature": 0.1}, {"explore": 0.0}, {"infer": "selector"}]
+    ("train", "settings"),
+    [
+        ("explainer", {"alpha": 2.0}),
+        ("explainer", {"temperature": 0.1}),
+        ("explainer", {"explore": 0.0}),
+        ("explainer", {"infer": "selector"}),
+        ("selector", {"beta": 1.0}),
+        ("selector", {"context": False}),
+        ("selector", {"explore": 0.0}),
+        ("selector", {"infer": "selector"}),
+    ],
 )
-def test_what_only_a_selector_has_is_not_ignored_without_one(settings):
+def test_settings_of_what_is_not_trained_are_not_ignored(train, settings):
     (name,) = settings
-    with pytest.raises(SettingError, match=f'`{name}` must be left out unless train is "both"'):
-        LearnsAIM(**settings)
+    with pytest.raises(SettingError, match=f"`{name}` must be left out with train='{train}'"):
+        LearnsAIM(train=train, **settings)
     LearnsAIM(train="both", **settings)
 
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import markupsafe
 import numpy as np
 import pytest
 
+import pertinent
 from pertinent import report
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
@@ -138,6 +140,17 @@ def test_control_characters_are_seen(several):
     for page in pages(several, f"a{hidden}b"):
         assert not set(page) & set(hidden) - set("[2J")
         assert page.count("a␀␇␛[2J" + "\ufffd" * 4 + "b") >= 7
+
+
+def test_only_our_own_markup_is_trusted(text):
+    """A text that calls itself safe, as that of a web framework, is a text."""
+    safe = markupsafe.Markup("a <img src=x> film")
+    e = pertinent.explain(
+        lambda texts: [[0.3, 0.7]] * len(texts), safe, "leave-one-out", features="sentences"
+    )
+    for page in (e.to_html(), save_report(text, title=safe), replace(text, method=safe).to_html()):
+        assert "<img" not in page
+        assert "&lt;img src=x" in page
 
 
 def test_lines_and_tabs_stay(text):

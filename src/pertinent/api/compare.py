@@ -11,7 +11,7 @@ from pertinent.api.explaining import explain_all
 from pertinent.api.request import Request, for_each, make_metrics, with_same_features
 from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, require, unknown
+from pertinent.errors import InputError, SettingError, require, unknown
 from pertinent.explainers.base import Explainer
 from pertinent.metric.base import Metric
 from pertinent.models.wrap import wrap
@@ -54,10 +54,18 @@ def compare(
     requests = with_same_features(
         [Request.of(method, seed=seed, metrics=measures, **options) for method in several]
     )
+    seen: set[bytes] = set()
+    for request in requests:
+        if request.fingerprint in seen:
+            raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
+        seen.add(request.fingerprint)
     runner = Runner(model, "compare", batch_size, progress)
     found = explain_all(runner, [inputs] if many is None else many, requests, out, ids)
     if not len(found) and not found.failures:
         raise InputError("There are no inputs to compare methods on.")
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
-    return evaluation_of(list(found), measures, found.failures)
+    evaluation = evaluation_of(list(found), measures, found.failures)
+    if found.failures and not evaluation.rows:
+        raise_first(found.failures, "measured")
+    return evaluation

@@ -125,6 +125,8 @@ def fit(
     request = Request.of(reference, others, removal=removal, features=None, scale=scale, seed=seed)
     runner = Runner(model, "references", None, progress)
     prepared = _prepared(runner, inputs, features)
+    if learner.only_tables and prepared[0].kind != "table":
+        raise InputError(f"{method} explains table rows, but the inputs are {prepared[0].kind}s.")
     require(
         labels is None or len(labels) == len(prepared),
         "labels",

@@ -15,7 +15,7 @@ from pertinent.api.references import computed, lessons_of, looked_up, piloted
 from pertinent.api.request import TO_BE_FITTED, Request
 from pertinent.api.runner import Runner
 from pertinent.digests import digest, generator
-from pertinent.errors import FileError, InputError, SettingError
+from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers.learned.base import LearnedExplainer, Learner, LearnsScores, learned
 from pertinent.files import read_json
 from pertinent.inputs.base import Input
@@ -49,6 +49,7 @@ def load_explainer(folder: str | Path) -> LearnedExplainer:
 
     It explains the model that it was fitted to, and refuses others.
     """
+    require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
     if not (path / CARD).is_file():
         unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""

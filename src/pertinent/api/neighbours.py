@@ -64,7 +64,7 @@ def neighbour_stability(
     >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     >>> found = pertinent.explain(model, ["a bad film", "bad luck", "so bad"], method="leave-one-out")
     >>> neighbour_stability(found, k=1, semantic=0, stop_words=[])
-    leave-one-out            iou-stability      1.000 [0.292, 1.000]
+    leave-one-out            iou-stability      1.000 [1.000, 1.000]
     """
     require(lexical + semantic > 0, "lexical", "at least 1 where `semantic` is 0", lexical)
     several = _of_one_method(explanations)
@@ -89,7 +89,7 @@ def neighbour_stability(
         else:
             error = InputError("There is no other text of which the model decides the same.")
             failures.append(Failure(e.index, f"{NAME}: {error}", error, e.id))
-    return Evaluation(rows, Explanations(found), {NAME: "higher"}, failures, {NAME: (0, 1)})
+    return Evaluation(rows, Explanations(found), {NAME: "higher"}, failures)
 
 
 def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:

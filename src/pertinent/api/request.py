@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -173,7 +174,13 @@ def make_removal(removal: str | Removal | None) -> Removal | None:
 def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
     """Metrics by name, or the instances themselves."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    return tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
+    made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
+    for name, n in Counter(metric.name for metric in made).items():
+        if n > 1:
+            raise SettingError(
+                f"{name} is there {n} times, and one would replace the other: measure with one at a time."
+            )
+    return made
 
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:

@@ -183,4 +183,4 @@ def _names(labels: Ints, granularity: str) -> list[str]:
     first = np.unique(labels, return_index=True)[1]
     rows, columns = np.divmod(first, labels.shape[1])
     name = _SINGULAR[granularity.partition(":")[0]]
-    return [f"{name} at row {r}, column {c}" for r, c in zip(rows, columns, strict=True)]
+    return [f"{name} at row {r}, column {c}" for r, c in zip(rows.tolist(), columns.tolist(), strict=True)]

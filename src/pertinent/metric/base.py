@@ -28,7 +28,7 @@ class Metric(Settings, ABC):
     summary: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
     within: ClassVar[tuple[float, float] | None] = None
-    """The smallest and the largest value there can be, where there are such."""
+    """The smallest and the largest value, of metrics that are shares of decisions."""
 
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:

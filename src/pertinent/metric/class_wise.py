@@ -59,7 +59,6 @@ class ClassIoU(TopFeatures):
     paper = "Vo et al. 2023, Sec. 4.4"
     summary = "share of the top K features that two classes have in common, over all pairs of classes"
     better = "lower"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Compare the top features of every two classes."""

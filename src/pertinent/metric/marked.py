@@ -32,7 +32,6 @@ class PrecisionAtK(Metric):
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
     summary = "share of the k most important features that people marked"
     better = "higher"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Look at the first k."""
@@ -56,7 +55,6 @@ class AveragePrecision(Metric):
     paper = "Manning, Raghavan & Schütze 2008, Sec. 8.4"
     summary = "mean precision down to the rank of each feature that people marked"
     better = "higher"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Go down the distinct scores."""

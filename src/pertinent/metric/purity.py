@@ -23,7 +23,6 @@ class Purity(TopFeatures):
     paper = "Vo et al. 2023, App. B.1"
     summary = "share of English stop words and punctuation among the top K words"
     better = "lower"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Look the words up."""

@@ -63,7 +63,6 @@ class SufficiencyOfSelected(Selected):
     paper = "MAGNEx, Eqns. 4 and 7 (sufficiency)"
     summary = "how much of the predicted class's probability is left with only the selected features kept"
     better = "higher"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the selected features."""
@@ -87,7 +86,6 @@ class ShareRemoved(Selected):
     paper = "MAGNEx, Eqn. 5 (sparsity)"
     summary = "share of features that are not selected"
     better = "higher"
-    within = (0, 1)
 
     def measure(self, explanation: Explanation) -> Measures:
         """Count what is removed."""

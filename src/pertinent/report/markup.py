@@ -24,5 +24,4 @@ class Markup(markupsafe.Markup):
     @classmethod
     def escape(cls, s: Any, /) -> Self:
         """Text as a part of a page."""
-        is_text = isinstance(s, str) and not hasattr(s, "__html__")
-        return super().escape(visible(s) if is_text else s)
+        return super().escape(s if isinstance(s, Markup) else visible(str(s)))

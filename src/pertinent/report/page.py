@@ -72,7 +72,7 @@ def save_report(
     if not all(isinstance(e, Explanation) for e in every):
         raise InputError("A report is made of explanations, or of an evaluation.")
     if evaluation is not None:
-        failures += evaluation.failures
+        failures += [failure for failure in evaluation.failures if failure not in failures]
         every = _with_measures(every, evaluation)
     if by_class and every and all(e.class_scores is None for e in every):
         every[0].by_class()  # raises the error that says so

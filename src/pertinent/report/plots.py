@@ -91,7 +91,7 @@ def plot_check(check: RemovalCheck) -> Figure:
     axes.set_xticks([100 * share for share in (0.0, *check.shares)])
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"{clipped(check.features)} removed, %", fontsize=9, color=QUIET)
+    axes.set_xlabel(f"{clipped(check.features)} removed, %", fontsize=9, color=QUIET, parse_math=False)
     axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=QUIET)
     count = f"{check.inputs:,} inputs, {check.draws} masks each, 95% intervals"
     axes.set_title(f"Best: {clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)

@@ -41,7 +41,7 @@ def plot_stability(several: Sequence[Stability]) -> Figure:
     axes.set_xlim(-0.5, len(ticks) - 0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"number of {several[0].features}", fontsize=9, color=QUIET)
+    axes.set_xlabel(f"number of {clipped(several[0].features)}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_ylabel("Spearman's correlation between seeds", fontsize=9, color=QUIET)
     counts = sorted({(s.inputs, len(s.seeds)) for s in several})
     said = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)

@@ -70,15 +70,20 @@ class Ablations:
     def points(self) -> list[Point]:
         """Means with 95% intervals, by removal and share; share 0 is the whole input."""
         return [
-            Point(removal, share, *(interval(self.values(of, removal, share)) for of in _SHOWN))
+            Point(
+                removal,
+                share,
+                *(interval(self.values(of, removal, share), within) for of, within in _SHOWN.items()),
+            )
             for removal in self.removals
             for share in (0.0, *self.shares)
         ]
 
 
-_SHOWN = ("right", "confidence", "entropy")
+_SHOWN = {"right": (0, 1), "confidence": None, "entropy": None}
+"""What a point shows; a share of inputs lies between 0 and 1."""
 
 
-def interval(values: Floats) -> Interval:
+def interval(values: Floats, within: tuple[float, float] | None = None) -> Interval:
     """The mean over inputs with its 95% bootstrap interval."""
-    return bootstrap(values, resamples=_RESAMPLES)
+    return bootstrap(values, within=within, resamples=_RESAMPLES)

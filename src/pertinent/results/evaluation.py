@@ -40,7 +40,7 @@ class Evaluation:
     """Measures of many explanations, summarised by method and metric.
 
     `better` says for each metric whether lower or higher is better, `within` the smallest and the
-    largest value it can have, if there are such. Each of `explanations` carries its own measures.
+    largest value of shares of decisions. Each of `explanations` carries its own measures.
     """
 
     rows: list[Measured]

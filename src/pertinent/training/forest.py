@@ -9,7 +9,6 @@ import torch
 
 from pertinent._optional import optional
 from pertinent.digests import generator
-from pertinent.errors import InputError
 from pertinent.explainers.learned.maple import LearnsMaple
 from pertinent.models.base import Model
 from pertinent.models.torch.fitted_network import device_of
@@ -25,8 +24,6 @@ def fit_forest(
     learner: LearnsMaple, model: Model, data: Lessons, dev: Lessons, seed: int
 ) -> tuple[ForestScorer, dict[str, Any]]:
     """A forest grown on `data`, with as many columns as predict best of `dev`; and what came of it."""
-    if data.inputs[0].kind != "table":
-        raise InputError(f"maple explains table rows, but the inputs are {data.inputs[0].kind}s.")
     dev = dev.pick(np.arange(min(len(dev), MEASURED)))
     answers, wanted = (np.array([lesson["predictions"] for lesson in own.lessons]) for own in (data, dev))
     scorer = ForestScorer.of(model, data.inputs, answers.shape[1])

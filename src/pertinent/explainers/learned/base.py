@@ -65,6 +65,8 @@ class Learner(Settings, ABC):
         The kinds of output that it can learn to explain.
     regressors
         Whether a plain value may be any, and not only an overlap with the answer to the whole input.
+    only_tables
+        Whether it learns from table rows alone.
     trained
         Whether a network is trained, in epochs.
     steps
@@ -87,6 +89,7 @@ class Learner(Settings, ABC):
     classes: ClassVar[Literal["predicted", "all"] | None] = None
     outputs: ClassVar[tuple[str, ...]] = ("class", "label", "value")
     regressors: ClassVar[bool] = True
+    only_tables: ClassVar[bool] = False
     trained: ClassVar[bool] = True
     steps: ClassVar[float] = math.inf
     checks: ClassVar[int | None] = None

@@ -48,6 +48,7 @@ class LearnsMaple(Learner):
     scales = ("natural",)
     classes = "all"
     trained = False
+    only_tables = True
     trees: Count = 200
     leaf: Count = 10
     share: Share = 0.5
