@@ -74,6 +74,12 @@ def test_images_stand_beside_their_heat_map(image):
     np.testing.assert_array_equal(np.ptp(heat, axis=2) > 40, coloured)
 
 
+def test_a_scale_without_signs_begins_at_zero(image):
+    signed, selected = (plot(replace(image, method=name)) for name in ("leave-one-out", "magnex"))
+    assert signed.axes[-1].get_ylim()[0] < 0
+    assert selected.axes[-1].get_ylim()[0] == 0
+
+
 def test_scores_of_zero_can_be_drawn(explanation):
     drawn(plot(replace(explanation, scores=np.zeros(len(explanation.features)), standard_errors=None)))
 

@@ -25,8 +25,8 @@ class Selected(Metric):
     Parameters
     ----------
     threshold
-        What a selected feature's score exceeds; by default one half, of the probabilities by which methods
-        select that say how many they did (``details["selected"]``). Others have none by default.
+        What a selected feature's score exceeds. By default one half for methods whose scores are
+        probabilities of selection (they have ``details["selected"]``); others need a threshold or `k`.
     k
         Select the top k features instead, as the paper does with methods whose scores are not probabilities:
         as many as MAGNEx selected in the same input.

@@ -137,7 +137,7 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
         axes.set_axis_off()
     full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
-    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1)
+    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1, has_signs=say.has_signs(e))
     if e.pertinence is not None:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
@@ -145,13 +145,15 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
     return figure
 
 
-def add_colour_bar(figure: Figure, largest: float, label: str, *, is_clipped: bool) -> Any:
-    """The scale of the heat maps in a figure, from minus the largest score to the largest."""
-    ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
+def add_colour_bar(
+    figure: Figure, largest: float, label: str, *, is_clipped: bool, has_signs: bool = True
+) -> Any:
+    """The scale of the heat maps in a figure, to the largest score from minus it, or from 0 without signs."""
+    ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if has_signs else 1 :]
     scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
-    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0), largest or 1.0)
+    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0) if has_signs else 0.0, largest or 1.0)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
-    beyond = "both" if is_clipped else "neither"
+    beyond = ("both" if has_signs else "max") if is_clipped else "neither"
     bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
