@@ -41,6 +41,15 @@ def test_a_comparison_of_which_nothing_is_measured_raises_the_reason():
         pertinent.compare(words, TEXTS, "leave-one-out", "class-faithfulness:target=7", progress=False)
 
 
+def test_a_network_is_no_setting():
+    rows = [[float(i % 3), float(i % 5)] for i in range(30)]
+    model = pertinent.wrap(lambda rows: [[0.9 - r[0] / 9, 0.1 + r[0] / 9] for r in rows], background=rows)
+    fitted = pertinent.fit(model, rows, "maple", progress=False)
+    for name in ("refine", "network"):
+        with pytest.raises(SettingError, match=f"Unknown setting of maple '{name}'. Known: absolute."):
+            pertinent.explain(model, rows[0], fitted, **{name: 5})
+
+
 def test_a_folder_is_a_path():
     with pytest.raises(SettingError, match="`folder` must be the path of a folder"):
         pertinent.load_explainer(3)

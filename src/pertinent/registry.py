@@ -115,7 +115,7 @@ def with_settings(thing: T, settings: Mapping[str, Any]) -> T:
 
 
 def _check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
-    known = {f.name for f in fields(thing) if f.init}
+    known = {f.name for f in fields(thing) if f.init and f.metadata.get("setting", True)}
     for setting in settings:
         if setting not in known:
             raise unknown(f"setting of {name}", setting, known)

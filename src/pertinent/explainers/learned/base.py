@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -141,7 +141,7 @@ class LearnedExplainer(Explainer):
 
     learner: ClassVar[type[Learner]]
     columnwise: ClassVar[bool] = False
-    network: Network
+    network: Network = field(metadata={"setting": False})
 
     @property
     def scales(self) -> tuple[Scale, ...]:  # type: ignore[override]
