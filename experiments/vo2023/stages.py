@@ -103,7 +103,7 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
     explainer, seconds = fit(
         job, model, inputs, name, out=_name(which, f"{row} {k}", seed), seed=seed, **settings
     )
-    found = measured(model, test, explainer, classes=name == "aim")
+    found = measured(model, test, explainer, classes=explainer.network.card["classes"] == "all")
     return {
         "fit seconds": seconds,
         "steps": explainer.network.card["steps"],
@@ -113,10 +113,13 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
 
 
 def aim_settings(which: str, row: str) -> dict[str, Any]:
-    """Those of a row, and of the paper's Table 6; without a selector there is no alpha."""
+    """Those of a row, and of the paper's Table 6: alpha with a selector, beta with an explainer."""
     alpha, beta = ALPHA_BETA[which]
     own = FITTED[row]
-    return {"beta": beta} | ({"alpha": alpha} if "train" in own else {}) | own
+    train = own.get("train", "explainer")
+    table_6 = {"alpha": alpha} if train != "explainer" else {}
+    table_6 |= {"beta": beta} if train != "selector" else {}
+    return table_6 | own
 
 
 def fit(

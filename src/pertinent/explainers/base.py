@@ -118,8 +118,7 @@ class Explainer(Settings, ABC):
     values by itself: it may be given more than the model's own, and gives as many. One that `stops` looks
     several times whether it may, if the task has an `until`. One that is `numeric` reads the numbers of an
     image or a row. One without `any_target` explains the predicted class alone. The scores of one without
-    `has_signs` tell how much a feature matters, never that it speaks against the target; ``"by class"``:
-    they have signs where it scores all classes.
+    `has_signs` tell how much a feature matters, never that it speaks against the target.
     """
 
     name: ClassVar[str]
@@ -130,7 +129,7 @@ class Explainer(Settings, ABC):
     stops: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
     any_target: ClassVar[bool] = True
-    has_signs: ClassVar[bool | Literal["by class"]] = True
+    has_signs: ClassVar[bool] = True
 
     def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""

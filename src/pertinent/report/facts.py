@@ -103,9 +103,11 @@ def by_attack(explanation: Explanation) -> bool:
 
 
 def has_signs(explanation: Explanation) -> bool:
-    """Whether the scores tell what speaks for the target and what against it, and not only how much."""
-    own: bool | str = getattr(_method(explanation), "has_signs", True)
-    return explanation.class_scores is not None if own == "by class" else bool(own)
+    """Whether the scores tell what speaks for the target and what against it, and not only how much.
+
+    Not where features were selected, whose scores are probabilities, nor by methods that know no signs.
+    """
+    return "selected" not in explanation.details and getattr(_method(explanation), "has_signs", True)
 
 
 def _method(explanation: Explanation) -> type[Explainer] | None:

@@ -171,7 +171,6 @@ class AIM(SelectionExplainer):
     learner = LearnsAIM
     paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
     summary = "weights for every class by a network, learned from answers to parts of inputs"
-    has_signs = "by class"
 
     def explain(self, task: Task) -> Steps:
         """Predict, relative to the mean of all classes."""
