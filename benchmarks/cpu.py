@@ -29,7 +29,7 @@ import torch
 from common import table
 from peers import ALL, PEERS, Case, Count, load
 
-from pertinent.types import Ints
+from pertinent.array_types import Ints
 
 METHODS = ("shapley-sampling", "kernel-shap", "lime")
 SEARCH = "parallel-local-search"

@@ -17,7 +17,7 @@ import torch
 from common import bert_base, flops, matmul_peak, random_texts, save, word_tokenizer
 
 import pertinent
-from pertinent.types import Ints
+from pertinent.array_types import Ints
 
 
 class Recording:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pertinent.types import Array, Floats, Ints, Masks
+from pertinent.array_types import Array, Floats, Ints, Masks
 
 ALL = 0
 """A batch of all rows that a library asks for at once."""

@@ -24,9 +24,9 @@ from shapley_games import Game, exact_games, long_games
 from shapley_peers import SLOW, peers, with_at_least
 from shapley_plot import plot
 
+from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, plan_budget
-from pertinent.types import Floats
 
 TIMES = (2, 5, 10, 20, 50)
 METHODS = ("kernel-shap", "shapley-sampling", "shapley")

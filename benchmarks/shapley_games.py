@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import pertinent
+from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.exact_shapley import all_coalitions, shapley_of
 from pertinent.explainers.shapley.process_fit import fit
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 from pertinent.masks import full_mask, mask_bytes
 from pertinent.removal.base import removals
-from pertinent.types import Floats, Masks
 
 REVIEWS = (
     "A slow start then a wonderful ending and superb acting overall",

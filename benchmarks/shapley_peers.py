@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from shapley_games import Game
 
+from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
 from pertinent.masks import mask_bytes
-from pertinent.types import Floats, Masks
 
 Peer = Callable[[Game, int, int], Floats]
 

@@ -16,7 +16,7 @@ from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli import main
 from pertinent.cli.demo import TEXTS
 from pertinent.cli.parser import COMMANDS, make_parser
-from pertinent.explainers.learned.base import learned
+from pertinent.learned.base import learned
 from pertinent.models.embedded import load as embedded
 from pertinent.models.embedded.digits import example_digit
 from pertinent.models.embedded.wines import example_row

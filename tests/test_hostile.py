@@ -10,7 +10,7 @@ from rich.console import Console
 import pertinent
 from pertinent.errors import InputError, ModelError
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.filler import load_filler
+from pertinent.models.torch.masked_lm import load_filler
 from tests import tiny
 
 EVIL = "<script>alert(1)</script>\x1b[31m"

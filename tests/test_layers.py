@@ -9,9 +9,9 @@ import pertinent
 
 ROOT = Path(pertinent.__file__).parent
 LAYERS = [
-    {"types", "errors", "control_characters"},
-    {"_optional", "masks", "digests", "settings", "plain_data"},
-    {"files", "setting_texts", "statistics", "outputs"},
+    {"array_types", "errors", "control_characters"},
+    {"_optional", "masks", "digests", "settings", "decoding"},
+    {"files", "setting_texts", "intervals", "outputs"},
     {"registry"},
     {"asks"},
     {"inputs"},
@@ -22,7 +22,9 @@ LAYERS = [
     {"results"},
     {"metric"},
     {"training"},
+    {"learned"},
     {"api"},
+    {"diagnostics"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},

@@ -6,7 +6,7 @@ from scipy import stats
 
 import pertinent
 from pertinent.errors import InputError, SettingError
-from pertinent.statistics import paired_t, student_tails
+from pertinent.intervals import paired_t, student_tails
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 30, 99, 1000, 10**5])

@@ -11,8 +11,8 @@ from methods import GRID, OBJECTIVES
 from removals import REMOVALS
 from tables import ARROWS, budget_of
 
-from pertinent.results.removal_check import RemovalCheck
-from pertinent.types import Floats
+from pertinent.array_types import Floats
+from pertinent.diagnostics.removal_check import RemovalCheck
 
 SHOWN = (*REMOVALS, "marginalize")
 

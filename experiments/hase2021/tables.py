@@ -13,7 +13,7 @@ from data import SETS
 from methods import AT_A_QUARTER, BUDGET, OBJECTIVES, REDUCED, SALIENCE
 from paper import METHODS, TABLE_1, TABLE_3, TABLE_4, TABLE_5, TABLE_7
 
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 ORDER = [*METHODS, "thompson-search"]
 ARROWS = {"sufficiency": "Sufficiency ↓", "comprehensiveness": "Comprehensiveness ↑"}

@@ -20,11 +20,11 @@ from run import SUBSETS, chosen_images
 from safetensors.torch import load_file
 
 import pertinent
+from pertinent.array_types import Array
+from pertinent.diagnostics.sanity_result import Correlation, correlation
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.explainers.robustness.base import AttackExplainer
 from pertinent.models.torch.randomised import RandomisedModel, layers_of
-from pertinent.results.sanity import Correlation, correlation
-from pertinent.types import Array
 
 CHOSEN = 0.2
 """The share of pixels that is compared (App. J), and that Greedy-AS chooses."""

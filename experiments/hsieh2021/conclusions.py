@@ -11,8 +11,8 @@ from criteria import REFERENCES, area
 from records import Records, difference
 from rows import MAGNITUDE, ROWS, lines
 
-from pertinent.statistics import Difference
-from pertinent.types import Floats
+from pertinent.array_types import Floats
+from pertinent.intervals import Difference
 
 IRRELEVANT, RELEVANT = "robustness of irrelevant", "robustness of relevant"
 OWN = {"greedy-as": IRRELEVANT, "greedy-as, relevant": RELEVANT}

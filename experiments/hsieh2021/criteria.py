@@ -12,9 +12,9 @@ from records import Writer
 from rows import SIZES
 
 import pertinent
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.results.explanation import Explanation
-from pertinent.types import Array, Floats, Masks
 
 REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
 """What removed pixels become: values drawn from 0 to 1, or one value."""

@@ -17,8 +17,8 @@ from records import Records, interval
 from rows import MAGNITUDE, SIZES
 from run import chosen_images, file_name
 
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
-from pertinent.types import Array, Floats, Masks
 
 PICTURED = (
     "gradient" + MAGNITUDE,

@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import pertinent
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 EXPERIMENT = "forest"
 TRAINED = 400

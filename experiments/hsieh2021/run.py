@@ -25,7 +25,7 @@ from rows import MAGNITUDE, ROWS, Row
 from safetensors.torch import load_file
 
 import pertinent
-from pertinent.types import Array
+from pertinent.array_types import Array
 
 SUBSETS = 1500
 

@@ -20,7 +20,7 @@ from forest import ROWS as FOREST_ROWS
 from records import Records, fill_in, interval, shown, table
 from rows import FEWER, MAGNITUDE, ROWS, lines
 
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 README = Path(__file__).parent / "README.md"
 IMAGES = ("mnist", "fashion-mnist")

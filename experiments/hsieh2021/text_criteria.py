@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import never_rising
 from pertinent.metric.base import Measures, Metric, objective
 from pertinent.results.explanation import Explanation
-from pertinent.types import Floats, Masks
 
 WORDS = 5
 

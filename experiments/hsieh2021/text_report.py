@@ -18,7 +18,7 @@ from records import Records, difference, interval, shown, table
 from text import METHODS
 from text_page import PAGE
 
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 CRITERIA: dict[tuple[str, str], tuple[str, int, str]] = {
     ("robustness of irrelevant", ""): ("Robustness-S̄r", +1, "radii of attacks on all but the first words"),

@@ -17,10 +17,10 @@ import torch
 from sklearn.datasets import load_digits
 
 import pertinent
-from pertinent.explainers.learned.magnex import LearnsMAGNEx, logits_of
-from pertinent.explainers.learned.selection import Round
+from pertinent.learned.methods.magnex import LearnsMAGNEx, logits_of
+from pertinent.learned.model_answers import Asker
+from pertinent.learned.selection import Round
 from pertinent.removal.base import removals
-from pertinent.training.asking import Asker
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "moving average, 1 mask (paper)": {"baseline": "moving-average", "samples": 1},

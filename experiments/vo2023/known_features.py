@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import pertinent
+from pertinent.array_types import Floats, Masks
 from pertinent.removal.background import FromBackground
-from pertinent.types import Floats, Masks
 
 N_COLUMNS = 10
 TASKS = ("xor", "orange skin", "additive", "switch")

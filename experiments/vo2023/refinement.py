@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import pertinent
-from pertinent.statistics import paired_difference
-from pertinent.types import Floats
+from pertinent.array_types import Floats
+from pertinent.intervals import paired_difference
 
 BUDGETS = (10, 25, 50, 100, 250, 1000)
 SEARCHES = ("parallel-local-search", "thompson-search")

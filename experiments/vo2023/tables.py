@@ -27,7 +27,7 @@ from sets import IMAGES as IMAGE_SETS
 from stages import ALPHA_BETA
 from words import word_table
 
-from pertinent.statistics import bootstrap, paired_difference
+from pertinent.intervals import bootstrap, paired_difference
 
 README = Path(__file__).parent / "README.md"
 K = 10

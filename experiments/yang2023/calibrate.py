@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from stages import ON_PAIRS
 from word_classes import WordClasses
 
-from pertinent.types import Floats, Ints, Masks
+from pertinent.array_types import Floats, Ints, Masks
 
 TREES, DEPTH = 300, 6
 ENTAILMENT, CONTRADICTION = 0, 2

@@ -12,8 +12,8 @@ import numpy as np
 from measure import METHODS
 from sets import SIZES
 
-from pertinent.statistics import Difference, Interval, bootstrap, paired_difference
-from pertinent.types import Floats
+from pertinent.array_types import Floats
+from pertinent.intervals import Difference, Interval, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -9,8 +9,8 @@ import numpy as np
 from collect import Results, difference
 from sets import SETS, TARGETS
 
-from pertinent.statistics import Difference
-from pertinent.types import Floats
+from pertinent.array_types import Floats
+from pertinent.intervals import Difference
 
 WITH_SVS = "svs spearman"
 

@@ -16,11 +16,11 @@ from measure import SHARES
 from sets import SETS
 from stages import PROPORTIONS
 
+from pertinent.array_types import Floats
+from pertinent.diagnostics.seed_agreement import Agreement
+from pertinent.diagnostics.stability_result import Stability
+from pertinent.intervals import Interval
 from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
-from pertinent.results.agreement import Agreement
-from pertinent.results.stability import Stability
-from pertinent.statistics import Interval
-from pertinent.types import Floats
 
 SAMPLED = ("KS-25", "KS-200", "KS-2000", "KS-8000", "SVS-25", "shapley-200", "shapley-500", "shapley-2000")
 MASKED = ("KS-25", "KS-200", "KS-2000", "SVS-25", "shapley-200", "amortized", "FastSHAP")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 import pertinent
+from pertinent.array_types import Floats
 from pertinent.asks import Values
+from pertinent.diagnostics.seed_agreement import agreement, spearman, top_in_common
 from pertinent.explainers.base import Explainer
 from pertinent.metric.base import Measures, Metric
 from pertinent.models.base import Model
-from pertinent.results.agreement import agreement, spearman, top_in_common
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.types import Floats
 
 OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

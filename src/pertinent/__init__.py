@@ -6,65 +6,65 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pertinent.api.attack import attack_radius
+    from pertinent.api.attack_radius import attack_radius
     from pertinent.api.catalogue import methods, metrics, removals
-    from pertinent.api.check import check_removal
     from pertinent.api.compare import compare
     from pertinent.api.evaluate import evaluate
     from pertinent.api.explain import explain, explain_iter
-    from pertinent.api.fit import fit
-    from pertinent.api.fitting import load_explainer
-    from pertinent.api.neighbours import neighbour_stability
     from pertinent.api.request import Request
-    from pertinent.api.sanity import sanity
-    from pertinent.api.sensitivity import sensitivity
-    from pertinent.api.stability import stability
+    from pertinent.diagnostics.check_removal import check_removal
+    from pertinent.diagnostics.neighbour_stability import neighbour_stability
+    from pertinent.diagnostics.removal_check import RemovalCheck
+    from pertinent.diagnostics.sanity import sanity
+    from pertinent.diagnostics.sanity_result import Sanity
+    from pertinent.diagnostics.sensitivity import sensitivity
+    from pertinent.diagnostics.stability import stability
+    from pertinent.diagnostics.stability_result import Stability
     from pertinent.errors import PertinentError
     from pertinent.inputs.text import Text
+    from pertinent.learned.fit import fit
+    from pertinent.learned.fit_run import load_explainer
     from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
     from pertinent.report.page import save_report
-    from pertinent.results.attacks import Attacked, Attacks
+    from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations, Failure
-    from pertinent.results.files import read
-    from pertinent.results.removal_check import RemovalCheck
-    from pertinent.results.sanity import Sanity
-    from pertinent.results.stability import Stability
+    from pertinent.results.explanation_files import read
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Attacked": "pertinent.results.attacks",
-    "Attacks": "pertinent.results.attacks",
+    "Attacked": "pertinent.results.attack_results",
+    "Attacks": "pertinent.results.attack_results",
     "Evaluation": "pertinent.results.evaluation",
     "Explanation": "pertinent.results.explanation",
     "Explanations": "pertinent.results.explanation",
     "Failure": "pertinent.results.explanation",
     "PertinentError": "pertinent.errors",
-    "RemovalCheck": "pertinent.results.removal_check",
+    "RemovalCheck": "pertinent.diagnostics.removal_check",
     "Request": "pertinent.api.request",
-    "Sanity": "pertinent.results.sanity",
-    "Stability": "pertinent.results.stability",
+    "Sanity": "pertinent.diagnostics.sanity_result",
+    "Stability": "pertinent.diagnostics.stability_result",
     "Text": "pertinent.inputs.text",
-    "attack_radius": "pertinent.api.attack",
-    "check_removal": "pertinent.api.check",
+    "attack_radius": "pertinent.api.attack_radius",
+    "check_removal": "pertinent.diagnostics.check_removal",
     "compare": "pertinent.api.compare",
     "evaluate": "pertinent.api.evaluate",
     "explain": "pertinent.api.explain",
     "explain_iter": "pertinent.api.explain",
-    "fit": "pertinent.api.fit",
+    "fit": "pertinent.learned.fit",
     "load": "pertinent.models.embedded.load",
-    "load_explainer": "pertinent.api.fitting",
+    "load_explainer": "pertinent.learned.fit_run",
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
-    "neighbour_stability": "pertinent.api.neighbours",
-    "read": "pertinent.results.files",
+    "neighbour_stability": "pertinent.diagnostics.neighbour_stability",
+    "read": "pertinent.results.explanation_files",
     "removals": "pertinent.api.catalogue",
-    "sanity": "pertinent.api.sanity",
+    "sanity": "pertinent.diagnostics.sanity",
     "save_report": "pertinent.report.page",
-    "sensitivity": "pertinent.api.sensitivity",
-    "stability": "pertinent.api.stability",
+    "sensitivity": "pertinent.diagnostics.sensitivity",
+    "stability": "pertinent.diagnostics.stability",
     "wrap": "pertinent.models.wrap",
 }
 

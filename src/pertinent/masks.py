@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pertinent.types import Masks
+from pertinent.array_types import Masks
 
 
 def full_mask(n_features: int) -> Masks:

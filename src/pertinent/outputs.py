@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.errors import InputError, SettingError, require, unknown
-from pertinent.types import Floats, Masks
 
 Scale: TypeAlias = Literal["natural", "logit"]
 """The scale an algorithm asks for: natural (probabilities or values), or logits."""

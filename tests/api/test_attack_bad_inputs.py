@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.attack import attack_radius
+from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import InputError, ModelError, PertinentError, SettingError
 
 D = 6

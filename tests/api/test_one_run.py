@@ -129,7 +129,7 @@ def test_seeds_of_many_inputs_share_batches():
     function = Counting()
     batches = []
     model = pertinent.wrap(lambda rows: batches.append(len(rows)) or function(rows), kind="table")
-    from pertinent.api.explaining import explain_all
+    from pertinent.api.explain_run import explain_all
     from pertinent.api.runner import Runner
 
     requests = [pertinent.Request.of("lime", removal="constant", budget=20, seed=seed) for seed in range(4)]

@@ -135,7 +135,7 @@ def following(out):
 
 def test_a_finished_fit_is_read(run, monkeypatch):
     before = card()
-    monkeypatch.setattr("pertinent.training.networks.train_networks", None)  # not to be called
+    monkeypatch.setattr("pertinent.learned.network_training.train_networks", None)  # not to be called
     code, out, err = run(*FIT)
     assert (code, err) == (0, "")
     assert "Was fitted before: amortized-shapley" in out
@@ -147,7 +147,7 @@ def test_an_interrupted_fit_is_continued(run, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pertinent.training.networks.train_networks", interrupted)
+        patch.setattr("pertinent.learned.network_training.train_networks", interrupted)
         assert run(*FIT, "--out", "stopped")[0] == 130
     code, _, err = run("explain", "w1 w2", *MODEL, "--method", "./stopped")
     assert code == 2

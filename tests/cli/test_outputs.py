@@ -72,7 +72,7 @@ def test_plots_and_json_of_a_check(run, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pertinent.results.check_files.write_text", full)
+    monkeypatch.setattr("pertinent.diagnostics.removal_check_files.write_text", full)
     code, _, err = run(*command)
     assert code == 1
     assert "failed: --json a.json: [Errno 28] No space left on device" in err

@@ -8,7 +8,7 @@ import pertinent
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.image import image_input
 from pertinent.inputs.own_features import own_features
-from pertinent.inputs.serial import input_from_dict, input_to_dict
+from pertinent.inputs.serialisation import input_from_dict, input_to_dict
 from pertinent.inputs.text import Text, own_spans
 from pertinent.removal.base import kept_tokens
 from pertinent.removal.constant import Constant

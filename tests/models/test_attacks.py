@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.explainers.robustness.greedy_as import contributions
-from pertinent.models.torch.attacks import Bounds, Problem, Rows, project
+from pertinent.models.torch.projection_attack import Bounds, Problem, Rows, project
 
 
 def problem(values, free, bounds, margins, norm="l2", rivals=5):

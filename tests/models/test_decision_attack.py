@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.attack import attack_radius
+from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.decision_attack import MOST_KNOWN, TRIES
 

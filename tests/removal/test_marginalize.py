@@ -6,9 +6,9 @@ import torch
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 import pertinent
-from pertinent.api.check import random_masks
+from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.models.torch import filler as fillers
+from pertinent.models.torch import masked_lm as fillers
 from pertinent.removal.marginalize import Marginalize
 from tests import tiny
 

@@ -13,15 +13,15 @@ import pytest
 
 import pertinent
 from pertinent import report
+from pertinent.diagnostics.ablated_predictions import Ablated
+from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import PlainValues
 from pertinent.report.html import fragments
 from pertinent.report.page import save_report
-from pertinent.results.ablation import Ablated
 from pertinent.results.evaluation import Evaluation, Measured
 from pertinent.results.explanation import Explanations, Failure
-from pertinent.results.removal_check import RemovalCheck
 
 from .browser import dumped, needs_browser
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from pertinent.diagnostics.ablated_predictions import Ablated
+from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.report.facts import relative_scores, says_nothing
 from pertinent.report.html import fragment
 from pertinent.report.pictures import heat
 from pertinent.report.plots import plot
 from pertinent.report.terminal import rendered
-from pertinent.results.ablation import Ablated
-from pertinent.results.removal_check import RemovalCheck
 
 SAID = "No feature moves the prediction measurably: the largest score is"
 

@@ -19,10 +19,10 @@ from pertinent.outputs import column_index
 from pertinent.removal.base import TokenRows, removals
 from pertinent.training import ExampleError, train
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Shuffled
-from pertinent.training.examples import Examples
-from pertinent.training.heads import with_new_head
-from pertinent.training.settings import TrainingSettings, text_removal
+from pertinent.training.classification_head import with_new_head
+from pertinent.training.labelled_texts import Examples
 from pertinent.training.trainer import CounterfactualTrainer, _Reader
+from pertinent.training.training_settings import TrainingSettings, text_removal
 from tests import tiny
 
 TEXT_REMOVALS = [name for name in removals.for_kind("text") if name != "marginalize"]
@@ -341,7 +341,7 @@ def test_a_finished_run_is_read_back(tmp_path, monkeypatch):
 
 
 def test_a_half_written_checkpoint_is_passed_over(tmp_path):
-    from pertinent.training.folder import Folder
+    from pertinent.training.run_folder import Folder
 
     folder = Folder(tmp_path / "m", {})
     folder.open(resume=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.api.evaluate import DEFAULT_METRICS, evaluation_of
-from pertinent.api.explaining import explain_all
+from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request, for_each, make_metrics, with_same_features
 from pertinent.api.runner import Runner, raise_first
 from pertinent.engine.progress import Callback

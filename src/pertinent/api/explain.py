@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pertinent.api.explaining import explain_all, explain_each
+from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, Request, Until, for_each
 from pertinent.api.runner import Runner, raise_first
+from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.engine.progress import Callback
 from pertinent.explainers.base import Explainer
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Failure
-from pertinent.results.removal_check import RemovalCheck
 from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
-from pertinent.api.explaining import id_of, merged, run_tasks, tasks
+from pertinent.api.explain_run import id_of, merged, run_tasks, tasks
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, Task
 from pertinent.digests import digest
@@ -18,7 +18,7 @@ from pertinent.errors import FileError
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanations
-from pertinent.results.files import failures_in, journal_of, read, read_run, write_rows
+from pertinent.results.explanation_files import failures_in, journal_of, read, read_run, write_rows
 
 
 def explain_journalled(

@@ -14,8 +14,8 @@ from pertinent.api.scale import check_scale
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
-from pertinent.explainers.learned.base import LearnedExplainer
-from pertinent.explainers.until import Stable
+from pertinent.explainers.early_stopping import Stable
+from pertinent.learned.base import LearnedExplainer
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Scale

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import Algorithm
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Done, Job
@@ -18,7 +19,6 @@ from pertinent.inputs.base import Input
 from pertinent.models.base import Model
 from pertinent.removal.base import Removal, removals
 from pertinent.results.explanation import Failure
-from pertinent.types import Floats
 
 logger = logging.getLogger(__name__)
 

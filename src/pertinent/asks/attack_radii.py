@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks.base import Part, Question, check_masks, split
 from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Output, column_index
 from pertinent.settings import Count, Positive, Settings
-from pertinent.types import Array, Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

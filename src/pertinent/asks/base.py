@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Ints, Masks
 from pertinent.errors import SettingError
 from pertinent.outputs import Scale
-from pertinent.types import Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints
 from pertinent.asks.base import Part, Question, first_reason, split
 from pertinent.errors import ModelError
-from pertinent.types import Floats, Ints
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

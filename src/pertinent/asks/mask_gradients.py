@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks.base import Part, check_masks
 from pertinent.asks.gradients import GradientQuestion
-from pertinent.types import Floats, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints
 from pertinent.asks.base import Part, Question
 from pertinent.errors import ModelError
 from pertinent.outputs import Scale
-from pertinent.types import Floats, Ints
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

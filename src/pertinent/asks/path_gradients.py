@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints
 from pertinent.asks.base import Part
 from pertinent.asks.gradients import GradientQuestion, Gradients
-from pertinent.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from pertinent.models.base import Answer, Model

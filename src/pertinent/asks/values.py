@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks.base import Part, Question, check_masks, first_reason, split
 from pertinent.errors import ModelError
 from pertinent.masks import mask_bytes
 from pertinent.outputs import Output, Scale
-from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

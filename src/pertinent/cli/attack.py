@@ -6,8 +6,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from pertinent.api.attack import attack_all
-from pertinent.api.explaining import explain_all
+from pertinent.api.attack_radius import attack_all
+from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner
 from pertinent.asks import Attack
@@ -17,7 +17,7 @@ from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
 from pertinent.errors import SettingError
 from pertinent.files import write_text
-from pertinent.results.attacks import Attacks
+from pertinent.results.attack_results import Attacks
 
 
 def attack(args: Namespace) -> int:

@@ -6,11 +6,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pertinent.api.check import check_removal
 from pertinent.cli.items import Columns, Item
 from pertinent.cli.models import is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.records import file_items
+from pertinent.diagnostics.check_removal import check_removal
 from pertinent.errors import SettingError
 from pertinent.removal.base import removals
 

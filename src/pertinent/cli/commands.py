@@ -21,7 +21,7 @@ from pertinent.metric.base import Metric
 from pertinent.models.base import Model
 from pertinent.report.numbering import name_of
 from pertinent.results.explanation import Explanations
-from pertinent.results.files import read
+from pertinent.results.explanation_files import read
 
 _TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
 

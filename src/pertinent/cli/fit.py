@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pertinent.api.fit import fit as fit_explainer
-from pertinent.api.fit import setting_owner
 from pertinent.api.request import TO_BE_FITTED
 from pertinent.api.runner import Runner
 from pertinent.cli.items import Columns, Item
@@ -19,11 +17,13 @@ from pertinent.cli.read import items, kind_given
 from pertinent.cli.records import file_items
 from pertinent.cli.settings import read_pairs
 from pertinent.errors import SettingError, unknown
-from pertinent.explainers.learned.base import learned
 from pertinent.inputs.base import Input
+from pertinent.learned.base import learned
+from pertinent.learned.fit import fit as fit_explainer
+from pertinent.learned.fit import setting_owner
 from pertinent.outputs import percent
 from pertinent.setting_texts import read_settings
-from pertinent.training.folder import RECORD
+from pertinent.training.run_folder import RECORD
 
 ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""

@@ -61,7 +61,7 @@ def _is_explainer(folder: Path) -> bool:
     """Whether `fit` wrote a folder, by the method in its card."""
     from pertinent.api.request import TO_BE_FITTED
     from pertinent.files import read_json
-    from pertinent.training.folder import RECORD
+    from pertinent.training.run_folder import RECORD
 
     try:
         card = read_json(folder / RECORD)

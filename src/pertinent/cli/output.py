@@ -17,7 +17,7 @@ from pertinent.files import atomic_write, check_writable, write_text
 from pertinent.report.failures import failure_lines
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
-from pertinent.results.files import check_suffix
+from pertinent.results.explanation_files import check_suffix
 
 Failed = tuple[str, str]
 """What failed, and why."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner
-from pertinent.api.sanity import check_sanity
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
+from pertinent.diagnostics.sanity import check_sanity
 
 
 def sanity(args: Namespace) -> int:

@@ -48,7 +48,7 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
 def _made(name: str, settings: Mapping[str, str]) -> Explainer:
     """A registered method, else the explainer in a folder of that name."""
     if Path(name).is_dir() and name not in explainers.all():
-        from pertinent.api.fitting import load_explainer
+        from pertinent.learned.fit_run import load_explainer
 
         fitted = load_explainer(name)
         return with_settings(fitted, read_settings(type(fitted), settings))

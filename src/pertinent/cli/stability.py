@@ -6,11 +6,11 @@ from argparse import Namespace
 from dataclasses import replace
 
 from pertinent.api.runner import Runner
-from pertinent.api.stability import measure_stability, seeded
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
+from pertinent.diagnostics.stability import measure_stability, seeded
 
 
 def stability(args: Namespace) -> int:

@@ -11,9 +11,9 @@ from pertinent.cli.output import Output
 from pertinent.errors import InputError, SettingError
 from pertinent.models.question_answering import QuestionAnsweringModel
 from pertinent.models.transformer import TransformerModel
-from pertinent.training.examples import ExampleError
-from pertinent.training.heads import with_new_head
-from pertinent.training.run import train as fine_tune
+from pertinent.training.classification_head import with_new_head
+from pertinent.training.fine_tuning import train as fine_tune
+from pertinent.training.labelled_texts import ExampleError
 
 
 def train(args: Namespace) -> int:

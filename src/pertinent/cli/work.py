@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.api.evaluate import evaluation_of
-from pertinent.api.explaining import explain_all
+from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner
 from pertinent.cli.items import Item
-from pertinent.explainers.learned.base import LearnedExplainer
 from pertinent.inputs.base import Input
+from pertinent.learned.base import LearnedExplainer
 from pertinent.models.base import Model
 from pertinent.removal.base import removals
 from pertinent.results.evaluation import Evaluation

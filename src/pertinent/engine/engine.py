@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from pertinent.array_types import Ints
 from pertinent.asks import Fork, Part, Question
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
@@ -21,7 +22,6 @@ from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, Scheduler
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
-from pertinent.types import Ints
 
 logger = logging.getLogger(__name__)
 

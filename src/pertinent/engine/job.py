@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
+from pertinent.array_types import Ints
 from pertinent.asks import Algorithm, Part, Question
 from pertinent.inputs.base import Input
 from pertinent.removal.base import Removal
-from pertinent.types import Ints
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 
 class AdamW:

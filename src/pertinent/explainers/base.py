@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask
 from pertinent.errors import BudgetError
-from pertinent.explainers.draws import Draws
-from pertinent.explainers.until import Stable
+from pertinent.explainers.early_stopping import Stable
+from pertinent.explainers.removal_jackknife import Draws
 from pertinent.inputs.numbers import Numbers
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
-from pertinent.types import Floats, Masks
 
 DEFAULT_BUDGET = 1000
 DEFAULT_SPARSITIES = (0.05, 0.10, 0.20, 0.50)

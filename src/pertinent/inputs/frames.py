@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array
 from pertinent.digests import digest
 from pertinent.errors import InputError
 from pertinent.inputs.rows import NUMBERS, match_columns, row_values
-from pertinent.types import Array
 
 
 def is_frame(thing: Any) -> bool:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array, Ints
 from pertinent.digests import digest
 from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.base import Input
 from pertinent.inputs.image_file import pil_pixels, read_image
-from pertinent.types import Array, Ints
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)

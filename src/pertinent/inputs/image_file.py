@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array
 from pertinent.errors import FileError, InputError, MissingExtra
-from pertinent.types import Array
 
 MOST_PIXELS = 64_000_000
 """The largest image that is read from a file: a few compressed kilobytes may hold billions of pixels."""

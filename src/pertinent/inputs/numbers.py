@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pertinent.types import Floats, Ints
+from pertinent.array_types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

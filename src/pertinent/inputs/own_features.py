@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Array
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
-from pertinent.types import Array
 
 Features: TypeAlias = str | Sequence[Any] | Array
 """A granularity; or an array of segment numbers for an image, a list of character spans for a text."""

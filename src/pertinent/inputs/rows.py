@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Array, Masks
 from pertinent.errors import InputError
-from pertinent.types import Array, Masks
 
 NUMBERS = "biuf"
 """The kinds of dtype that hold numbers."""

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pertinent.array_types import Array, Ints
 from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
 from pertinent.inputs.base import Input
 from pertinent.inputs.frames import frame_values, is_frame
 from pertinent.inputs.rows import NUMBERS, as_row, missing, row_values
-from pertinent.types import Array, Ints
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pertinent.array_types import Ints
 from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
 from pertinent.inputs.base import Input
-from pertinent.types import Ints
 
 GRANULARITIES = ("words", "tokens", "sentences")
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.masks import full_mask
@@ -14,7 +15,6 @@ from pertinent.metric.base import Measures, Metric, metrics, objective
 from pertinent.outputs import log_odds
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Share
-from pertinent.types import Floats
 
 
 @dataclass(frozen=True)

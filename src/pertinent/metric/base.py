@@ -7,10 +7,10 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from pertinent.array_types import Floats
 from pertinent.asks import Ask
 from pertinent.registry import Registry
 from pertinent.settings import Settings
-from pertinent.types import Floats
 
 if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation

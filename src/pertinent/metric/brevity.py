@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pertinent.metric.base import Measures, metrics
+from pertinent.metric.english_words import senses
 from pertinent.metric.top_features import TopFeatures, top_words
-from pertinent.metric.words import senses
 from pertinent.results.explanation import Explanation
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Values
 from pertinent.metric.base import Measures, Metric, metrics, objective
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count
-from pertinent.types import Masks
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.metric.base import Measures, metrics
+from pertinent.metric.english_words import is_punctuation, stop_words
 from pertinent.metric.top_features import TopFeatures, top_words
-from pertinent.metric.words import is_punctuation, stop_words
 from pertinent.results.explanation import Explanation
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints
 from pertinent.asks import Attack, AttackRadii
 from pertinent.asks.attack_radii import never_rising
 from pertinent.errors import ModelError
@@ -15,7 +16,6 @@ from pertinent.explainers.robustness.base import ABSENT
 from pertinent.metric.base import Measures, Metric, metrics
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
-from pertinent.types import Array, Floats, Ints
 
 SHARES = tuple(share / 100 for share in range(5, 50, 5))
 WORDS = 5

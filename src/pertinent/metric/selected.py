@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.masks import full_mask
@@ -13,7 +14,6 @@ from pertinent.metric.base import Measures, Metric, metrics
 from pertinent.metric.top_features import decided, top_mask
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count
-from pertinent.types import Floats, Masks
 
 HALF = 0.5
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.errors import SettingError
 from pertinent.metric.base import Metric
 from pertinent.outputs import Classes
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
-from pertinent.types import Floats, Masks
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, TableInput
 from pertinent.removal.fill import owners
-from pertinent.types import Array, Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import digest
 from pertinent.errors import ModelError
@@ -18,7 +19,6 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background
 from pertinent.outputs import Output
 from pertinent.removal.base import Removal, Rows
-from pertinent.types import Array, Floats, Ints, Masks
 
 SHOWN_NAMES = 5
 """How many names of columns are shown on the one line that describes a model."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.image import ImageInput
 from pertinent.models.attack_space import Space, space_of, values_of
 from pertinent.models.base import Answer, immediately
-from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.models.function import FunctionModel

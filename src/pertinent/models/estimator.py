@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Array
 from pertinent.asks import Part
 from pertinent.errors import ModelError
 from pertinent.inputs.frames import Frame
@@ -14,7 +15,6 @@ from pertinent.models.base import Answer, immediately
 from pertinent.models.function import FunctionModel
 from pertinent.models.trees import Trees, tree_values
 from pertinent.settings import checked
-from pertinent.types import Array
 
 
 class EstimatorModel(FunctionModel):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Input
@@ -17,13 +18,12 @@ from pertinent.inputs.own_features import Features
 from pertinent.inputs.rows import extra_columns, is_row, missing
 from pertinent.inputs.table import Background, Columns, TableInput
 from pertinent.inputs.text import Text
-from pertinent.models.arrays import DEFAULT_REMOVAL, prepare_any, split_inputs
 from pertinent.models.base import Answer, Model, immediately
 from pertinent.models.decision_attack import decision_attacks
+from pertinent.models.input_detection import DEFAULT_REMOVAL, prepare_any, split_inputs
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
 from pertinent.settings import checked
-from pertinent.types import Array, Floats, Ints, Masks
 
 logger = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from pertinent.array_types import Array
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.image import ImageInput, as_pixels, image_input
 from pertinent.inputs.own_features import Features
 from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.module import ModuleModel
-from pertinent.types import Array
 
 
 class ImageClassifierModel(ModuleModel):

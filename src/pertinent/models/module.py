@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import torch
 
+from pertinent.array_types import Array, Floats
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import as_pixels, image_input
 from pertinent.inputs.own_features import Features
-from pertinent.models.arrays import kind_of
 from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
+from pertinent.models.input_detection import kind_of
 from pertinent.models.torch import devices
 from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
-from pertinent.models.torch.attacking import array_attacks
 from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.torch.torch_attacks import array_attacks
 from pertinent.outputs import Classes
 from pertinent.removal.base import Rows
-from pertinent.types import Array, Floats
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
+from pertinent.array_types import Array
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.base import Input
@@ -34,7 +35,6 @@ from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.removal.base import Rows, TokenRows, kept_tokens
 from pertinent.settings import Count, checked
-from pertinent.types import Array
 
 OVERLAP = "answer overlap"
 """The name of its one value."""

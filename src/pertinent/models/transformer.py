@@ -13,27 +13,27 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
+from pertinent.array_types import Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.own_features import Features
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
-from pertinent.models.arrays import split_inputs
 from pertinent.models.base import Answer, Model
 from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.function import column_names
+from pertinent.models.input_detection import split_inputs
 from pertinent.models.torch import devices
-from pertinent.models.torch.attacking import token_attacks
-from pertinent.models.torch.bias_trial import BiasTrial
+from pertinent.models.torch.attention_bias_check import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import hiding_bias
 from pertinent.outputs import output_named
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
-from pertinent.types import Ints, Masks
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array, Floats, Ints
 from pertinent.asks import Part, TreeScores
 from pertinent.digests import digest
 from pertinent.errors import InputError, ModelError, SettingError
@@ -19,7 +20,6 @@ from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
 from pertinent.outputs import Probabilities, Scale
 from pertinent.removal.background import FromBackground
-from pertinent.types import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pertinent.array_types import Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals
-from pertinent.types import Masks
 
 
 @removals.register("attention-mask")

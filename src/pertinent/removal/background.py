@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import generator
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
@@ -16,7 +17,6 @@ from pertinent.registry import settings_of
 from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.removal.fill import fill_row
 from pertinent.settings import Count
-from pertinent.types import Array, Ints, Masks
 
 if TYPE_CHECKING:
     from typing_extensions import Self

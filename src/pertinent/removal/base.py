@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import digest, generator
 from pertinent.errors import SettingError
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.masks import mask_bytes
 from pertinent.registry import Registry, settings_of
 from pertinent.settings import Settings
-from pertinent.types import Array, Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

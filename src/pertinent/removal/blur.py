@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Array, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.removal.base import Removal, removals
 from pertinent.removal.fill import fill_image
 from pertinent.settings import Positive
-from pertinent.types import Array, Masks
 
 
 @removals.register("blur")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Array, Masks
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.removal.base import Removal, removals
 from pertinent.removal.fill import fill_image, fill_row
-from pertinent.types import Array, Masks
 
 
 @removals.register("constant")

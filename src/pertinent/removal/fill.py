@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
-from pertinent.types import Array, Ints, Masks
 
 
 def fill_image(input: ImageInput, masks: Masks, filler: Array) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
@@ -21,11 +22,10 @@ from pertinent.removal.base import (
     row_generators,
 )
 from pertinent.settings import Count
-from pertinent.types import Masks
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
-    from pertinent.models.torch.filler import Filler
+    from pertinent.models.torch.masked_lm import Filler
 
 
 @removals.register("marginalize")
@@ -51,7 +51,7 @@ class Marginalize(TokenRemoval):
         """Check the settings."""
         super().__post_init__()
         if isinstance(self.filler, tuple | list):
-            from pertinent.models.torch.filler import Filler
+            from pertinent.models.torch.masked_lm import Filler
 
             require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
             object.__setattr__(self, "filler", Filler(*self.filler))
@@ -74,7 +74,7 @@ class Marginalize(TokenRemoval):
         tokenizer = getattr(model, "tokenizer", None)
         if self.filler is None or tokenizer is None:
             return self
-        from pertinent.models.torch.filler import load_filler
+        from pertinent.models.torch.masked_lm import load_filler
 
         filler = self.filler
         if isinstance(filler, str | Path):
@@ -120,7 +120,7 @@ class Marginalize(TokenRemoval):
 
     @property
     def _bound(self) -> Filler:
-        from pertinent.models.torch.filler import Filler
+        from pertinent.models.torch.masked_lm import Filler
 
         assert isinstance(self.filler, Filler)
         return self.filler

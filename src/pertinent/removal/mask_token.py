@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals
-from pertinent.types import Masks
 
 
 @removals.register("mask-token")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pertinent.array_types import Array, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.removal.background import NeedsBackground
 from pertinent.removal.base import Removal, removals
 from pertinent.removal.fill import fill_image, fill_row
-from pertinent.types import Array, Masks
 
 
 @removals.register("mean")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.array_types import Ints, Masks
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.removal.base import TokenRemoval, TokenRows, kept_tokens, removals, row_generators
 from pertinent.settings import Count
-from pertinent.types import Ints, Masks
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pertinent.array_types import Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.removal.base import Removal, Rows, TokenRows, kept_tokens, rebuild, removals
-from pertinent.types import Masks
 
 
 @removals.register("slice-out")

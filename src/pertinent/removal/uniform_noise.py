@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Array, Masks
 from pertinent.errors import SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
@@ -14,7 +15,6 @@ from pertinent.removal.background import NeedsBackground
 from pertinent.removal.base import Removal, removals, row_generators
 from pertinent.removal.fill import fill_image, fill_row
 from pertinent.settings import Count
-from pertinent.types import Array, Masks
 
 
 @removals.register("uniform-noise")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pertinent.diagnostics.removal_check import MUCH_LOST, RemovalCheck
+from pertinent.intervals import FEWEST, Interval
 from pertinent.report.failures import failure_notes
-from pertinent.results.removal_check import MUCH_LOST, RemovalCheck
-from pertinent.statistics import FEWEST, Interval
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""

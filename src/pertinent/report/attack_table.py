@@ -13,7 +13,7 @@ from rich.text import Text
 from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
 from pertinent.report.failures import failure_notes
-from pertinent.results.attacks import Attacked, Attacks
+from pertinent.results.attack_results import Attacked, Attacks
 
 _NAMED = 6
 """Features of a set, and columns that changed, that are named at most."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.colours import full_colour, shares
 from pertinent.results.by_class import ByClass
 from pertinent.results.explanation import Explanation
-from pertinent.types import Floats, Ints, Masks
 
 _TOP = 5
 _TOP_COLUMNS = 20

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
+from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.report import advice as say
 from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
-from pertinent.results.removal_check import RemovalCheck
 
 _STYLES = {"in distribution": "", "somewhat out": "yellow", "badly out": "bold red"}
 

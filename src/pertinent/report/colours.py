@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.types import Array, Floats
+from pertinent.array_types import Array, Floats
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import Explainer, explainers
-from pertinent.explainers.learned.base import learned
 from pertinent.inputs.table import TableInput
+from pertinent.learned.base import learned
 from pertinent.metric.base import metrics
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
-from pertinent.types import Floats, Ints, Masks
 
 FEW_CLASSES = 10
 MOST_LIKELY = 5

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pertinent.array_types import Ints, Masks
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.markup import Markup
 from pertinent.results.explanation import Explanation
-from pertinent.types import Ints, Masks
 
 _SPAN = Markup('<i class="{}" style="left:{:.1f}%;width:{:.1f}%"></i>')
 _MARK = Markup('<i class="{}" style="left:{:.1f}%"></i>')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
 from pertinent.report import facts as say
@@ -11,7 +12,6 @@ from pertinent.report.markup import Markup
 from pertinent.report.pictures import clipping, data_uri, heat_map, original, resized
 from pertinent.report.pieces import Piece, pieces
 from pertinent.results.explanation import Explanation
-from pertinent.types import Array, Floats, Masks
 
 _LARGEST_PICTURE = 512
 _TEXT = Markup('<p class="text" lang="" dir="auto">{}</p>')

@@ -8,11 +8,11 @@ from base64 import b64encode
 
 import numpy as np
 
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.image import ImageInput
 from pertinent.report import facts as say
 from pertinent.report.colours import full_colour, rgb
 from pertinent.results.explanation import Explanation
-from pertinent.types import Array, Floats, Masks
 
 _FAINTEST = 0.72
 """The brightness of a black pixel, so that its colour still matches the legend."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.control_characters import visible
+from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -19,7 +20,6 @@ from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
-from pertinent.results.removal_check import RemovalCheck
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.diagnostics.sanity_result import HARDLY, Sanity
 from pertinent.report.colours import NEUTRAL
 from pertinent.report.plots import LINES, MARKERS, QUIET, clipped, new_figure
-from pertinent.results.sanity import HARDLY, Sanity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

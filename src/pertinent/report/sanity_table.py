@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
+from pertinent.diagnostics.sanity_result import HARDLY, Sanity
+from pertinent.intervals import FEWEST, Interval
 from pertinent.report.failures import failure_notes
 from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
-from pertinent.results.sanity import HARDLY, Sanity
-from pertinent.statistics import FEWEST, Interval
 
 _HEAD = ("randomised to", "inputs", "Spearman", "absolute scores", "")
 

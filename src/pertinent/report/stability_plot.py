@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.diagnostics.stability_result import Stability
 from pertinent.report.plots import LINES, MARKERS, QUIET, clipped, new_figure
-from pertinent.results.stability import Stability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

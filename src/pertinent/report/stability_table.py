@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
+from pertinent.diagnostics.stability_result import Stability
+from pertinent.intervals import FEWEST, Interval
 from pertinent.report.failures import failure_notes
 from pertinent.report.markup import Markup
 from pertinent.report.style import FRAGMENT
-from pertinent.results.stability import Stability
-from pertinent.statistics import FEWEST, Interval
 
 _HEAD = ("features", "inputs", "Spearman", "top 5", "top 10", "MSE", "evaluations", "seconds")
 _FORMATS = {"top_5": ".2f", "top_10": ".2f", "mse": ".2g", "evaluations": ",.0f", "seconds": ".2g"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from pertinent.intervals import FEWEST, Interval
 from pertinent.results.evaluation import Evaluation
-from pertinent.statistics import FEWEST, Interval
 
 SIGNIFICANT = 0.05
 

@@ -12,6 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.control_characters import visible
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
@@ -20,7 +21,6 @@ from pertinent.report.colours import DARK, shade
 from pertinent.report.pictures import clipping, heat, heat_map, original, resized
 from pertinent.report.pieces import pieces
 from pertinent.results.explanation import Explanation
-from pertinent.types import Array, Floats, Masks
 
 _PLAIN_BELOW = 0.02
 _WIDEST = 32

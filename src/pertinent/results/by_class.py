@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.control_characters import visible
 from pertinent.outputs import column_index
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.settings import Count, checked
-from pertinent.types import Masks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

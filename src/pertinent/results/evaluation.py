@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.errors import SettingError, unknown
+from pertinent.intervals import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
 from pertinent.results.explanation import Explanations, Failure
-from pertinent.statistics import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
-from pertinent.types import Floats
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import visible
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
-from pertinent.inputs.serial import input_to_dict
+from pertinent.inputs.serialisation import input_to_dict
 from pertinent.outputs import Classes, Output, Scale, column_index
-from pertinent.results.checked import explanation_fields
+from pertinent.results.explanation_decoding import explanation_fields
 from pertinent.settings import Count, Share, checked
-from pertinent.types import Floats, Ints, Masks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -338,7 +338,7 @@ class Explanations(Sequence[Explanation]):
     @checked
     def save(self, path: str | Path) -> None:
         """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
-        from pertinent.results.files import save
+        from pertinent.results.explanation_files import save
 
         save(self, Path(path))
 

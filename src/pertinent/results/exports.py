@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array
 from pertinent.errors import require
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import TextInput
 from pertinent.outputs import Probabilities
-from pertinent.types import Array
 
 if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation

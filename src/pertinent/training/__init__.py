@@ -1,6 +1,6 @@
 """Fine-tuning text classifiers, with features removed or not, and training learned explainers."""
 
-from pertinent.training.examples import ExampleError
-from pertinent.training.run import Trained, train
+from pertinent.training.fine_tuning import Trained, train
+from pertinent.training.labelled_texts import ExampleError
 
 __all__ = ["ExampleError", "Trained", "train"]

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import digest, generator
 from pertinent.explainers.base import n_kept
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removal.base import Removal, TokenRows
-from pertinent.training.examples import Examples
-from pertinent.types import Array, Ints, Masks
+from pertinent.training.labelled_texts import Examples
 
 POOL = 50
 """How many batches of examples are sorted by length together; more would make the order less random."""

@@ -11,11 +11,11 @@ import torch
 from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
+from pertinent.array_types import Ints
 from pertinent.engine.progress import Callback, Progress
 from pertinent.models.transformer import TransformerModel
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Places, Shuffled
-from pertinent.training.examples import Examples
-from pertinent.types import Ints
+from pertinent.training.labelled_texts import Examples
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
 """The time to start one more pass, in tokens that a small model computes in that time."""

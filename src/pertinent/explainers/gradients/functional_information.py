@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import Gradients, PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
 from pertinent.explainers.gradients.integrated_gradients import LONGEST
 from pertinent.settings import Count, Positive
-from pertinent.types import Floats
 
 
 @explainers.register("functional-information")

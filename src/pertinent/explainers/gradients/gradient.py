@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import PathGradients
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.types import Floats
 
 AT_THE_INPUT: Floats = np.ones(1)
 

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.gradients.gradient import GradientExplainer
 from pertinent.removal.base import Removal
 from pertinent.settings import Count
-from pertinent.types import Floats
 
 LONGEST = 50
 """Points that are asked for at once, so that one input does not fill the queue."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Ask, Attack, AttackRadii, Radii
 from pertinent.asks.attack_radii import aim_of
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task
 from pertinent.settings import Count
-from pertinent.types import Floats, Ints, Masks
 
 SUBSETS, MOST_SUBSETS = 6, 5000
 """Random subsets by default: so many for each feature, but never more than the paper's."""

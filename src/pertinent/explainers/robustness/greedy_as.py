@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.robustness.base import RobustnessExplainer, from_order, n_subsets
 from pertinent.explainers.robustness.pertinence import pertinence_of
 from pertinent.settings import Count, ProperShare, Share
-from pertinent.types import Floats, Ints, Masks
 
 
 @explainers.register("greedy-as")

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints
 from pertinent.asks import Ask, Gradients, MaskGradients
 from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.settings import Count, NotNegative, Positive, Range
-from pertinent.types import Floats, Ints
 
 LEVELS = np.linspace(0, 0.9, 10)
 """The masks, the same for all features, of which one is the start."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Ask, Values
 from pertinent.explainers.base import Task
 from pertinent.masks import mask_bytes
-from pertinent.types import Floats, Ints, Masks
 
 
 class Arms:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pertinent.array_types import Ints, Masks
 from pertinent.asks import Ask
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
@@ -16,7 +17,6 @@ from pertinent.explainers.search.anchor_samples import Arms, Samples
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upper_bounds
 from pertinent.settings import Count, ProperShare, Range, Share
-from pertinent.types import Ints, Masks
 
 START = 100
 """Samples of the empty anchor to start with; every other anchor starts with those that contain it."""

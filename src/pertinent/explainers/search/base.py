@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Ask, Fork, Gradients, MaskGradients, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 from pertinent.explainers.search.trajectory import followed
-from pertinent.types import Floats, Masks
 
 Logs: TypeAlias = dict[int, list[list[float]]]
 """For each size: the evaluations so far and the probability (or objective) at each improvement."""

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.settings import Count
-from pertinent.types import Masks
 
 
 @explainers.register("exhaustive-search")

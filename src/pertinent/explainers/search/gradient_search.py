@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Fork
 from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import Logs, Search, largest
 from pertinent.settings import Count, NotNegative, Positive, Share
-from pertinent.types import Floats, Masks
 
 
 @explainers.register("gradient-search")

@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 
-from pertinent.types import Floats
+from pertinent.array_types import Floats
 
 BISECTIONS = 32
 TINY = 1e-12

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, n_kept
-from pertinent.explainers.learned.base import learned
 from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
-from pertinent.types import Masks
+from pertinent.learned.base import learned
 
 SHARE = 4
 """A start that adapts to its budget gets a quarter of it."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Values
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
 from pertinent.settings import ProperShare
-from pertinent.types import Floats, Masks
 
 
 @explainers.register("ordered-search")

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Ints, Masks
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.settings import Count
-from pertinent.types import Ints, Masks
 
 PATIENCE = 1000
 """Steps that a walk takes through seen sets before it gives up."""

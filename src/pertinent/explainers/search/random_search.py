@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
-from pertinent.types import Masks
 
 
 @explainers.register("random-search")

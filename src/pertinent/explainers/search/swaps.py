@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from pertinent.types import Floats, Masks
+from pertinent.array_types import Floats, Masks
 
 
 class Seen:

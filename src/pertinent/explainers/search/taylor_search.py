@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.explainers.search.swaps import Seen
 from pertinent.settings import Count
-from pertinent.types import Masks
 
 
 @explainers.register("taylor-search")

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import largest, uniform_sets
 from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.explainers.search.swaps import Seen
 from pertinent.settings import Count, NotNegative, Range
-from pertinent.types import Floats, Masks
 
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Candidate noise-to-signal ratios; the most likely one is used."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Fork, Values
-from pertinent.types import Floats, Masks
 
 
 def followed(

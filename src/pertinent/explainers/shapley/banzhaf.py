@@ -7,11 +7,11 @@ from typing import Annotated
 
 import numpy as np
 
+from pertinent.array_types import Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES, all_coalitions
 from pertinent.settings import Range
-from pertinent.types import Masks
 
 
 @explainers.register("banzhaf")

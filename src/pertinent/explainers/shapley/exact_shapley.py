@@ -7,10 +7,10 @@ from math import comb
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.types import Floats, Masks
 
 MOST_FEATURES = 16
 

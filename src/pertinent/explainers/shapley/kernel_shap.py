@@ -9,12 +9,12 @@ from typing import Annotated
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.masks import empty_mask, full_mask, mask_bytes
 from pertinent.settings import Range
-from pertinent.types import Floats, Ints, Masks
 
 MOST_FEATURES = 3000
 """Features up to which the regression is solved in seconds."""

@@ -25,7 +25,7 @@ from itertools import product
 
 import numpy as np
 
-from pertinent.types import Floats, Masks
+from pertinent.array_types import Floats, Masks
 
 LEAST_NOISE = 1e-8
 """Share of an answer's variance that keeps covariances regular."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.odd_process import Prior, invert_lower
-from pertinent.types import Floats, Masks
 
 SEARCHED = 150
 """Answers from which the prior is chosen; more would hardly change it."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.intervals import student_factor
 from pertinent.masks import empty_mask, full_mask
 from pertinent.settings import Count
-from pertinent.statistics import student_factor
-from pertinent.types import Floats, Ints, Masks
 
 SHARED = 1
 """How many draws the variance of all features counts for: measured to give intervals that cover 95%."""

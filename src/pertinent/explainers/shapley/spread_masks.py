@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.explainers.shapley.kernel_shap import all_pairs, n_pairs_of
 from pertinent.masks import mask_bytes
-from pertinent.types import Floats, Ints, Masks
 
 LISTED = 1000
 """Masks of one size up to which they are listed, to draw from those that are left."""

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.settings import NotNegative, Positive, Range
-from pertinent.types import Floats, Masks
 
 
 @explainers.register("lime")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array, Floats
 from pertinent.models.estimator import EstimatorModel
-from pertinent.types import Array, Floats
 
 COLUMNS = (
     "age",

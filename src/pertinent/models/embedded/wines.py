@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Array, Ints
 from pertinent.models.estimator import EstimatorModel
-from pertinent.types import Array, Ints
 
 _SEED = 0
 _BACKGROUND = 100

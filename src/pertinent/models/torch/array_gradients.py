@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from pertinent.array_types import Array
 from pertinent.asks import Part
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import Input
@@ -16,7 +17,7 @@ from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices
-from pertinent.models.torch.gradients import (
+from pertinent.models.torch.torch_gradients import (
     baseline_of,
     differentiate,
     draws_of,
@@ -27,7 +28,6 @@ from pertinent.models.torch.gradients import (
     sum_by_feature,
 )
 from pertinent.removal.fill import owners
-from pertinent.types import Array
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from pertinent.array_types import Ints, Masks
 from pertinent.inputs.text import Tokens
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removal.base import TokenRows
-from pertinent.types import Ints, Masks
 
 logger = logging.getLogger(__name__)
 

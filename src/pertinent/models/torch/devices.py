@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend
 
+from pertinent.array_types import Array
 from pertinent.models.base import Answer, immediately
-from pertinent.models.torch.heap import Heap
-from pertinent.types import Array
+from pertinent.models.torch.heap_trimming import Heap
 
 # No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

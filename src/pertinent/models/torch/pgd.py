@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from pertinent.models.torch.attacks import Found, Problem
+from pertinent.models.torch.projection_attack import Found, Problem
 
 
 def pgd(problem: Problem, steps: int, largest: float, tolerance: float) -> Found:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from pertinent.array_types import Ints, Masks
 from pertinent.inputs.text import Tokens
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate
 from pertinent.removal.base import TokenRows
-from pertinent.types import Ints, Masks
 
 CONTEXT = 1
 """The segment that answers are found in: a question comes first."""

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from pertinent.array_types import Array, Ints
 from pertinent.asks import Part
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.text import TextInput
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, weighted_attention
-from pertinent.models.torch.gradients import (
+from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.torch_gradients import (
     baseline_of,
     differentiate,
     draws_of,
@@ -25,9 +27,7 @@ from pertinent.models.torch.gradients import (
     shares_of,
     sum_by_feature,
 )
-from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removal.base import TokenRows, kept_tokens
-from pertinent.types import Array, Ints
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel

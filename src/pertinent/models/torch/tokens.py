@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.errors import InputError
 from pertinent.removal.base import TokenRows
-from pertinent.types import Array, Ints, Masks
 
 
 @dataclass(frozen=True, eq=False)

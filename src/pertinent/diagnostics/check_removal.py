@@ -1,0 +1,242 @@
+"""Is removal in distribution for a model? Every removal on the same masks (Hase et al. 2021, Sec. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import Algorithm, Values
+from pertinent.diagnostics.ablated_predictions import Ablated
+from pertinent.diagnostics.removal_check import RemovalCheck, label
+from pertinent.digests import generator
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, SettingError, require
+from pertinent.inputs.base import Input
+from pertinent.masks import full_mask
+from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
+from pertinent.outputs import column_index
+from pertinent.removal.base import Removal
+from pertinent.removal.base import removals as registered
+from pertinent.results.explanation import Failure
+from pertinent.settings import Count, ProperShare, Seed, checked
+
+DEFAULT_SHARES = (0.2, 0.5, 0.8)
+ONLY_IF_NAMED = ("marginalize", "random-token")
+"""Removals that need ten passes of a transformer for each mask: too dear to be tried unasked."""
+
+
+@checked
+def check_removal(
+    model: Any,
+    inputs: Any,
+    labels: Any = None,
+    *,
+    removals: str | Removal | Sequence[str | Removal] | None = None,
+    shares: ProperShare | Sequence[ProperShare] = DEFAULT_SHARES,
+    draws: Count = 10,
+    features: str | None = None,
+    seed: Seed = 0,
+    batch_size: Count | None = None,
+    progress: Callback | bool | None = None,
+) -> RemovalCheck:
+    """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
+
+    Parameters
+    ----------
+    model
+        A wrapped model, or anything that `wrap` accepts.
+    inputs
+        Inputs like those to be explained; some hundred tell removals apart.
+    labels
+        The class of each input, by name or number, to measure accuracy; without labels the agreement
+        with the prediction for the whole input is measured.
+    removals
+        Names from `removals()` or instances; by default every one that fits but the dear
+        ``"marginalize"`` and ``"random-token"``.
+    shares
+        The shares of features to remove: round(s·d), at least one and never all.
+    draws
+        Random masks for each input and share, the same for every removal; the class that most of them
+        are predicted as counts, between equals that of the higher mean probability.
+    features
+        What a feature is; by default tokens for transformers, as in the paper, else as in `explain`.
+    seed, batch_size, progress
+        As in `explain`.
+
+    Examples
+    --------
+    >>> import pertinent
+    >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    >>> check = check_removal(model, ["not bad at all", "so good"], ["class 0", "class 1"])
+    >>> check.best, check.verdict("mask-token")
+    ('slice-out', 'too few inputs')
+    """
+    model = wrap(model)
+    removed = _shares(shares)
+    if model.output.kind != "class":
+        raise SettingError(
+            f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
+            "it can only be made of a classifier whose classes exclude each other."
+        )
+    many = model.split(inputs)
+    several = [inputs] if many is None else list(many)
+    require(len(several) > 0, "inputs", "at least one", inputs)
+    truths = _truths(labels, len(several), one=many is None)
+    prepared, unreadable = _prepared(model, several, truths, features, labelled=labels is not None)
+    if not prepared:
+        raise_first(unreadable, "checked")
+    first = next(iter(prepared.values()))
+    chosen = _chosen(removals, model, first.kind)
+
+    def tasks() -> Iterator[Task]:
+        for number, own in prepared.items():
+            masks = [random_masks(own, share, draws, seed) for share in removed]
+            for name, removal in chosen.items():
+                yield Task((number, name), own, _algorithm(masks, truths[number], model), None, removal, seed)
+
+    found: dict[tuple[int, str], Sequence[tuple[Any, ...]]] = {}
+    errors: dict[tuple[int, str], Exception] = {}
+    for done in Runner(model, "check", batch_size, progress).run(tasks(), len(prepared) * len(chosen)):
+        if done.error is None:
+            found[done.key] = done.result
+        else:
+            errors[done.key] = done.error
+    worked = [name for name in chosen if any((number, name) in found for number in prepared)]
+    failures = [*unreadable, *_failures(errors, prepared, worked or chosen)]
+    failed = {failure.index for failure in failures}
+    rows = tuple(
+        Ablated(number, name, share, *said)
+        for number in prepared
+        if number not in failed
+        for name in worked
+        for share, said in zip((0.0, *removed), found[number, name], strict=True)
+    )
+    if not rows:
+        raise_first(failures, "checked")
+    return RemovalCheck(
+        rows=rows,
+        measure="agreement" if labels is None else "accuracy",
+        default=model.default_removal(first),
+        classes=model.classes,
+        features=first.granularity.partition(":")[0],
+        draws=draws,
+        seed=seed,
+        skipped={name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
+        failures=tuple(sorted(failures, key=lambda failure: failure.index)),
+    )
+
+
+def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
+    """Masks without so many of the features, uniformly; the same for everyone who asks with this seed."""
+    d = input.n_features
+    n_removed = min(d - 1, max(1, floor(share * d + 0.5 + 1e-9)))
+    rng = generator(seed, "check", input.fingerprint, share)
+    return np.asarray(rng.random((draws, d)).argsort(axis=1) >= n_removed)
+
+
+def _algorithm(masks: Sequence[Masks], truth: Any, model: Model) -> Any:
+    return lambda _input, _removal: ablate(masks, truth, model)
+
+
+def ablate(masks: Sequence[Masks], truth: Any, model: Model) -> Algorithm:
+    """Ask for the whole input and for each share's masks; sum each up as the end of an `Ablated`."""
+    answers = yield Values(np.concatenate([full_mask(masks[0].shape[1]), *masks]))
+    right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
+    ends = np.cumsum([1, *(len(own) for own in masks)])[:-1]
+    return [_summed(probabilities, right) for probabilities in np.split(answers, ends)]
+
+
+def majority(probabilities: Floats) -> int:
+    """The class that most rows are predicted as; between equals that of the higher mean probability.
+
+    >>> majority(np.array([[0.9, 0.1, 0.0], [0.4, 0.6, 0.0], [0.3, 0.2, 0.5]]))
+    0
+    """
+    votes = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1])
+    return int(np.where(votes == votes.max(), probabilities.mean(axis=0), -1.0).argmax())
+
+
+def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float, float]:
+    """Vote, whether it is right, share of right draws, mean confidence and mean entropy."""
+    vote = majority(probabilities)
+    hits = float((probabilities.argmax(axis=1) == right).mean())
+    logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
+    entropy = -(probabilities * logarithms).sum(axis=1)
+    return vote, vote == right, hits, float(probabilities.max(axis=1).mean()), float(entropy.mean())
+
+
+def _shares(shares: float | Sequence[float]) -> tuple[float, ...]:
+    removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
+    require(len(removed) > 0, "shares", "at least one", shares)
+    return removed
+
+
+def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
+    if labels is None:
+        return [None] * n
+    is_one = isinstance(labels, str) or not isinstance(labels, Iterable)
+    require(one or not is_one, "labels", f"as many as the {n} inputs", labels)
+    several = [labels] if is_one else list(labels)
+    require(len(several) == n, "labels", f"as many as the {n} inputs", len(several))
+    return several
+
+
+def _prepared(
+    model: Model, inputs: Sequence[Any], truths: Sequence[Any], features: str | None, *, labelled: bool
+) -> tuple[dict[int, Input], list[Failure]]:
+    """The inputs that can be checked, by number, and why the others cannot."""
+    features = features or ("tokens" if model.unit == "tokens" else None)
+    prepared: dict[int, Input] = {}
+    failures = []
+    for number, (raw, truth) in enumerate(zip(inputs, truths, strict=True)):
+        try:
+            input = _several(model.prepare(raw, features))
+            if labelled and (truth is None or model.classes):
+                column_index(truth, model.classes, "label")
+        except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+            failures.append(Failure(number, str(error), error))
+        else:
+            prepared[number] = input
+    return prepared, failures
+
+
+def _several(input: Input) -> Input:
+    """The input, seen to have features to remove and to keep."""
+    if input.n_features < 2:
+        raise InputError("The input has only one feature: it cannot be removed with another kept.")
+    return input
+
+
+def _chosen(
+    wanted: str | Removal | Sequence[str | Removal] | None, model: Model, kind: str
+) -> dict[str, Removal]:
+    """The removals to check by label, each told what it needs to know of the model."""
+    if wanted is None:
+        wanted = [name for name in registered.for_kind(kind) if name not in ONLY_IF_NAMED]
+    several = [wanted] if isinstance(wanted, str | Removal) else list(wanted)
+    require(len(several) > 0, "removals", "at least one", wanted)
+    chosen: dict[str, Removal] = {}
+    for one in several:
+        removal = (registered.parse(one) if isinstance(one, str) else one).bind(model)
+        name = label(removal.name, removal.settings(model))
+        require(name not in chosen, "removals", "different from each other", name)
+        chosen[name] = removal
+    return chosen
+
+
+def _failures(
+    errors: Mapping[tuple[int, str], Exception], prepared: Iterable[int], removals: Iterable[str]
+) -> Iterator[Failure]:
+    """The inputs on which some removal failed, though it works on others."""
+    for number in prepared:
+        for name in removals:
+            error = errors.get((number, name))
+            if error is not None:
+                yield Failure(number, f"{name}: {error}", error)
+                break

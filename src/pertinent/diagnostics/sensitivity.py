@@ -1,0 +1,179 @@
+"""Do the chosen features stay the same when the input changes a little? (Hsieh et al. 2021, App. J)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from pertinent.api.evaluate import table_of
+from pertinent.api.explain_run import explain_all
+from pertinent.api.request import Request, for_each
+from pertinent.api.runner import Runner, raise_first
+from pertinent.array_types import Floats
+from pertinent.digests import digest, generator
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, require
+from pertinent.explainers.base import Explainer
+from pertinent.inputs.base import Input
+from pertinent.inputs.image import ImageInput
+from pertinent.inputs.table import TableInput
+from pertinent.models.attack_space import pixel_range
+from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
+from pertinent.outputs import Scale
+from pertinent.removal.base import Removal
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Failure
+from pertinent.settings import Count, Positive, Seed, Share, checked
+
+MEASURE = "set-sensitivity"
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Random inputs near another: `samples` of them, uniform in the ball of a `radius`."""
+
+    radius: float
+    samples: int
+    norm: str
+    seed: int
+
+    def of(self, input: Input, model: Model) -> list[Input]:
+        """Inputs near this one, with the same features."""
+        rng = generator(self.seed, MEASURE, input.fingerprint)
+        if isinstance(input, ImageInput):
+            own = input.pixels
+            low, high = pixel_range(own)
+            steps = self.steps(rng, own.size).reshape(-1, *own.shape)
+            moved = [np.clip(own + step, low, high).astype(own.dtype) for step in steps]
+            return [replace(input, pixels=y, fingerprint=digest(input.fingerprint, y)) for y in moved]
+        if not isinstance(input, TableInput) or input.without_numbers():
+            raise InputError(
+                "Set sensitivity moves numbers a little: it needs images or table rows of numbers."
+            )
+        values, units = input.values.astype(np.float64), np.ones(len(input.values))
+        if model.background is not None:
+            spread = np.nanstd(model.background.values.astype(np.float64), axis=0)
+            units = np.where(spread > 0, spread, 1.0)
+        moved = [values + step * units for step in self.steps(rng, len(values))]
+        return [replace(input, values=y, fingerprint=digest(input.fingerprint, y)) for y in moved]
+
+    def steps(self, rng: np.random.Generator, d: int) -> Floats:
+        """Points of the ball around 0 (samples, d)."""
+        if self.norm == "linf":
+            return rng.uniform(-self.radius, self.radius, (self.samples, d))
+        points = rng.normal(size=(self.samples, d))
+        lengths = np.linalg.norm(points, axis=1, keepdims=True)
+        return np.asarray(points / lengths * self.radius * rng.random((self.samples, 1)) ** (1 / d))
+
+
+@checked
+def sensitivity(
+    model: Any,
+    inputs: Any,
+    methods: str | Explainer | Sequence[str | Explainer],
+    *,
+    radius: Positive = 0.1,
+    samples: Count = 10,
+    norm: Literal["linf", "l2"] = "linf",
+    sparsity: Share | Sequence[Share] = 0.2,
+    target: Any = None,
+    budget: Count | None = None,
+    removal: str | Removal | None = None,
+    features: Any = None,
+    scale: Scale = "natural",
+    seed: Seed = 0,
+    ids: Sequence[Any] | None = None,
+    batch_size: Count | None = None,
+    progress: Callback | bool | None = None,
+) -> Evaluation:
+    r"""Measure how much the chosen features change when the input is changed a little.
+
+    The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for x
+    that are not chosen for some y near it:
+    :math:`\max_{\|y - x\| \le r} 1 - |\Phi(f, y) \cap \Phi(f, x)| / |\Phi(f, x)|`, over random y. It is
+    0 if the same features are chosen around x, and 1 if none of them is chosen for some y. Lower is
+    better, but a method that always chooses the same features has 0.
+
+    Parameters
+    ----------
+    model, inputs
+        As in `explain`: images, or table rows of numbers.
+    methods
+        One method or several, as in `compare`.
+    radius
+        How far y may be from x; of a table row in standard deviations of the background's columns, if
+        there is one.
+    samples
+        How many y are drawn, uniformly. More of them find larger values: compare equal numbers.
+    norm
+        Of y − x, ``"linf"`` or ``"l2"``. The values of images stay within 0 to 1 (or to 255).
+    sparsity
+        The share of features that are chosen, or several.
+    target, budget, removal, features, scale, ids, batch_size, progress
+        As in `explain`. By default the class predicted for x is explained, for y too.
+    seed
+        Of y and of the methods.
+
+    Returns
+    -------
+    Evaluation
+        The measure ``"set-sensitivity"``, with intervals over inputs and differences between methods.
+
+    Notes
+    -----
+    Eqn. 12 prints :math:`1 - \max`, under which a single y with the same features would give 0; the
+    sentences below it describe what is measured here, :math:`1 - \min`.
+
+    Examples
+    --------
+    >>> import pertinent
+    >>> model = pertinent.wrap(lambda rows: [[1 - r[0] / 9, r[0] / 9] for r in rows], kind="table")
+    >>> found = sensitivity(model, [[5.0, 1.0, 2.0], [4.0, 3.0, 2.0]], "leave-one-out")
+    >>> found.mean("leave-one-out", "set-sensitivity")
+    0.0
+    """
+    model = wrap(model)
+    many = model.split(inputs)
+    several = [inputs] if many is None else list(many)
+    require(len(several) > 0, "inputs", "at least one", inputs)
+    named = [methods] if isinstance(methods, str | Explainer) else methods
+    require(len(named) > 0, "methods", "at least one", methods)
+    options: dict[str, Any] = {"target": target, "sparsity": sparsity, "budget": budget, "removal": removal}
+    options |= {"features": for_each(features, one=many is None), "scale": scale, "seed": seed}
+    near = Neighbourhood(radius, samples, norm, seed)
+    explanations: list[Explanation] = []
+    failures: list[Failure] = []
+    for request in [Request.of(method, **options) for method in named]:
+        runner = Runner(model, f"sensitivity: {request.method.name}", batch_size, progress)
+        found = explain_all(runner, several, [request], ids=ids)
+        failures += found.failures
+        targets = tuple(e.target for e in found for _ in range(samples))
+        again = explain_all(
+            runner,
+            [y for e in found for y in near.of(e.input, model)],
+            [replace(request, target=targets, features=None)],
+        )
+        others: list[list[Explanation]] = [[] for _ in found]
+        for y in again:
+            others[y.index // samples].append(y)
+        for place in dict.fromkeys(f.index // samples for f in again.failures):
+            first = next(f for f in again.failures if f.index // samples == place)
+            others[place] = []
+            failures.append(replace(first, index=found[place].index, id=found[place].id))
+        explanations += [_measured(e, own) for e, own in zip(found, others, strict=True) if own]
+    if not explanations:
+        raise_first(failures, "explained")
+    return table_of(explanations, {MEASURE: "lower"}, sorted(failures, key=lambda failure: failure.index))
+
+
+def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:
+    """The explanation with its set sensitivity, given those of inputs near it."""
+    found: dict[float | None, float] = {}
+    for sparsity in explanation.sparsities:
+        chosen = explanation.mask(sparsity)
+        found[sparsity] = max(1 - float(other.mask(sparsity)[chosen].mean()) for other in others)
+    return replace(explanation, measures={**explanation.measures, MEASURE: found})

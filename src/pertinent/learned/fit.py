@@ -1,0 +1,223 @@
+"""From a model and inputs to an explainer that has learned from them."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal
+
+from pertinent._optional import optional
+from pertinent.api.request import TO_BE_FITTED, Request, for_each, of_input
+from pertinent.api.runner import Runner
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.explainers.base import Explainer, explainers
+from pertinent.inputs.base import Input
+from pertinent.learned.base import LearnedExplainer, Learner, learned
+from pertinent.learned.fit_run import Fitting
+from pertinent.learned.networks.fitted_network import device_of, scorer_for, small_scorer_for
+from pertinent.learned.selection import CHOICE, LearnsSelection
+from pertinent.models.wrap import wrap
+from pertinent.outputs import Scale
+from pertinent.removal.base import Removal
+from pertinent.results.explanation import Explanations
+from pertinent.settings import Count, Positive, ProperShare, Seed, checked
+from pertinent.training.training_settings import ScoreSettings
+
+LEAST_EPOCHS = 10
+"""By default every input is seen at least so often."""
+
+
+@checked
+def fit(
+    model: Any,
+    inputs: Any,
+    method: str = "amortized-shapley",
+    *,
+    labels: Sequence[Any] | None = None,
+    reference: str | Explainer | None = None,
+    references: str | Path | Explanations | None = None,
+    classes: Literal["predicted", "all"] | None = None,
+    removal: str | Removal | None = None,
+    features: Any = None,
+    scale: Scale = "natural",
+    dev: ProperShare = 0.1,
+    epochs: Count | None = None,
+    batch_size: Count = 32,
+    learning_rate: Positive | None = None,
+    patience: Count | None = 3,
+    precision: Literal["float32", "bfloat16", "float16"] = "float32",
+    seed: Seed = 0,
+    out: str | Path | None = None,
+    progress: Callback | bool | None = None,
+    **settings: Any,
+) -> LearnedExplainer:
+    """Fit an explainer to a model: a network that scores the features of an input in one pass.
+
+    A small network of words, tokens, pixels or columns; where it learns scores from a transformer, that
+    model's own encoder with a linear layer, and for ``"magnex"`` a network on its hidden states.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, wrapped or as `wrap` accepts it.
+    inputs
+        The inputs to learn from, a few hundred to a few thousand. They need no labels.
+    method
+        ``"amortized-shapley"`` learns the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the
+        model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its loss grows
+        without a feature (Schwab & Karlen 2019). Others learn to select the features that a decision rests
+        on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al.
+        2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns how many, for the predicted
+        one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows, and fits a linear model around
+        each.
+    labels
+        The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
+    reference
+        The method that ``"amortized-shapley"`` learns from, by name or as an instance; by default
+        ``"shapley-sampling"`` with 25 permutations.
+    references
+        Explanations to learn from that were made before: a Parquet file that `explain` or `fit` wrote,
+        or `Explanations`. Those of the `inputs` are used.
+    classes
+        Learn the scores of the ``"predicted"`` class, or of ``"all"`` at once. By default of all for a small
+        network, which learns them better, if the method has them and there are at most 20; else of the
+        predicted.
+    removal, features, scale
+        As in `explain`; to be explained with the same removal and scale.
+    dev
+        The share of inputs on which the network is measured while it is trained: by its loss, by the rank
+        correlation with the references, or by how often the model decides as before with the selected
+        features alone; the best is kept.
+    epochs, learning_rate
+        By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network; fewer epochs
+        of many inputs if the method learns to select.
+    batch_size, precision
+        As in `training.train`.
+    patience
+        Stop when the measure has not improved this many times in a row.
+    seed
+        The same seed gives the same network, on CUDA up to the order of floating-point sums.
+    out
+        A folder for the references, the checkpoints and at last the explainer. A fit that was killed is
+        continued when the same call is made again, and a finished one is read.
+    progress
+        As in `explain`.
+    **settings
+        Settings of the method, such as ``loss="rank"`` or ``k=10``, and of what it learns from, such as
+        ``samples=50``.
+    """
+    if method not in TO_BE_FITTED:
+        raise unknown("method to fit", method, TO_BE_FITTED)
+    optional("accelerate")
+    model = wrap(model)
+    explainer = learned.get(method)
+    learner, others = _learner(explainer, reference, settings)
+    _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
+    if not learner.trained and (epochs or learning_rate):
+        raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
+    if reference in (None, learner.reference):
+        reference, others = learner.reference, {**learner.reference_settings, **others}
+    request = Request.of(reference, others, removal=removal, features=None, scale=scale, seed=seed)
+    runner = Runner(model, "references", None, progress)
+    prepared = _prepared(runner, inputs, features)
+    if learner.only_tables and prepared[0].kind != "table":
+        raise InputError(f"{method} explains table rows, but the inputs are {prepared[0].kind}s.")
+    require(
+        labels is None or len(labels) == len(prepared),
+        "labels",
+        f"one for each of {len(prepared)} inputs",
+        None if labels is None else len(labels),
+    )
+    scorer = (
+        small_scorer_for(prepared) if isinstance(learner, LearnsSelection) else scorer_for(model, prepared)
+    )
+    in_epoch = math.ceil(len(prepared) * (1 - dev) / batch_size)
+    epochs = epochs or _epochs(scorer.epochs, learner.steps, in_epoch)
+    checks = learner.checks or scorer.checks
+    every = None if checks is None else math.ceil(epochs * in_epoch / checks)
+    training = ScoreSettings(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate or scorer.learning_rate,
+        seed=seed,
+        precision=precision,
+        patience=patience,
+        checkpoint_steps=every,
+        options={} if every is None else {"logging_strategy": "steps", "logging_steps": every},
+        measure=CHOICE if isinstance(learner, LearnsSelection) else learner.measure,
+    )
+    training.check_device(device_of(model).type)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
+        fitting = Fitting(
+            runner, explainer, learner, prepared, labels, request, classes, dev, training, references
+        )
+        return fitting.run(Path(folder), keep=out is not None)
+
+
+def _epochs(most: int, steps: float, in_epoch: int) -> int:
+    """How many epochs to train by default: as many as make so many steps."""
+    return most if math.isinf(steps) else min(most, max(LEAST_EPOCHS, math.ceil(steps / in_epoch)))
+
+
+def setting_owner(
+    explainer: type[LearnedExplainer], reference: str | Explainer | None, name: str
+) -> type[Learner | Explainer]:
+    """The class that declares a setting of a fit: how the method learns, or what it learns from."""
+    learner = explainer.learner
+    reference = reference or learner.reference
+    taught = explainers.get(reference) if isinstance(reference, str) else type(reference)
+    owners = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
+    if name not in owners:
+        raise unknown(f"setting of {explainer.name}", name, owners)
+    return owners[name]
+
+
+def _learner(
+    explainer: type[LearnedExplainer], reference: str | Explainer | None, settings: Mapping[str, Any]
+) -> tuple[Learner, dict[str, Any]]:
+    """How the method learns, and the settings that are not its own."""
+    learner = explainer.learner
+    own = {name for name in settings if setting_owner(explainer, reference, name) is learner}
+    others = {name: value for name, value in settings.items() if name not in own}
+    return learner(**{name: settings[name] for name in own}), others
+
+
+def _check(
+    learner: Learner, method: str, *, reference: Any, classes: str | None, scale: str, labels: Any
+) -> None:
+    """Raise a `SettingError` for what the method cannot learn."""
+    if reference is not None and not learner.any_reference:
+        raise SettingError(f"{method} asks the model itself: leave out `reference`.")
+    require(classes != "all" or learner.all_classes, "classes", f"'predicted' for {method}", classes)
+    require(
+        learner.classes is None or classes in (None, learner.classes),
+        "classes",
+        f"{learner.classes!r} for {method}",
+        classes,
+    )
+    require(scale in learner.scales, "scale", f"{' or '.join(learner.scales)} for {method}", scale)
+    if labels is not None and not learner.with_labels:
+        raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
+
+
+def _prepared(runner: Runner, inputs: Any, features: Any) -> list[Input]:
+    """The inputs cut into features; the first that cannot be used raises its error."""
+    many = runner.model.split(inputs)
+    if many is None:
+        raise InputError("Several inputs are needed to learn from, but got one.")
+    cuts = for_each(features, one=False)
+    prepared = []
+    for index, raw in enumerate(many):
+        input = runner.prepare(raw, of_input(cuts, index))
+        if isinstance(input, Exception):
+            raise InputError(f"Input {index}: {input}") from input
+        prepared.append(input)
+    if len(prepared) < 2:
+        raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.")
+    return prepared

@@ -1,0 +1,181 @@
+"""AIM: weights of all features for all classes, learned from the model's answers to parts of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pertinent.errors import require
+from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.learned.base import Tensor, learned
+from pertinent.learned.selection import (
+    Approximation,
+    LearnsSelection,
+    Round,
+    Scores,
+    SelectionExplainer,
+    cross_entropy,
+    one_hot,
+    probability,
+    selecting,
+    uniform_like,
+)
+from pertinent.learned.subsets import random_subset
+from pertinent.settings import NotNegative, Positive, ShareOrZero
+
+SCALINGS = 10
+"""Rounds of iterative scaling, after which intercepts hardly change."""
+
+UNUSED = {
+    "explainer": ("alpha", "temperature", "explore", "infer"),
+    "both": (),
+    "selector": ("beta", "context", "explore", "infer"),
+}
+"""The settings that say nothing, by what is trained."""
+
+
+@dataclass(frozen=True)
+class LearnsAIM(LearnsSelection):
+    r"""An explainer, alone or with a selector and an approximator (Eqn. 5).
+
+    .. math:: \min_\theta \mathcal{L}_1 + \alpha \mathcal{L}_2 + \beta \, \mathbb{E}_x \|W_x\|_{2,1}
+
+    Parameters
+    ----------
+    train
+        The ``"explainer"`` alone, by neighbours of random features (App. D.3); ``"both"`` it and a selector
+        that learns to keep what the decision rests on, as in the paper; or the ``"selector"`` alone
+        (App. D.2).
+    beta
+        The weight of the norm of the weights, by which few features have any.
+    context
+        Whether a word's weights depend on the words around it; in the paper they do not.
+    alpha
+        With a selector, the weight of the approximator's loss (Eqn. 4).
+    temperature
+        With a selector, that of the relaxed Bernoulli variables.
+    explore
+        With both, the share of inputs whose neighbours keep a random number of random features, not the
+        selector's. With 0, as in the paper, the weights of features that it drops are hardly learned.
+    infer
+        With both, from the ``"explainer"`` or from the ``"selector"`` (App. D.1).
+    """
+
+    all_classes = True
+    train: Literal["explainer", "both", "selector"] = "explainer"
+    beta: NotNegative = 1e-3
+    context: bool = True
+    alpha: NotNegative = 1.0
+    temperature: Positive = 0.2
+    explore: ShareOrZero = 0.5
+    infer: Literal["explainer", "selector"] = "explainer"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        for name in UNUSED[self.train]:
+            own = getattr(self, name)
+            require(own == getattr(LearnsAIM, name), name, f"left out with train={self.train!r}", own)
+
+    def networks(self) -> Mapping[str, Scores | Approximation]:
+        """E : x → W (features × classes), S : x → π (features), and G."""
+        networks: dict[str, Scores | Approximation] = {}
+        if self.train != "selector":
+            networks["explainer"] = Scores(columns=None, context=self.context)
+        if self.train != "explainer":
+            networks |= {"selector": Scores(), "approximator": Approximation()}
+        return networks
+
+    @property
+    def answering(self) -> str:  # type: ignore[override]
+        """The network that is inferred from."""
+        return self.infer if self.train == "both" else self.train
+
+    @property
+    def classes(self) -> Literal["predicted", "all"]:  # type: ignore[override]
+        """The selector knows of no classes."""
+        return "all" if self.answering == "explainer" else "predicted"
+
+    def compute_loss(self, round: Round) -> Tensor:
+        """Eqn. 5: sample the neighbourhood, ask the model about it, and fit the networks to it."""
+        loss = 0.0
+        neighbours = random_subset(round.real, mostly_few=True)  # as an explanation has few
+        if self.train != "explainer":
+            samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
+            logits = round.approximate("approximator", samples)
+            loss = self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
+            neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
+        if self.train != "selector":
+            weights = centred(round.scores("explainer"))
+            decided = one_hot(round.ask(neighbours > 0.5))
+            logits = (weights * neighbours[:, None]).sum(-1)
+            loss = loss + cross_entropy(decided, logits + intercepts(decided, logits)).mean()  # Eqn. 2
+            loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(round.real).sum(-1).mean()
+        return loss
+
+    def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
+        """By weights as they are explained."""
+        return super().selected(centred(scores), real, predictions)
+
+    def _relaxed(self, logits: Tensor) -> Tensor:
+        """Samples of the Concrete distribution: π is the sigmoid of the selector's logits."""
+        uniform = uniform_like(logits)
+        return ((logits + uniform.log() - (1 - uniform).log()) / self.temperature).sigmoid()
+
+
+def centred(weights: Tensor) -> Tensor:
+    """Weights (rows, classes, width) that sum to zero over classes, which changes no prediction.
+
+    What all classes have in common says nothing, and would stay as it was at random in the beginning.
+    """
+    return weights - weights.mean(1, keepdim=True) if weights.shape[1] > 1 else weights
+
+
+def intercepts(decided: Tensor, logits: Tensor) -> Tensor:
+    """The constants (classes,) with which the logits of a batch predict each class as often as it is decided.
+
+    They are the best intercepts of a softmax regression, by iterative scaling.
+    """
+    found, least = logits.new_zeros(logits.shape[1]), 0.5 / len(logits)
+    often = decided.mean(0).clamp(min=least).log()
+    for _ in range(SCALINGS):
+        found = found + often - (logits.detach() + found).softmax(-1).mean(0).clamp(min=least).log()
+    return found
+
+
+@learned.register("aim")
+@dataclass(frozen=True)
+class AIM(SelectionExplainer):
+    r"""The weights :math:`W_x` of every feature for every class, by one pass of a network.
+
+    `fit` makes it. :math:`W_x^T z` is a linear classifier that answers like the model near the input, with
+    the features in z alone.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    The paper's neighbours come from a selector. Here they keep random features, most of them few (in App. D.3
+    sizes are uniform), which takes less time and was as faithful or more on texts and tables; with
+    ``train="both"`` there is a selector, and random neighbours beside its own. Ours are also an intercept,
+    without which the weights have to say what is decided when nothing is known, and weights that sum to zero
+    over classes. The model is asked about features that are kept or removed, not about relaxed ones, so that
+    it may be any model. The temperature is inside the exponent, and the norm has a group for each feature, as
+    in the paper and not in its code.
+    """
+
+    learner = LearnsAIM
+    paper = "Vo et al. 2023, Eqn. 2, 4 and 5"
+    summary = "weights for every class by a network, learned from answers to parts of inputs"
+
+    def explain(self, task: Task) -> Steps:
+        """Predict, relative to the mean of all classes."""
+        found = yield from super().explain(task)
+        assert found.scores is not None
+        if found.scores.ndim == 2:
+            return Finding(found.scores - found.scores.mean(axis=0))
+        return selecting(probability(found.scores))

@@ -1,0 +1,224 @@
+"""Shapley values from a network that was trained on those of other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.asks import NetworkOutputs, Values
+from pertinent.decoding import PlainData
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
+from pertinent.intervals import student_factor
+from pertinent.learned.base import (
+    LearnedExplainer,
+    LearnsScores,
+    Lesson,
+    Tensor,
+    learned,
+    normalized,
+    of_columns,
+    root_mean_square,
+)
+from pertinent.learned.refinement import combined, error_variances
+from pertinent.masks import empty_mask, full_mask
+from pertinent.settings import Range
+
+if TYPE_CHECKING:
+    from pertinent.results.explanation import Explanation
+
+RANK_WEIGHT = 0.3
+"""Of the loss of pairs beside the mean squared error; with 1 the values themselves suffer."""
+
+MOST_DISTANCES = 64
+"""Distances between compared features: pairs of all features would not fit into memory if there are many."""
+
+FEW = (1, 2)
+"""A permutation alone, and one with its reverse: their errors are measured for local adaption."""
+
+SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-shap")
+"""References that are Shapley values."""
+
+
+@dataclass(frozen=True)
+class LearnsShapley(LearnsScores):
+    """The mean squared error on the reference values of all real features (Sec. 5).
+
+    Parameters
+    ----------
+    loss
+        ``"mse"``, or ``"rank"``: RankNet's logistic loss of pairs is added (Burges et al. 2005), which cares
+        for the order of the features alone.
+    """
+
+    reference = "shapley-sampling"
+    reference_settings: ClassVar[Mapping[str, Any]] = {"samples": 25}
+    any_reference = True
+    pilots = tuple(ShapleySampling(samples=m) for m in FEW)
+    measure = "spearman"
+    loss: Literal["mse", "rank"] = "mse"
+
+    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+        """The reference values, and their variances, 0 if the method does not sample."""
+        del label
+        scores, errors = explanation.scores[None], explanation.standard_errors
+        errors = None if errors is None else errors[None]
+        if len(columns) > 1:
+            if explanation.class_scores is None:
+                raise SettingError(
+                    f"`classes` must be 'predicted', because {explanation.method} has scores for one class "
+                    "alone."
+                )
+            scores, errors = explanation.class_scores, explanation.class_standard_errors
+        squares = np.zeros_like(scores) if errors is None else np.nan_to_num(errors**2)
+        return {"scores": scores, "variances": squares / _enlarged(explanation) ** 2}
+
+    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+        """The root of the mean square of the values."""
+        return root_mean_square([lesson["scores"] for lesson in lessons])
+
+    def compute_loss(
+        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The mean over all features and columns."""
+        off = (scores - lesson["scores"]) / deviation[:, None] * real[:, None]
+        mse = off.square().sum() / (real.sum() * len(deviation))
+        if self.loss == "mse":
+            return mse
+        return mse + RANK_WEIGHT * pairwise_loss(scores / deviation[:, None], lesson["scores"], real)
+
+    def measured(
+        self,
+        dev: Sequence[Lesson],
+        predicted: Sequence[Floats],
+        piloted: Sequence[Lesson],
+        pilots: Sequence[Sequence[Floats]],
+    ) -> dict[str, Any]:
+        """The variances of the errors of predictions and of permutations, for local adaption."""
+        totals = [lesson["scores"].sum(axis=1) for lesson in dev]
+        adjusted = [normalized(*each) for each in zip(predicted, totals, strict=True)]
+        return {
+            "error_variances": error_variances(dev, adjusted, of_most=True).tolist(),
+            "sampling_variances": [error_variances(piloted, own).tolist() for own in pilots],
+        }
+
+
+@learned.register("amortized-shapley")
+@dataclass(frozen=True)
+class AmortizedShapley(LearnedExplainer):
+    r"""Shapley values predicted by a network, :math:`\phi_{AM}(i, \hat y) = W e_i + b` (Sec. 5).
+
+    `fit` makes it. One pass of the network explains an input, and the same input always gets the same
+    scores. With `refine`, permutations of the real features are added to the prediction (Sec. 5.1).
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    normalize
+        Shift all scores by the same amount, so that they sum to :math:`v(N) - v(\emptyset)`, which costs
+        these two evaluations. A refined explanation is always normalized, except by Alg. 1.
+    refine
+        Number of permutations for local adaption.
+    combine
+        ``"precision"``: the prediction and the mean over the permutations, weighted by how precise they are,
+        judged by other inputs and by how far they are apart. ``"paper"``: Alg. 1 to the letter.
+
+    Note
+    ----
+    Alg. 1 starts the sum over m permutations with the prediction and divides it by m, which gives
+    :math:`\phi_{AM} / m` plus the mean over the permutations: its scores are too large.
+    """
+
+    learner = LearnsShapley
+    paper = "Yang et al. 2023, Sec. 5 and Alg. 1"
+    summary = "Shapley values predicted by a network trained on those of other inputs"
+    normalize: bool = False
+    refine: Annotated[int, Range(at_least=0, at_most=10**9)] = 0
+    combine: Literal["precision", "paper"] = "precision"
+
+    @classmethod
+    def check_card(cls, card: PlainData) -> None:
+        """Local adaption needs to know how large errors are."""
+        n_columns = len(card.floats("error_variances", None))
+        card.floats("sampling_variances", len(FEW), n_columns)
+
+    def refined(
+        self, permutations: int, *, combine: Literal["precision", "paper"] = "precision"
+    ) -> AmortizedShapley:
+        """The same explainer with local adaption by so many permutations."""
+        return replace(self, refine=permutations, combine=combine)
+
+    def evaluations(self, n_features: int) -> int:
+        """One pass of the network, and what the permutations or the two ends cost."""
+        if self.refine:
+            return 1 + (self._sampling.evaluations(n_features) or 0)
+        return 3 if self.normalize else 1
+
+    def explain(self, task: Task) -> Steps:
+        """Predict, and adapt to the input if asked to."""
+        learned_from = self.network.card.get("learned_from", {}).get("method")
+        if (self.refine or self.normalize) and learned_from not in (None, *SHAPLEY):
+            raise SettingError(
+                f"`refine` and `normalize` must be left out, because this explainer learned from "
+                f"{learned_from}, whose scores are no Shapley values."
+            )
+        columns = self.columns(task)
+        scores = yield NetworkOutputs(self.network)
+        if not self.refine and not self.normalize:
+            return Finding(of_columns(scores))
+        if not self.refine:
+            ends = yield Values(np.concatenate([empty_mask(task.n_features), full_mask(task.n_features)]))
+            total = (ends[1] - ends[0])[columns]
+            return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
+        sampled = yield from self._sampling.explain(task)
+        assert sampled.scores is not None and sampled.standard_errors is not None
+        mean, errors = sampled.scores[columns], sampled.standard_errors[columns]
+        if self.combine == "paper":
+            return Finding(of_columns(scores / self.refine + mean))  # Alg. 1
+        prediction = normalized(scores, mean.sum(axis=1))
+        scores, errors = combined(prediction, mean, errors, *self._variances())
+        return Finding(of_columns(scores), of_columns(errors), base_values=sampled.base_values)
+
+    @property
+    def _sampling(self) -> ShapleySampling:
+        return ShapleySampling(samples=self.refine, antithetic=self.combine != "paper")
+
+    def _variances(self) -> tuple[Floats, Floats]:
+        """Of the errors of predictions and of means over the permutations, on other inputs (columns,).
+
+        Permutations come in pairs of an order and its reverse, with one left over if their number is odd.
+        """
+        of_one, of_pair = np.array(self.network.card["sampling_variances"])
+        pairs, odd = divmod(self.refine, 2)
+        of_mean = (pairs * 4 * of_pair + odd * of_one) / self.refine**2
+        return np.array(self.network.card["error_variances"]), of_mean
+
+
+def _enlarged(explanation: Explanation) -> float:
+    """By how much shapley-sampling has enlarged its standard errors because they are hardly known."""
+    samples = explanation.settings.get("samples")
+    if explanation.method != ShapleySampling.name or samples is None:
+        return 1.0
+    draws = samples // (2 if explanation.settings.get("antithetic", True) else 1)
+    return student_factor(SHARED + draws - 1) if draws > 1 else 1.0
+
+
+def pairwise_loss(scores: Tensor, wanted: Tensor, real: Tensor) -> Tensor:
+    r"""The mean of :math:`\log(1 + e^{-(s_i - s_j)})` over pairs (i, j) of which i should score higher.
+
+    Each feature is compared with those at some distances, all of them if there are not too many.
+    """
+    furthest = real.shape[1] - 1
+    total, count = 0.0 * scores.sum(), 0.0
+    for k in np.linspace(1, furthest, min(furthest, MOST_DISTANCES), dtype=int).tolist():
+        order = (wanted[..., k:] - wanted[..., :-k]).sign() * (real[:, k:] & real[:, :-k])[:, None]
+        behind = order * (scores[..., :-k] - scores[..., k:])
+        total = total + (behind.logaddexp(0 * behind) * order.abs()).sum()
+        count = count + order.abs().sum()
+    return total / (count + (count == 0))

@@ -1,0 +1,107 @@
+"""CXPlain: the share of each feature in the model's loss, predicted by a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.asks import NetworkOutputs
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.learned.base import LearnedExplainer, LearnsScores, Lesson, Tensor, learned
+from pertinent.outputs import TINY, column_index, softmax
+
+if TYPE_CHECKING:
+    from pertinent.results.explanation import Explanation
+
+EPSILON = 1e-7
+"""The least increase that counts: a feature without which the loss is smaller has no share in it."""
+
+
+@dataclass(frozen=True)
+class LearnsLoss(LearnsScores):
+    r"""The divergence of the predicted shares from those of the increase of the loss (Eqn. 5).
+
+    .. math:: \omega_i = \frac{\Delta\varepsilon_i}{\sum_j \Delta\varepsilon_j}, \quad
+        \Delta\varepsilon_i = L(y, f(x_{N \setminus i})) - L(y, f(x))
+
+    The loss is the cross-entropy, or the squared error of plain values. Without labels, y is the prediction.
+    """
+
+    reference = "leave-one-out"
+    all_classes = False
+    with_labels = True
+    scales = ("natural",)
+
+    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+        """The share of each feature in the increase of the loss (1, features)."""
+        if explanation.method != "leave-one-out" or explanation.class_scores is None:
+            raise SettingError(f"`references` must be of leave-one-out, but are of {explanation.method}.")
+        without = explanation.prediction - explanation.class_scores.T
+        answers = np.vstack([explanation.prediction, without])
+        column = columns[0]
+        if explanation.output.kind == "value":
+            right = explanation.prediction[column] if label is None else _number(label)
+            losses = (answers[:, column] - right) ** 2
+        else:
+            column = column if label is None else column_index(label, explanation.classes, "label")
+            losses = -np.log(np.clip(answers[:, column], TINY, None))
+        increase = np.maximum(losses[1:] - losses[0], EPSILON)
+        return {"shares": (increase / increase.sum())[None]}
+
+    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+        """One: the scores are logits."""
+        del lessons
+        return np.ones(1)
+
+    def compute_loss(
+        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The Kullback-Leibler divergence, the mean over inputs."""
+        del deviation
+        wanted = lesson["shares"]
+        shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
+        return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
+
+
+def _number(label: Any) -> float:
+    """The right value, as the user says."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SettingError(f"A label of a model of values must be a finite number, but got {label!r}.")
+    return number
+
+
+@learned.register("cxplain")
+@dataclass(frozen=True)
+class CXPlain(LearnedExplainer):
+    """How much each feature contributes to the model's being right, predicted by a network.
+
+    `fit` makes it. Scores are shares: none is negative, and they sum to 1. They say how much the loss grows
+    without a feature, not which class the feature speaks for; a feature that speaks against the right class
+    gets almost nothing.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    """
+
+    learner = LearnsLoss
+    paper = "Schwab & Karlen 2019, Eqn. 2 to 5"
+    has_signs = False
+    summary = "shares of the model's loss, predicted by a network"
+
+    def explain(self, task: Task) -> Steps:
+        """Predict."""
+        self.columns(task)
+        scores = yield NetworkOutputs(self.network)
+        return Finding(softmax(scores)[0])

@@ -1,0 +1,162 @@
+"""FastSHAP: Shapley values from a network that was trained on the model's answers to random coalitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import NetworkOutputs, Values
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.shapley.kernel_shap import draw_coalitions
+from pertinent.learned.base import (
+    LearnedExplainer,
+    LearnsScores,
+    Lesson,
+    Tensor,
+    learned,
+    normalized,
+    of_columns,
+    root_mean_square,
+)
+from pertinent.masks import empty_mask, full_mask
+from pertinent.settings import Range
+
+if TYPE_CHECKING:
+    from pertinent.results.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class CoalitionValues(Explainer):
+    """The model's answers to coalitions drawn from the Shapley kernel, in pairs of a mask and its complement.
+
+    They are in the finding's details; its scores share the gain equally. Sizes are covered completely as far
+    as the samples allow, and the rest is drawn, each with the weight that it stands for.
+
+    Parameters
+    ----------
+    samples
+        Number of masks besides the empty and the full one.
+    """
+
+    name = "coalition-values"
+    paper = "Jethani et al. 2021, Eqn. 5"
+    summary = "answers to random coalitions, for fastshap to learn from"
+    columnwise = False
+    samples: Annotated[int, Range(at_least=2)] = 32
+
+    def evaluations(self, n_features: int) -> int:
+        """The samples, the empty mask and the full mask."""
+        return int(min(self.samples + 2, 2**n_features))
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the coalitions."""
+        d = task.n_features
+        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        masks, weight, values = np.zeros((0, d), np.bool_), np.zeros(0), np.zeros((0, ends.shape[1]))
+        if d > 1:
+            found = draw_coalitions(d, self.samples // 2, task.rng)
+            masks, weight = np.concatenate([found.pairs, ~found.pairs]), np.tile(found.weight, 2) / 2
+            values = yield Values(masks)
+        details = {
+            "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
+            "weights": weight.tolist(),
+            "values": values.tolist(),
+            "ends": ends.tolist(),
+        }
+        gain = (ends[1] - ends[0])[:, None]
+        return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
+
+
+@dataclass(frozen=True)
+class LearnsCoalitions(LearnsScores):
+    r"""The weighted least squares whose solution are the Shapley values (Eqn. 5).
+
+    .. math:: \mathbb{E}_{x} \mathbb{E}_{y} \mathbb{E}_{S \sim p}
+        \Bigl(v_{x,y}(S) - v_{x,y}(\emptyset) - \sum_{i \in S} \phi_i(x, y; \theta)\Bigr)^2
+
+    with scores that are normalized first (Eqn. 6), so that they are efficient.
+    """
+
+    reference = CoalitionValues()
+
+    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+        """Coalitions (n, d), their weights (n,), and what each column gains by them (n, columns)."""
+        del label
+        said = explanation.details
+        if not {"masks", "weights", "values", "ends"} <= said.keys():
+            raise SettingError(
+                f"`references` must be of {CoalitionValues.name}, as an earlier fit of fastshap wrote them, "
+                f"but are of {explanation.method}."
+            )
+        ends = np.array(said["ends"])[:, list(columns)]
+        values = np.array(said["values"]).reshape(len(said["masks"]), len(explanation.classes))
+        return {
+            "masks": _unpacked(said["masks"], len(explanation.features)),
+            "weights": np.array(said["weights"]),
+            "gains": values[:, list(columns)] - ends[0],
+            "total": ends[1] - ends[0],
+        }
+
+    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+        """The size of a share of what coalitions gain."""
+        n_features = np.mean([lesson["masks"].shape[1] for lesson in lessons])
+        gains = [np.concatenate([lesson["gains"], lesson["total"][None]]).T for lesson in lessons]
+        return np.asarray(root_mean_square(gains) / np.sqrt(n_features))
+
+    def compute_loss(
+        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The mean over inputs and columns, the squares weighted by the kernel."""
+        rest = lesson["total"] - scores.sum(-1)
+        scores = scores + (rest / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
+        explained = lesson["masks"] @ scores.transpose(1, 2)
+        off = (lesson["gains"] - explained) / deviation
+        return (lesson["weights"][..., None] * off.square()).sum(1).mean()
+
+
+@learned.register("fastshap")
+@dataclass(frozen=True)
+class FastShap(LearnedExplainer):
+    r"""Shapley values predicted by a network that never saw any: it fits the model's answers to coalitions.
+
+    `fit` makes it. All scores are shifted by the same amount to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6),
+    in training and after, which costs these two evaluations.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    The paper draws new coalitions in every step and asks a surrogate of the model; here each input has its
+    own, asked once, and features are removed by the removal.
+    """
+
+    learner = LearnsCoalitions
+    paper = "Jethani et al. 2021, Eqn. 5 and 6"
+    summary = "Shapley values predicted by a network trained on answers to random coalitions"
+
+    def evaluations(self, n_features: int) -> int:
+        """One pass of the network, the empty mask and the full mask."""
+        del n_features
+        return 3
+
+    def explain(self, task: Task) -> Steps:
+        """Predict, and normalize."""
+        columns, d = self.columns(task), task.n_features
+        scores = yield NetworkOutputs(self.network)
+        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        total = (ends[1] - ends[0])[columns]
+        return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
+
+
+def _unpacked(texts: Sequence[str], d: int) -> Masks:
+    """Masks (n, d) from their hexadecimal digits."""
+    rows = [np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=d) for text in texts]
+    return np.array(rows, dtype=np.bool_).reshape(len(texts), d)

@@ -1,0 +1,102 @@
+"""INVASE: which features to select, and how many, learned by an actor and a critic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pertinent.asks import NetworkOutputs
+from pertinent.explainers.base import Steps, Task
+from pertinent.learned.base import Tensor, learned
+from pertinent.learned.selection import (
+    Approximation,
+    LearnsSelection,
+    Round,
+    Scores,
+    SelectionExplainer,
+    cross_entropy,
+    log_probability,
+    one_hot,
+    probability,
+    selecting,
+    uniform_like,
+)
+from pertinent.learned.subsets import Subsets, random_subset
+from pertinent.settings import NotNegative
+
+
+@dataclass(frozen=True)
+class LearnsINVASE(LearnsSelection):
+    r"""A selector π, a predictor of what is selected, and a baseline that sees everything.
+
+    The selector follows the policy gradient of
+
+    .. math:: \mathbb{E}_{s \sim \pi(x)} [\mathrm{CE}(y, f^\phi(x \odot s)) - \mathrm{CE}(y, f^\gamma(x))]
+        + \lambda \, \mathbb{E} \|s\|_0 / d
+
+    where y is the model's decision. Nothing is relaxed: no gradient goes through the selection s.
+
+    Parameters
+    ----------
+    penalty
+        The price λ of selecting all features; each costs its share of it.
+    subsets
+        What the predictor learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper,
+        where a selection can tell the decision by itself, whatever is selected.
+    """
+
+    answering = "selector"
+    penalty: NotNegative = 0.1
+    subsets: Subsets = "random"
+
+    def networks(self) -> Mapping[str, Scores | Approximation]:
+        """The selector: x → logits of π; the predictor and the baseline."""
+        return {"selector": Scores(), "predictor": Approximation(), "baseline": Approximation()}
+
+    def compute_loss(self, round: Round) -> Tensor:
+        """The losses of all three networks, which have no weights in common."""
+        logits, real = round.scores("selector")[:, 0], round.real
+        selected = (uniform_like(logits) < logits.sigmoid()) & real
+        decided = one_hot(round.predictions)
+        baseline = cross_entropy(decided, round.approximate("baseline", real.float()))
+        predictor = judged = cross_entropy(decided, round.approximate("predictor", selected.float()))
+        if self.subsets == "random":
+            predictor = cross_entropy(decided, round.approximate("predictor", random_subset(real)))
+        regret = (judged - baseline).detach()
+        actor = regret * log_probability(logits, selected, real) + self.penalty * share_selected(logits, real)
+        return (actor + predictor + baseline).mean()
+
+
+@learned.register("invase")
+@dataclass(frozen=True)
+class INVASE(SelectionExplainer):
+    """The probability π of every feature to be selected.
+
+    `fit` makes it, and asks the model only about whole inputs. Features above one half are what it selects.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    As in the paper's code, λ is the price of all features and not of each, so that it means the same for few
+    and for many, and its gradient is exact instead of sampled.
+    """
+
+    learner = LearnsINVASE
+    paper = "Yoon et al. 2019"
+    summary = "the probability that a feature is needed, by an actor and a critic"
+    has_signs = False
+
+    def explain(self, task: Task) -> Steps:
+        """Predict."""
+        self.columns(task)
+        logits = yield NetworkOutputs(self.network)
+        return selecting(probability(logits[0]))
+
+
+def share_selected(logits: Tensor, real: Tensor) -> Tensor:
+    """The expected share (rows,) of real features that are selected."""
+    return logits.sigmoid().masked_fill(~real, 0.0).sum(-1) / real.sum(-1)

@@ -1,0 +1,147 @@
+"""A scorer that was fitted to explain a model, and its card."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pertinent.array_types import Floats
+from pertinent.asks import Network
+from pertinent.digests import digest
+from pertinent.errors import FileError, InputError, ModelError, SettingError
+from pertinent.files import check_is_file, read_json, write_json
+from pertinent.inputs.base import Input
+from pertinent.learned.networks.forest_scorer import ForestScorer
+from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
+from pertinent.learned.networks.image_scorer import ImageScorer
+from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer
+from pertinent.learned.networks.table_scorer import TableScorer
+from pertinent.learned.networks.token_scorer import TokenScorer
+from pertinent.learned.networks.word_scorer import WordScorer
+from pertinent.models.base import Answer, Model
+from pertinent.models.torch import devices
+from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.transformer import TransformerModel
+from pertinent.removal.base import Removal
+
+CARD = "pertinent.json"
+_WEIGHTS = "model.safetensors"
+_KINDS: Mapping[str, type[Scorer]] = {
+    own.kind: own for own in (ForestScorer, HiddenStateScorer, ImageScorer, TableScorer, WordScorer)
+}
+
+
+class FittedNetwork(Network):
+    """A scorer, and what it was fitted to."""
+
+    def __init__(self, scorer: Scorer, card: Mapping[str, Any]) -> None:
+        self.scorer, self.card = scorer.eval(), card
+        self._n_weights = n_weights(scorer)
+
+    def __repr__(self) -> str:
+        return f"{self.scorer.title} {self.fingerprint.hex()[:12]}"
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """A digest of the weights and the card."""
+        weights = {name: tensor.numpy() for name, tensor in self._weights().items()}
+        return digest(weights, json.dumps(self.card, sort_keys=True))
+
+    def check(self, model: Model, removal: Removal) -> None:
+        """The model must be the one it was fitted to, and features must be removed in the same way."""
+        if model.fingerprint.hex() != self.card["model"]:
+            raise ModelError(
+                "The explainer was fitted to another model: fit one to this model, or explain the model it "
+                "was fitted to, with the same weights and options."
+            )
+        fitted = self.card["removal"]
+        if removal.fingerprint.hex() != fitted["fingerprint"]:
+            settings = ",".join(f"{name}={value}" for name, value in fitted["settings"].items())
+            named = f"{fitted['name']}:{settings}" if settings else fitted["name"]
+            raise SettingError(
+                f"The explainer was fitted with the removal {named!r}: explain with the same, not with "
+                f"{removal.name!r}."
+            )
+
+    def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
+        """Score the features of many inputs at once."""
+        device = device_of(model)
+        self.scorer.to(device)
+        batch = self.scorer.read(model, inputs)
+        width = max(input.n_features for input in inputs)
+        with (
+            evaluating(self.scorer, self._n_weights * batch.owners.size),
+            devices.disable_onednn(device, torch.float32),
+        ):
+            return devices.run(device, lambda: self.scorer.scores(model, batch, width))
+
+    def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:
+        """The scores of each input."""
+        own = zip(outputs.astype(np.float64), inputs, strict=True)
+        return [scores[:, : input.n_features] for scores, input in own]
+
+    def save(self, folder: Path) -> None:
+        """Write safetensors, the scorer's configuration and the card."""
+        from safetensors.torch import save_file
+
+        if folder.exists() and not folder.is_dir():
+            raise FileError(f"{str(folder)!r} is a file; name a folder.")
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(self._weights(), folder / _WEIGHTS)
+        self.scorer.save_config(folder)
+        write_json(folder / CARD, self.card)
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.contiguous().cpu() for name, tensor in self.scorer.state_dict().items()}
+
+
+def device_of(model: Model) -> torch.device:
+    """Where the model computes, and so its explainer; the CPU if the model does not say."""
+    device: torch.device = getattr(model, "device", torch.device("cpu"))
+    return device
+
+
+def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
+    """The network for such inputs: the model's own encoder if it is a transformer, else a small one."""
+    small = small_scorer_for(inputs)
+    return TokenScorer if isinstance(model, TransformerModel) else small
+
+
+def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
+    """The small network for such inputs."""
+    kinds = {input.kind for input in inputs}
+    if len(kinds) > 1:
+        raise InputError(f"The inputs must be of one kind, but are {' and '.join(sorted(kinds))}.")
+    return _KINDS[kinds.pop()]
+
+
+def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
+    """A network that is to be trained, on the model's device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        made = scorer_for(model, inputs).of(model, inputs, len(deviation))
+    made.set_deviation(deviation)
+    return made.to(device_of(model))
+
+
+def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
+    """The network in a folder, on the CPU until it is used."""
+    from safetensors.torch import load_file
+
+    check_is_file(folder / _WEIGHTS)
+    config = read_json(folder / CONFIG)
+    try:
+        weights = load_file(folder / _WEIGHTS)
+        kind = _KINDS[config[KIND]] if KIND in config else TokenScorer
+        with torch.random.fork_rng(devices=[]):
+            scorer = kind.from_config(config, len(weights["deviation"]))
+        scorer.load_state_dict(weights)
+    except Exception as error:
+        raise FileError(f"The explainer in {str(folder)!r} cannot be loaded: {error}") from error
+    return FittedNetwork(scorer, card)

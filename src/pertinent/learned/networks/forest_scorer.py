@@ -1,0 +1,148 @@
+"""A forest that weighs known rows by how close they are, and a linear model of the rows around an input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pertinent.learned.networks.table_scorer import Column, RowScorer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class ForestScorer(RowScorer):
+    """Scores columns by the coefficients of a linear model, fitted to known rows around each input.
+
+    A known row weighs Σ 1 / (rows in the leaf) over the trees in which it shares the input's leaf. The score
+    of a number is its coefficient, in the unit of a standard deviation; that of a category the coefficient
+    of the row's own. It is zero where nothing has been planted.
+
+    Attributes
+    ----------
+    numbers, thresholds, branches
+        The number that a node (trees, nodes) compares, with what, and the node that follows if it is not
+        larger and if it is (trees, nodes, 2); a leaf follows itself.
+    leaves
+        The leaf of each known row (rows, trees).
+    rows, answers
+        The known rows as the linear model sees them, and the model's answers to them (rows, columns).
+    used
+        The encoded numbers that the linear model sees.
+    depth
+        After so many steps each tree is in a leaf.
+    owner
+        The column that each encoded number belongs to.
+    alpha
+        The ridge penalty of the linear model.
+    """
+
+    kind = "forest"
+    numbers: torch.Tensor
+    thresholds: torch.Tensor
+    branches: torch.Tensor
+    leaves: torch.Tensor
+    rows: torch.Tensor
+    answers: torch.Tensor
+    used: torch.Tensor
+
+    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
+        super().__init__(columns, n_columns)
+        self.depth, self.alpha = 0, 0.0
+        widths = torch.tensor([column.width for column in columns])
+        self.owner = torch.arange(len(columns)).repeat_interleave(widths)
+        first = widths.cumsum(0) - widths
+        is_number = torch.tensor([column.categories is None for column in columns])
+        self._numeric = first[is_number]
+        self.plant({}, depth=0, alpha=0.0)
+
+    def plant(self, arrays: Mapping[str, torch.Tensor], *, depth: int, alpha: float) -> None:
+        """Put in a forest: the attributes by name; those left out are empty."""
+        self.depth, self.alpha = depth, alpha
+        width, integers, doubles = len(self.owner), torch.int64, torch.float64
+        empty = {
+            "numbers": torch.zeros(0, 1, dtype=integers),
+            "thresholds": torch.zeros(0, 1, dtype=doubles),
+            "branches": torch.zeros(0, 1, 2, dtype=integers),
+            "leaves": torch.zeros(0, 0, dtype=integers),
+            "rows": torch.zeros(0, 0, dtype=doubles),
+            "answers": torch.zeros(0, len(self.deviation), dtype=doubles),
+            "used": torch.zeros(width, dtype=torch.bool),
+        }
+        for name, nothing in empty.items():
+            self.register_buffer(name, arrays.get(name, nothing))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
+        """A forest of the same size."""
+        made = super().from_config(config, n_columns)
+        sizes, own = config["sizes"], dict(made.named_buffers())
+        arrays = {name: own[name].new_zeros(sizes[name]) for name in sizes}
+        made.plant(arrays, depth=config["depth"], alpha=config["alpha"])
+        made.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
+        return made
+
+    def arguments(self) -> dict[str, Any]:
+        """The columns, and the size of the forest."""
+        sizes = {name: list(each.shape) for name, each in self.named_buffers() if name != "deviation"}
+        return {**super().arguments(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Coefficients (rows, columns of the table, columns of the model)."""
+        encoded = options["encoded"].double()
+        slopes: torch.Tensor = encoded.new_zeros(len(encoded), len(self.owner), len(self.deviation))
+        slopes[:, self.used] = self.local(encoded, self.weights(encoded))[0]
+        counted = encoded.clone()  # of categories, and of missing numbers, the row's own
+        counted[:, self._numeric] = 1 - encoded[:, self._numeric + 1]
+        owner = self.owner.to(encoded.device)[None, :, None].expand_as(slopes)
+        found = slopes.new_zeros(len(encoded), len(self.columns), len(self.deviation))
+        return found.scatter_add(1, owner, slopes * counted[..., None])
+
+    def local(
+        self, encoded: torch.Tensor, weights: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The coefficients (rows, used, columns) of the linear model around each row, and its prediction."""
+        found = [self._normal_equations(own) for own in weights]
+        matrix, right, centre, mean = (torch.stack(each) for each in zip(*found, strict=True))
+        penalty = self.alpha * torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+        slopes = torch.linalg.solve(matrix + penalty, right)
+        beyond = encoded[:, self.used] - centre
+        return slopes, mean + (beyond[:, None] @ slopes)[:, 0]
+
+    def weights(self, encoded: torch.Tensor) -> list[torch.Tensor]:
+        """How much each known row weighs around each of these."""
+        found = []
+        for own in self.leaves_of(encoded):  # one by one: there may be very many known rows
+            together = (self.leaves == own).to(encoded.dtype)
+            found.append(together @ (1 / together.sum(dim=0)))
+        return found
+
+    def _normal_equations(self, weights: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """XᵀWX and XᵀWy about their weighted means, and these means."""
+        near = weights > 0
+        rows, answers, weights = self.rows[near], self.answers[near], weights[near]
+        centre, mean = weights @ rows / weights.sum(), weights @ answers / weights.sum()
+        beyond = rows - centre
+        weighed = (beyond * weights[:, None]).T
+        return weighed @ beyond, weighed @ (answers - mean), centre, mean
+
+    def leaves_of(self, encoded: torch.Tensor) -> torch.Tensor:
+        """The leaf of each row in each tree (rows, trees)."""
+        tree = torch.arange(len(self.numbers), device=encoded.device)
+        node = torch.zeros(len(encoded), len(tree), dtype=torch.int64, device=encoded.device)
+        for _ in range(self.depth):
+            value = encoded.gather(1, self.numbers[tree, node])
+            node = self.branches[tree, node, (value > self.thresholds[tree, node]).long()]
+        return node
+
+
+def _check_nodes(scorer: ForestScorer, _: Any) -> None:
+    """Whether a forest that was read has only nodes and numbers that there are."""
+    for name, indices, n in (
+        ("numbers", scorer.numbers, len(scorer.owner)),
+        ("branches", scorer.branches, scorer.numbers.shape[1]),
+    ):
+        if len(indices) and not bool(((indices >= 0) & (indices < n)).all()):
+            raise ValueError(f"its {name} must be from 0 to {n - 1}")

@@ -1,0 +1,119 @@
+"""The base of scorers: networks that give every part of an input a score for each column."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from pertinent.array_types import Floats, Ints
+from pertinent.files import write_json
+from pertinent.inputs.base import Input
+from pertinent.models.base import Model
+from pertinent.models.torch import devices
+
+CONFIG = "config.json"
+KIND = "scorer"
+"""The field of a configuration that names the kind of scorer; that of a transformer's encoder has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What a scorer reads of some inputs, and the feature that each part belongs to, −1 if to none.
+
+    Parts are tokens, words, pixels or columns.
+    """
+
+    arrays: Any
+    owners: Ints
+
+
+class Scorer(torch.nn.Module, ABC):
+    """A network that scores the parts of an input; a feature's score is the sum over its parts.
+
+    Scores are in units of `deviation` (columns,), so that training does not depend on how large the values
+    are that it learns.
+
+    Attributes
+    ----------
+    kind
+        The kind of inputs it reads.
+    epochs, learning_rate
+        With which it is trained by default.
+    checks
+        How often it is measured on the dev inputs in all of a training; ``None`` for after each epoch.
+    """
+
+    kind: ClassVar[str]
+    epochs: ClassVar[int] = 100
+    learning_rate: ClassVar[float] = 1e-3
+    checks: ClassVar[int | None] = 30
+    deviation: torch.Tensor
+
+    def __init__(self, n_columns: int) -> None:
+        super().__init__()
+        self.register_buffer("deviation", torch.ones(n_columns))
+
+    @classmethod
+    @abstractmethod
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> Scorer:
+        """A new scorer for inputs like these, with random weights where it has nothing to start from."""
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Scorer:
+        """A scorer of this configuration, to load weights into."""
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """What `from_config` needs, in plain JSON."""
+
+    @abstractmethod
+    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+        """A batch of inputs of one group."""
+
+    @abstractmethod
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, parts, columns)."""
+
+    def part_scores(self, model: Model, batch: Batch, call: Any) -> torch.Tensor:
+        """The scores of a batch; `call` is the scorer, perhaps in a multi-device wrapper."""
+        del model
+        arrays: Mapping[str, Any] = batch.arrays
+        device = self.deviation.device
+        scores: torch.Tensor = call(**{name: devices.send(each, device) for name, each in arrays.items()})
+        return scores
+
+    def scores(self, model: Model, batch: Batch, width: int, call: Any = None) -> torch.Tensor:
+        """Scores of features (rows, columns, width), in the unit of what was learned."""
+        parts = self.part_scores(model, batch, self if call is None else call).float()
+        owners = devices.send(batch.owners, parts.device)
+        return feature_scores(parts * self.deviation, owners, width)
+
+    def set_deviation(self, deviation: Floats) -> None:
+        """The unit of the scores."""
+        self.deviation.copy_(torch.from_numpy(deviation))
+
+    def save_config(self, folder: Path) -> None:
+        """Write the configuration into a folder."""
+        write_json(folder / CONFIG, {KIND: self.kind, **self.arguments()})
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return type(self).__name__
+
+
+def feature_scores(scores: torch.Tensor, owners: torch.Tensor, width: int) -> torch.Tensor:
+    """Scores of parts (rows, parts, columns) summed by feature (rows, columns, width).
+
+    Parts that belong to no feature, such as special tokens and padding, count for nothing.
+    """
+    n_rows, _, n_columns = scores.shape
+    sums = scores.new_zeros(n_rows, width + 1, n_columns)
+    places = (owners + 1)[..., None].expand(-1, -1, n_columns)
+    return sums.scatter_add(1, places, scores)[:, 1:].transpose(1, 2)

@@ -1,0 +1,150 @@
+"""How table rows are read, and a small network that scores their columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pertinent.array_types import Array, Floats
+from pertinent.errors import InputError
+from pertinent.inputs.base import Input
+from pertinent.inputs.rows import missing
+from pertinent.inputs.table import TableInput
+from pertinent.learned.networks.scorer import Batch, Scorer
+from pertinent.models.base import Model
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+HIDDEN = 128
+CATEGORIES = 50
+"""The most frequent values of a column that are told apart; the others look the same."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How one column is encoded: standardised, or one number for each of its `categories`."""
+
+    name: str
+    mean: float = 0.0
+    deviation: float = 1.0
+    categories: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, name: str, values: Array) -> Column:
+        """From the values that were seen."""
+        known = values[~missing(values)]
+        try:
+            numbers = known.astype(np.float64)
+            if any(isinstance(value, str) for value in known.tolist()):
+                raise ValueError  # noqa: TRY301  a text is a category even if it reads like a number
+        except (TypeError, ValueError):
+            counts = Counter(map(str, known.tolist()))
+            frequent = sorted(counts, key=lambda value: (-counts[value], value))
+            return cls(name, categories=tuple(sorted(frequent[:CATEGORIES])))
+        if not len(numbers):
+            return cls(name)
+        return cls(name, float(numbers.mean()), float(numbers.std()) or 1.0)
+
+    @property
+    def width(self) -> int:
+        """How many numbers encode it: one of them says that the value is missing, or not known."""
+        return 2 if self.categories is None else len(self.categories) + 1
+
+    def encode(self, values: Array) -> Floats:
+        """Values of several rows, encoded (rows, width)."""
+        encoded = np.zeros((len(values), self.width))
+        if self.categories is None:
+            absent = missing(values)
+            numbers = np.where(absent, self.mean, values).astype(np.float64)
+            encoded[:, 0], encoded[:, 1] = (numbers - self.mean) / self.deviation, absent
+        else:
+            places = {value: i for i, value in enumerate(self.categories)}
+            known = [places.get(str(value), len(places)) for value in values.tolist()]
+            encoded[np.arange(len(values)), known] = 1.0
+        return encoded
+
+
+class RowScorer(Scorer):
+    """A scorer that reads encoded columns."""
+
+    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
+        super().__init__(n_columns)
+        self.columns = tuple(columns)
+
+    @classmethod
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> Self:
+        """Columns encoded as these rows suggest."""
+        del model
+        names = _row(inputs[0]).names
+        for input in inputs:
+            _check_names(input, names)
+        values = [np.array([_row(input).values[i] for input in inputs]) for i in range(len(names))]
+        return cls([Column.of(*each) for each in zip(names, values, strict=True)], n_columns)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
+        """The columns as they were encoded."""
+        columns = [
+            Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
+            for c in config["columns"]
+        ]
+        return cls(columns, n_columns)
+
+    def arguments(self) -> dict[str, Any]:
+        """How each column is encoded."""
+        return {"columns": [asdict(column) for column in self.columns]}
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+        """The encoded columns of several rows."""
+        del model
+        names = [column.name for column in self.columns]
+        for input in inputs:
+            _check_names(input, names)
+        values = np.stack([_row(input).values for input in inputs])
+        encoded = [column.encode(values[:, i]) for i, column in enumerate(self.columns)]
+        owners = np.stack([_row(input).owners for input in inputs])
+        return Batch({"encoded": np.concatenate(encoded, axis=1).astype(np.float32)}, owners)
+
+
+class TableScorer(RowScorer):
+    """Two hidden layers over all columns, with a linear path beside them for what is additive."""
+
+    kind = "table"
+
+    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
+        super().__init__(columns, n_columns)
+        n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
+        self.linear = nn.Linear(n_read, n_scores)
+        self.deep = nn.Sequential(
+            nn.Linear(n_read, HIDDEN),
+            nn.GELU(),
+            nn.Linear(HIDDEN, HIDDEN),
+            nn.GELU(),
+            nn.Linear(HIDDEN, n_scores),
+        )
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, columns of the table, columns of the model)."""
+        encoded: torch.Tensor = options["encoded"]
+        scores: torch.Tensor = self.linear(encoded) + self.deep(encoded)
+        return scores.reshape(len(scores), len(self.columns), -1)
+
+
+def _row(input: Input) -> TableInput:
+    assert isinstance(input, TableInput)
+    return input
+
+
+def _check_names(input: Input, names: Sequence[str]) -> None:
+    own = _row(input).names
+    if list(own) != list(names):
+        raise InputError(
+            f"The explainer reads rows with the columns {', '.join(names)}, but got {', '.join(own)}."
+        )

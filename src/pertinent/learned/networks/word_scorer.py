@@ -1,0 +1,124 @@
+"""A small network that scores the words of a text, or the tokens if the model reads tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import gelu
+
+from pertinent.array_types import Ints
+from pertinent.digests import digest
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput, cut
+from pertinent.learned.networks.scorer import Batch, Scorer
+from pertinent.models.base import Model
+
+BUCKETS = 2**14
+"""Words are told apart by a hash with so many values."""
+
+WIDTH = 64
+
+
+class WordScorer(Scorer):
+    """Embeddings of hashed words, two convolutions over neighbours, and the mean over the text.
+
+    Without `context` a word is scored by itself. Tokens are told apart by their number modulo `n_words`.
+    """
+
+    kind = "text"
+
+    def __init__(self, n_columns: int, n_words: int = BUCKETS, *, context: bool = True) -> None:
+        super().__init__(n_columns)
+        self.n_words, self.context = n_words, context
+        self.embedding = nn.Embedding(n_words + 1, WIDTH, padding_idx=0)
+        nn.init.zeros_(self.embedding.weight)  # random scores of words seldom or never seen would stay random
+        self.segment = nn.Embedding(2, WIDTH)
+        if context:
+            self.near = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
+            self.far = nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
+            self.whole = nn.Linear(WIDTH, WIDTH)
+        else:
+            self.deep = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH), nn.GELU())
+        self.head = nn.Linear(2 * WIDTH, n_columns)
+
+    @classmethod
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> WordScorer:
+        """One that knows nothing of any word."""
+        return cls(n_columns, vocabulary_size(model, inputs), context=context)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> WordScorer:
+        """One for as many words."""
+        return cls(n_columns, config.get("n_words", BUCKETS), context=config.get("context", True))
+
+    def arguments(self) -> dict[str, Any]:
+        """How many words are told apart, and whether each is scored by itself."""
+        return {"n_words": self.n_words, "context": self.context}
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+        """The words of both texts of a pair; those of a fixed text belong to no feature."""
+        del model
+        found = [_words(input, self.n_words) for input in inputs]
+        shape = len(found), max(1, *(len(ids) for ids, _, _ in found))
+        ids, segments, owners = np.zeros(shape, int), np.zeros(shape, int), np.full(shape, -1)
+        for row, own in enumerate(found):
+            for laid, values in zip((ids, segments, owners), own, strict=True):
+                laid[row, : len(values)] = values
+        return Batch({"ids": ids, "segments": segments}, owners)
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, words, columns)."""
+        ids: torch.Tensor = options["ids"]
+        real = (ids > 0)[:, None].float()
+        words = self.embedding(ids).transpose(1, 2)
+        x = (words + self.segment(options["segments"]).transpose(1, 2)) * real
+        if not self.context:
+            x = self.deep(x.transpose(1, 2)).transpose(1, 2)
+            return torch.as_tensor(self.head(torch.cat([x, words], dim=1).transpose(1, 2)))
+        # What is outside of a text stays zero, so that its scores do not depend on the rest of a batch.
+        x = (x + gelu(self.near(x))) * real
+        mean = x.sum(dim=2) / real.sum(dim=2).clamp(min=1)
+        x = (x + gelu(self.far(x) + self.whole(mean)[:, :, None])) * real
+        scores: torch.Tensor = self.head(torch.cat([x, words], dim=1).transpose(1, 2))
+        return scores
+
+
+def vocabulary_size(model: Model, inputs: Sequence[Input]) -> int:
+    """How many words are told apart: all tokens of a model that reads tokens."""
+    first = inputs[0]
+    assert isinstance(first, TextInput)
+    return BUCKETS if first.tokens is None else len(model.tokenizer)  # type: ignore[attr-defined]
+
+
+def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
+    """The hash, the segment and the feature of each word, or of each token."""
+    assert isinstance(input, TextInput)
+    if input.tokens is not None:
+        tokens = input.tokens
+        return 1 + tokens.ids % n_words, np.minimum(tokens.types, 1), tokens.feature
+    words = cut(replace(input.text, fixed="none"), "words")
+    segments = input.text.segments
+    ids = np.array([_bucket(segments[i][a:b].lower(), n_words) for i, a, b in words.tolist()], dtype=np.int64)
+    owners = np.full(len(words), -1)
+    for segment in range(len(segments)):
+        own = np.flatnonzero(words[:, 0] == segment)
+        spans = np.flatnonzero(input.spans[:, 0] == segment)
+        if len(own) and len(spans):
+            # Spans do not overlap: the first that ends after the word begins, if it begins before its end.
+            first = np.searchsorted(input.spans[spans, 2], words[own, 1], side="right")
+            found = spans[np.minimum(first, len(spans) - 1)]
+            inside = (input.spans[found, 1] < words[own, 2]) & (words[own, 1] < input.spans[found, 2])
+            owners[own] = np.where(inside, found, -1)
+    return ids, words[:, 0], owners
+
+
+@lru_cache(maxsize=2**16)
+def _bucket(word: str, n_words: int) -> int:
+    """A number from 1 on, the same on every machine."""
+    return 1 + int.from_bytes(digest(word)[:8], "little") % n_words

@@ -1,0 +1,194 @@
+"""Attacks on torch models: on the values of images and table rows, and on the embeddings of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.asks import Attack, Part
+from pertinent.asks.base import split
+from pertinent.errors import SettingError
+from pertinent.models.attack_space import Space, norms_by_feature, sets_of, space_of, values_of
+from pertinent.models.base import Answer
+from pertinent.models.decision_attack import decision_attacks
+from pertinent.models.torch import devices
+from pertinent.models.torch.pgd import pgd
+from pertinent.models.torch.projection_attack import Bounds, Problem, Rows, projection
+from pertinent.models.torch.token_gradients import padded
+from pertinent.models.torch.torch_gradients import TorchModel, frozen
+from pertinent.outputs import TINY, Output
+
+if TYPE_CHECKING:
+    from pertinent.models.module import ModuleModel
+    from pertinent.models.transformer import TransformerModel
+
+
+def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+    """Attack images or rows of the same shape."""
+    if _attack(parts).algorithm == "decision":
+        return decision_attacks(model, parts)
+    space = space_of(model, parts)
+    shape = values_of(parts[0].input).shape
+    origin = devices.send(space.origin, model.device)
+    values, units = (_send(array, model)[origin] for array in (space.values, space.units))
+    bounds = Bounds(
+        *(None if end is None else _send(end, model)[origin] for end in (space.lower, space.upper))
+    )
+    scaled = bool((space.units != 1).any())
+    decisions = Decisions(model.output, parts, origin)
+
+    def margins(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        points = points * units[rows] if scaled else points
+        return decisions.margins(model.scores(points.reshape(len(points), *shape)), rows)
+
+    free = _free(space, devices.send(space.sets, model.device))
+    rows = decisions.rows(space.sets, origin)
+    problem = Problem(values, free, bounds, margins, rows, *_wanted(parts))
+    found = _attacked(model, problem, _attack(parts), model.evaluating((len(values), *shape)))
+
+    def kept(changes: Floats) -> tuple[Array, Floats]:
+        return space.changes(changes, shape), space.norms(changes, _attack(parts).norm)
+
+    return _answer(found, decisions, kept)
+
+
+def _free(space: Space, sets: torch.Tensor) -> torch.Tensor:
+    """Which values of each row may change."""
+    if np.array_equal(space.owner[0], np.arange(sets.shape[1])) and (space.owner == space.owner[0]).all():
+        return sets
+    counts = np.bincount(space.origin).tolist()
+    owner = devices.send(space.owner, sets.device)
+    return torch.cat([own[:, owner[i]] for i, own in enumerate(torch.split(sets, counts))])
+
+
+def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
+    """Attack the word embeddings of texts; those have no bounds."""
+    if _attack(parts).algorithm == "decision":
+        raise SettingError("`algorithm` must be 'projection' or 'pgd' for a text.")
+    texts = padded(model, parts)
+    with torch.no_grad():
+        words = model.embed(texts.batch)
+    sets, numbers = sets_of(parts)
+    origin = devices.send(numbers, model.device)
+    owned = torch.nn.functional.pad(devices.send(sets, model.device), (0, 1))  # tokens of no feature
+    free = owned.gather(1, texts.owner % (texts.n_features + 1))
+    decisions = Decisions(model.output, parts, origin)
+    known: dict[int, Any] = {}
+
+    def margins(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        if id(rows) not in known:  # only when rows have left the batch
+            known.clear()
+            known[id(rows)] = rows, texts.batch.pick(rows.cpu().numpy())
+        embedded = points.reshape(len(points), *words.shape[1:]).to(words.dtype)
+        logits = model.forward(known[id(rows)][1], inputs_embeds=embedded).logits
+        return decisions.margins(logits, rows)
+
+    values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)
+    rows = decisions.rows(sets, origin)
+    problem = Problem(values, free, Bounds(None, None), margins, rows, *_wanted(parts))
+    found = _attacked(model, problem, _attack(parts), model.evaluating(texts.batch.ids.shape))
+
+    def kept(changes: Floats) -> tuple[Array, Floats]:
+        owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
+        norms = norms_by_feature(changes, owner, texts.n_features, _attack(parts).norm)
+        return changes.reshape(len(changes), *words.shape[1:]), norms
+
+    return _answer(found, decisions, kept)
+
+
+class Decisions:
+    """The margins by which the decision of each row stands against its rivals, in logits."""
+
+    def __init__(self, output: Output, parts: Sequence[Part], origin: torch.Tensor) -> None:
+        if output.kind == "value":
+            output.same_decision(np.zeros((1, 1)), np.zeros(1), 0)  # raises the error that says why not
+        self._output, self._parts = output, parts
+        asked = [part.question for part in parts]
+        columns = [[own.decided, -1 if own.toward is None else own.toward] for own in asked]
+        self._columns = devices.send(np.array(columns), origin.device)[origin]
+        signs = [1.0 if own.prediction[own.decided] >= 0.5 else -1.0 for own in asked]  # of labels
+        self._signs = devices.send(np.array(signs, dtype=np.float32), origin.device)[origin]
+
+    def margins(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """Positive while the decision stands; infinite in columns that are no rival."""
+        scores, name = scores.float(), self._output.name
+        decided, toward = self._columns[rows].T[..., None]
+        if name.startswith("label-"):
+            own = scores.gather(1, decided)
+            if name == "label-probability":
+                own = own.clamp(TINY, 1 - TINY).logit()
+            return own * self._signs[rows, None]
+        if scores.shape[1] == 1:
+            other = torch.zeros_like(scores) if name == "logit" else 1 - scores
+            scores = torch.cat([other, scores], dim=1)
+        logits = scores if name == "logit" else scores.clamp_min(TINY).log()
+        aim = toward.clamp_min(0)
+        short = logits.scatter(1, aim, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, aim)
+        alone = torch.nn.functional.pad(short, (0, logits.shape[1] - 1), value=torch.inf)
+        stands = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
+        return torch.where(toward >= 0, alone, stands)
+
+    def rows(self, sets: Masks, origin: torch.Tensor) -> Rows:
+        """Which rows are attacked, and where they begin."""
+        free = devices.send(np.flatnonzero(sets.any(axis=1)), origin.device)
+        firsts = np.cumsum([0, *(len(part.rows) for part in self._parts[:-1])])
+        rivals = max(self._rivals(part) for part in self._parts)
+        return Rows(free, origin, devices.send(firsts, origin.device), rivals)
+
+    def _rivals(self, part: Part) -> int:
+        rivals: int = part.question.rivals
+        return min(1, rivals) if self._output.kind == "label" else rivals
+
+    def add_first_passes(self, passes: Ints) -> None:
+        """Those that are made once for all sets of an input count for the first set."""
+        for part, own in zip(self._parts, split(passes, self._parts), strict=True):
+            rivals = self._rivals(part)
+            own[part.rows == 0] += (1 + rivals) * int(rivals > 0 and own.any())
+
+
+def _attacked(
+    model: TorchModel, problem: Problem, attack: Attack, evaluating: AbstractContextManager[None]
+) -> Answer:
+    """Radii and passes of all rows, and where asked for the changes behind them, in one array."""
+
+    def run() -> torch.Tensor:
+        with frozen(model.module):
+            if attack.algorithm == "pgd":
+                found = pgd(problem, attack.n_steps, attack.largest, attack.tolerance)
+            else:
+                found = projection(problem, attack.n_steps)
+        return torch.cat([found.radii[:, None], found.passes[:, None].float(), found.changes], dim=1)
+
+    with evaluating:
+        return devices.run(model.device, run, gradients=True)
+
+
+def _answer(found: Answer, decisions: Decisions, kept: Callable[[Floats], tuple[Array, Floats]]) -> Answer:
+    """Radii and passes, and what is kept of the changes where they are asked for."""
+
+    def outputs() -> Any:
+        rows = found.outputs()
+        passes = rows[:, 1].astype(np.int64)
+        decisions.add_first_passes(passes)
+        changes, norms = kept(rows[:, 2:]) if rows.shape[1] > 2 else (None, None)
+        return rows[:, 0].astype(np.float64), passes, changes, norms
+
+    return Answer(outputs, found.seconds, found.done)
+
+
+def _attack(parts: Sequence[Part]) -> Attack:
+    return parts[0].question.attack  # type: ignore[no-any-return]
+
+
+def _wanted(parts: Sequence[Part]) -> tuple[Literal["l2", "linf"], bool]:
+    """The norm, and whether changes are wanted."""
+    return _attack(parts).norm, parts[0].question.keep_changes
+
+
+def _send(array: Any, model: ModuleModel) -> torch.Tensor:
+    return devices.send(array.astype(np.float32), model.device)

@@ -1,0 +1,211 @@
+"""Explanations in Parquet files, and in the journals of unfinished runs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pertinent._optional import optional
+from pertinent.decoding import PlainData, expect
+from pertinent.errors import FileError, InputError
+from pertinent.files import atomic_write, read_parquet, read_parquet_metadata, write_text
+from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.settings import checked
+
+logger = logging.getLogger(__name__)
+
+_NESTED = (
+    "settings",
+    "removal_settings",
+    "output",
+    "measures",
+    "chosen",
+    "class_scores",
+    "class_standard_errors",
+    "details",
+    "input",
+)
+_TEXTS = ("method", "removal", "id", "scale", *_NESTED)
+_LISTS = {
+    "features": "string",
+    "classes": "string",
+    "warnings": "string",
+    "prediction": "float64",
+    "scores": "float64",
+    "standard_errors": "float64",
+    "base_values": "float64",
+    "sparsities": "float64",
+}
+_NUMBERS = {"index": "int64", "target": "int64", "budget": "int64", "evaluations": "int64", "seed": "int64"}
+_FORMAT = b"pertinent"
+_VERSIONS = (b"1", b"2")
+_ROWS_AT_ONCE = 100
+
+
+def save(explanations: Explanations, path: Path) -> None:
+    """Write the kind of file that the suffix names."""
+    check_suffix(path)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write(explanations, path)
+    elif suffix == ".json":
+        write_text(path, explanations.to_json() + "\n")
+    else:
+        write_text(path, explanations.to_dataframe().to_csv(index=False))
+
+
+def check_suffix(path: Path) -> None:
+    """Raise a `FileError` unless the suffix names a kind of file that explanations are saved as."""
+    if path.suffix.lower() not in (".parquet", ".csv", ".json"):
+        raise FileError(f"The name of {str(path)!r} must end in .parquet, .csv or .json.")
+
+
+def write(explanations: Explanations, path: str | Path) -> None:
+    """Write a Parquet file, atomically, with one row per explanation."""
+    write_rows(Path(path), (e.to_dict() for e in explanations), explanations.failures)
+
+
+def write_rows(
+    path: Path,
+    rows: Iterable[Mapping[str, Any]],
+    failures: Iterable[Failure],
+    run: Mapping[str, Any] | None = None,
+) -> None:
+    """Write explanations given as plain data, in chunks; `run` describes how they were made."""
+    arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
+    metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps(failures_to_plain(failures))}
+    if run is not None:
+        metadata[b"run"] = json.dumps(run)
+    schema = _schema(arrow).with_metadata(metadata)
+    pending = iter(rows)
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with (
+        atomic_write(path) as unfinished,
+        parquet.ParquetWriter(unfinished, schema, **options) as writer,
+    ):
+        while part := list(islice(pending, _ROWS_AT_ONCE)):
+            try:
+                table = arrow.Table.from_pylist([_to_row(row) for row in part], schema=schema)
+            except (ValueError, TypeError, LookupError, OverflowError) as error:
+                raise FileError(f"{str(path)!r} cannot be written: {error}") from error
+            writer.write_table(table)
+
+
+@checked
+def read(path: str | Path) -> Explanations:
+    """Read saved explanations, or those that an unfinished run has completed so far.
+
+    If a run with ``out="run.parquet"`` is still running or was killed, its journal beside that file
+    is read.
+    """
+    path = Path(path)
+    if path.name and not path.is_file() and journal_of(path).is_file():
+        logger.warning("The run %r is not finished: this is what it has so far.", str(path))
+        return _read_journal(journal_of(path))
+    found = read_parquet(path)
+    _check_version(path, found.metadata)
+    with _damaged(path, "failures"):
+        failures = failures_from_plain(json.loads(found.metadata[b"failures"]))
+    explanations = []
+    for number, row in enumerate(found.rows, start=1):
+        with _damaged(path, f"row {number}"):
+            explanations.append(_from_row(row))
+    return Explanations(explanations, failures)
+
+
+def read_run(path: Path) -> dict[str, Any] | None:
+    """How the explanations in a file were made, if a run wrote it."""
+    metadata = read_parquet_metadata(path)
+    _check_version(path, metadata)
+    if b"run" not in metadata:
+        return None
+    with _damaged(path, "run"):
+        return PlainData({"run": json.loads(metadata[b"run"])}, "run").mapping("run")
+
+
+def journal_of(path: Path) -> Path:
+    """The journal in which a run that will write to `path` keeps its finished explanations."""
+    return path.with_name(f"{path.name}.journal")
+
+
+def failures_in(record: Mapping[str, Any]) -> Iterator[Failure]:
+    """The failures of one input, from a record of a journal."""
+    data = PlainData(record, "record")
+    for reason in data.texts("failures"):
+        yield Failure(record["key"][0], reason, id=data.text("id") if "id" in data else None)
+
+
+def failures_to_plain(failures: Iterable[Failure]) -> list[Any]:
+    """An index, a reason and an id for each."""
+    return [[f.index, f.reason, f.id] for f in failures]
+
+
+def failures_from_plain(plain: Any) -> list[Failure]:
+    """The inverse; files of version 0.1 have no ids."""
+    found = []
+    for each in PlainData({"failures": plain}, "failures").items("failures"):
+        expect(isinstance(each, list) and len(each) in (2, 3), "failures", "index, reason and id", each)
+        data = PlainData(dict(zip(("index", "reason", "id"), each, strict=False)), "failures")
+        own_id = data.text("id") if "id" in data else None
+        found.append(Failure(data.whole("index"), data.text("reason"), id=own_id))
+    return found
+
+
+def _read_journal(path: Path) -> Explanations:
+    from pertinent.engine.journal import read_journal
+
+    explanations: list[Explanation] = []
+    failures: list[Failure] = []
+    for record in sorted(list(read_journal(path))[1:], key=lambda record: record["key"]):
+        with _damaged(path, f"record {record['key']}"):
+            if record.get("explanation") is not None:
+                explanations.append(Explanation.from_dict(record["explanation"]))
+            failures += failures_in(record)
+    return Explanations(explanations, failures)
+
+
+@contextmanager
+def _damaged(path: Path, where: str) -> Iterator[None]:
+    """Whatever is wrong with plain data is a `FileError` that says where."""
+    try:
+        yield
+    except (InputError, ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:
+        reason = error if isinstance(error, InputError) else f"it is not what was written ({error!r})."
+        raise FileError(f"{str(path)!r} is damaged: {where}: {reason}") from error
+
+
+def _check_version(path: Path, metadata: Mapping[bytes, bytes]) -> None:
+    if _FORMAT not in metadata:
+        raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
+    if metadata[_FORMAT] not in _VERSIONS:
+        raise FileError(f"{str(path)!r} was written by a newer version of pertinent: update to read it.")
+
+
+def _schema(arrow: Any) -> Any:
+    columns = {name: arrow.string() for name in _TEXTS}
+    columns |= {name: arrow.list_(getattr(arrow, kind)()) for name, kind in _LISTS.items()}
+    columns |= {name: getattr(arrow, kind)() for name, kind in _NUMBERS.items()}
+    return arrow.schema([*columns.items(), ("seconds", arrow.float64())])
+
+
+def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: _encodable(value) for name, value in plain.items()}
+    return row | {name: json.dumps(plain[name]) for name in _NESTED}
+
+
+def _encodable(value: Any) -> Any:
+    """Texts without lone surrogates, which Parquet does not hold; anything else as it is."""
+    if isinstance(value, list):
+        return [_encodable(each) for each in value] if value and isinstance(value[0], str) else value
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _from_row(row: Mapping[str, Any]) -> Explanation:
+    data = PlainData(row, "row")
+    nested = {name: json.loads(data.text(name)) for name in _NESTED if name in row}
+    return Explanation.from_dict({**row, **nested})

@@ -1,0 +1,148 @@
+"""Set sensitivity (Hsieh et al. 2021, Def. J.1): the features chosen for inputs nearby."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.diagnostics.sensitivity import Neighbourhood, _measured
+from pertinent.errors import InputError, SettingError
+
+ROWS = np.random.default_rng(0).normal(size=(4, 10))
+NAME = "set-sensitivity"
+
+
+def linear(rows):
+    rows = np.asarray(rows, dtype=float).reshape(len(rows), -1)
+    p = 1 / (1 + np.exp(-rows @ np.linspace(-1, 1, rows.shape[1])))
+    return np.stack([1 - p, p], axis=1)
+
+
+def curved(rows):
+    """Which features matter depends on the input."""
+    rows = np.asarray(rows, dtype=float).reshape(len(rows), -1)
+    p = 1 / (1 + np.exp(-np.sin(20 * rows).sum(axis=1)))
+    return np.stack([1 - p, p], axis=1)
+
+
+def table_model(function, **options):
+    return pertinent.wrap(function, kind="table", **options)
+
+
+def test_it_is_the_largest_share_that_is_lost():
+    """Neighbours keep both of the features chosen, one of them, and none; the printed 1 - max gives 0."""
+    e = pertinent.explain(table_model(linear), ROWS[0], "leave-one-out", sparsity=0.2)
+    masks = ([0, 1], [1, 2], [3, 4])
+    of = [_with_chosen(e, chosen) for chosen in masks]
+    assert _measured(of[0], of[:1]).measures[NAME] == {0.2: 0.0}
+    assert _measured(of[0], of[:2]).measures[NAME] == {0.2: 0.5}
+    assert _measured(of[0], of).measures[NAME] == {0.2: 1.0}
+
+
+def _with_chosen(explanation, members):
+    return replace(explanation, chosen={0.2: np.isin(np.arange(10), members)})
+
+
+def test_against_plain_explanations_of_the_same_inputs():
+    model = table_model(curved)
+    options = {"removal": "constant", "sparsity": (0.2, 0.5)}
+    found = pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.05, samples=6, seed=4, **options)
+    for e in found.explanations:
+        near = Neighbourhood(0.05, 6, "linf", 4).of(e.input, model)
+        for sparsity in (0.2, 0.5):
+            lost = []
+            for y in near:
+                assert np.abs(y.values - ROWS[e.index]).max() <= 0.05
+                other = pertinent.explain(model, y.values, "leave-one-out", target=e.target, **options)
+                mine = set(np.flatnonzero(e.mask(sparsity)))
+                lost.append(1 - len(mine & set(np.flatnonzero(other.mask(sparsity)))) / len(mine))
+            assert e.measures[NAME][sparsity] == pytest.approx(max(lost))
+    assert 0 < found.mean("leave-one-out", NAME) < 1
+    assert found.better == {NAME: "lower"}
+
+
+def test_random_choices_are_sensitive_and_constant_ones_are_not():
+    found = pertinent.sensitivity(
+        table_model(linear), ROWS, ["random", "leave-one-out"], radius=1e-4, removal="constant"
+    )
+    assert found.mean("random", NAME) > 0.8
+    assert found.mean("leave-one-out", NAME) == 0.0
+    assert found.difference("random", "leave-one-out", NAME, test="t").mean > 0.8
+
+
+def test_more_samples_and_a_larger_radius_find_no_less():
+    model = table_model(curved)
+    few, many = (
+        pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.02, samples=n, removal="constant")
+        for n in (1, 30)
+    )
+    assert few.mean("leave-one-out", NAME) < many.mean("leave-one-out", NAME)
+    near, far = (
+        pertinent.sensitivity(model, ROWS, "leave-one-out", radius=r, removal="constant") for r in (1e-6, 0.5)
+    )
+    assert near.mean("leave-one-out", NAME) < far.mean("leave-one-out", NAME)
+
+
+def test_points_of_balls():
+    rng = np.random.default_rng(0)
+    square = Neighbourhood(0.5, 4000, "linf", 0).steps(rng, 3)
+    assert 0.49 < np.abs(square).max() <= 0.5
+    round_ = np.linalg.norm(Neighbourhood(0.5, 4000, "l2", 0).steps(rng, 3), axis=1)
+    assert round_.max() <= 0.5
+    assert np.mean(round_ < 0.25) == pytest.approx(1 / 8, abs=0.02)  # the share of the volume
+
+
+def test_images_stay_in_range_and_keep_their_features():
+    model = pertinent.wrap(linear, kind="image")
+    image = np.random.default_rng(1).random((8, 8, 1)).astype(np.float32)
+    input = model.prepare(image, "patches:2")
+    near = Neighbourhood(0.3, 5, "linf", 0).of(input, model)
+    for y in near:
+        assert y.features == input.features
+        assert y.channels_last
+        assert y.pixels.dtype == input.pixels.dtype
+        assert 0 <= y.pixels.min() < y.pixels.max() <= 1
+        assert np.abs(y.pixels - input.pixels).max() <= 0.3 + 1e-6
+    assert len({y.fingerprint for y in near} | {input.fingerprint}) == 6
+    found = pertinent.sensitivity(model, image, "leave-one-out", features="patches:2", removal="constant")
+    assert len(found.explanations) == 1
+
+
+def test_columns_move_by_their_standard_deviation():
+    background = np.random.default_rng(0).normal(size=(500, 10)) * np.logspace(0, 4, 10)
+    model = table_model(linear, background=background)
+    around = Neighbourhood(0.1, 200, "linf", 0).of(model.prepare(ROWS[0]), model)
+    near = np.stack([y.values for y in around])
+    np.testing.assert_allclose(np.abs(near - ROWS[0]).max(axis=0), 0.1 * background.std(axis=0), rtol=0.05)
+
+
+def test_bad_input():
+    words = pertinent.wrap(lambda texts: [[0.9, 0.1] for _ in texts])
+    with pytest.raises(InputError, match="needs images or table rows of numbers"):
+        pertinent.sensitivity(words, ["not bad"], "leave-one-out")
+    for options, message in (
+        ({"radius": 0}, "`radius` must be above 0, but got 0"),
+        ({"samples": 0}, "`samples` must be at least 1, but got 0"),
+        ({"norm": "l1"}, "Unknown norm 'l1'"),
+        ({"methods": []}, "`methods` must be at least one"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            pertinent.sensitivity(table_model(linear), ROWS, **{"methods": "leave-one-out"} | options)
+
+
+def test_a_failure_nearby_is_recorded():
+    def refusing(rows):
+        rows = np.asarray(rows, dtype=float)
+        if ((rows[:, 0] > 5) & (rows[:, 0] != 6)).any():
+            raise ValueError("not nearby")
+        return linear(rows)
+
+    rows = ROWS.copy()
+    rows[1, 0] = 6
+    found = pertinent.sensitivity(
+        table_model(refusing), rows, "leave-one-out", removal="constant", ids=list("abcd"), batch_size=1
+    )
+    assert [(f.index, f.id) for f in found.failures] == [(1, "b")]
+    assert "not nearby" in found.failures[0].reason
+    assert [e.index for e in found.explanations] == [0, 2, 3]

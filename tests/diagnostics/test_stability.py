@@ -1,0 +1,356 @@
+"""Stability: what is measured of pairs of seeds, in one run, and what is said where there is nothing."""
+
+import json
+import random
+from io import StringIO
+from itertools import combinations
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy.stats import rankdata, spearmanr
+from sklearn.ensemble import RandomForestClassifier
+
+import pertinent
+from pertinent.diagnostics.seed_agreement import (
+    Agreement,
+    agreement,
+    average_ranks,
+    mean_squared_difference,
+    spearman,
+    top_in_common,
+)
+from pertinent.diagnostics.stability_result import MEASURES, Stability
+from pertinent.errors import FileError, InputError, SettingError
+from tests.test_damaged_files import damaged
+
+ROWS = np.random.default_rng(0).normal(size=(6, 12))
+
+
+def interacting(rows):
+    """A model whose features interact, so that few samples leave scores uncertain."""
+    rows = np.asarray(rows, dtype=float).reshape(len(rows), -1)
+    p = 1 / (1 + np.exp(-(rows * np.roll(rows, 1, axis=1)).sum(axis=1)))
+    return np.stack([1 - p, p], axis=1)
+
+
+def table_model(function=interacting):
+    return pertinent.wrap(function, kind="table")
+
+
+def of_rows(*rows, **changes):
+    """A result made of rows: input, features, spearman."""
+    made = [Agreement(i, d, s, 0.4, 0.5, 0.1, 20.0, 0.2) for i, d, s in rows]
+    fields = {"settings": {}, "budget": None, "removal": "constant", "features": "columns", "seeds": (0, 1)}
+    return Stability(tuple(made), "lime", **fields | changes)
+
+
+def shown(result):
+    console = Console(file=StringIO(), width=100)
+    console.print(result)
+    return console.file.getvalue()
+
+
+# -- measures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_spearman_is_that_of_scipy(ties):
+    rng = np.random.default_rng(0)
+    for d in (2, 3, 10, 57):
+        rows = rng.integers(4, size=(5, d)).astype(float) if ties else rng.normal(size=(5, d))
+        rows[:, 0], rows[:, -1] = -1.0, 9.0  # no row is constant
+        found = spearman(rows)
+        for a, b in combinations(range(5), 2):
+            assert found[a, b] == pytest.approx(spearmanr(rows[a], rows[b]).statistic, abs=1e-12)
+        for row in rows:
+            np.testing.assert_array_equal(average_ranks(row), rankdata(row))
+
+
+def test_a_constant_row_has_no_correlation():
+    found = spearman(np.array([[1.0, 1.0, 1.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    assert np.isnan(found[0]).all()
+    assert found[1, 2] == pytest.approx(-1.0)
+
+
+def test_pairs_of_rows_as_computed_one_by_one():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(4, 15))
+    pairs = list(combinations(range(4), 2))
+    assert mean_squared_difference(rows) == pytest.approx(
+        np.mean([((rows[a] - rows[b]) ** 2).mean() for a, b in pairs])
+    )
+    orders = [np.argsort(-row).tolist() for row in rows]
+    for k in (1, 5, 10, 14):
+        common = [len(set(orders[a][:k]) & set(orders[b][:k])) / k for a, b in pairs]
+        assert top_in_common(orders, k) == pytest.approx(np.mean(common))
+    assert np.isnan(top_in_common(orders, 15))  # the top 15 of 15 are the same whatever the scores
+    assert np.isnan(mean_squared_difference(np.array([[1e300], [-1e300]])))
+
+
+def test_the_measures_of_an_input_are_those_of_its_explanations():
+    model = table_model()
+    found = pertinent.stability(model, ROWS, "shapley-sampling", samples=2, seeds=3)
+    several = [pertinent.explain(model, ROWS, "shapley-sampling", samples=2, seed=s) for s in range(3)]
+    assert found.inputs == 6
+    for number, row in enumerate(found.rows):
+        own = [explanations[number] for explanations in several]
+        pairs = list(combinations([e.scores for e in own], 2))
+        assert row.spearman == pytest.approx(np.mean([spearmanr(a, b).statistic for a, b in pairs]))
+        assert row.mse == pytest.approx(np.mean([((a - b) ** 2).mean() for a, b in pairs]))
+        tops = combinations([{name for name, _ in e.top(5)} for e in own], 2)
+        assert row.top_5 == pytest.approx(np.mean([len(a & b) / 5 for a, b in tops]))
+        assert row.evaluations == pytest.approx(np.mean([e.evaluations for e in own]))
+        assert (row.input, row.features) == (number, 12)
+    for name in MEASURES:
+        mean = np.mean([getattr(row, name) for row in found.rows])
+        assert found.summary[name].mean == pytest.approx(mean)
+    assert 0 < found.summary["spearman"].low < found.summary["spearman"].high < 1
+
+
+def test_more_samples_are_more_stable_and_a_method_without_chance_is_stable():
+    few, many = (
+        pertinent.stability(table_model(), ROWS, "shapley-sampling", samples=n, seeds=3) for n in (1, 40)
+    )
+    assert many.summary["spearman"].mean > few.summary["spearman"].mean + 0.1
+    assert many.summary["mse"].mean < few.summary["mse"].mean / 5
+    fixed = pertinent.stability(table_model(), ROWS, "leave-one-out", seeds=2)
+    assert [fixed.summary[name].mean for name in ("spearman", "top_5", "top_10", "mse")] == [1, 1, 1, 0]
+
+
+# -- one run -------------------------------------------------------------------------------------
+
+
+def test_all_seeds_of_all_inputs_share_batches():
+    sizes = []
+
+    def counted(rows):
+        sizes.append(len(rows))
+        return interacting(rows)
+
+    seen = []
+    model = table_model(counted)
+    pertinent.stability(model, ROWS, "lime", samples=20, seeds=4, batch_size=10_000, progress=seen.append)
+    assert max(sizes) > 2 * 6 * 20  # more than two seeds ask for together
+    assert {progress.total for progress in seen} == {6 * 4}
+
+
+@pytest.mark.parametrize("batch_size", [1, 1000])
+def test_the_batch_size_changes_nothing(batch_size):
+    found = pertinent.stability(table_model(), ROWS[:2], "lime", samples=15, seeds=2, batch_size=batch_size)
+    other = pertinent.stability(table_model(), ROWS[:2], "lime", samples=15, seeds=2, batch_size=7)
+    assert found.summary["spearman"] == other.summary["spearman"]
+
+
+def test_a_random_removal_draws_by_the_seed():
+    forest = RandomForestClassifier(5, random_state=0).fit(ROWS, [0, 1] * 3)
+    model = pertinent.wrap(forest, background=np.random.default_rng(1).normal(size=(200, 12)))
+    found = pertinent.stability(model, ROWS[:2], "leave-one-out", removal="background:rows=3", seeds=3)
+    assert found.summary["mse"].mean > 0
+    assert found.removal == "background rows=3"
+
+
+def test_texts_images_and_tables():
+    texts = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    found = pertinent.stability(texts, ["not bad at all", "such a bad thing"], "lime", samples=9, seeds=2)
+    assert (found.features, found.rows[1].features) == ("words", 4)
+    images = pertinent.wrap(interacting, kind="image")
+    pixels = np.random.default_rng(0).random((2, 8, 8, 1))
+    found = pertinent.stability(images, pixels, "lime", samples=9, seeds=2, features="patches:2")
+    assert (found.features, found.rows[0].features, found.inputs) == ("patches", 16, 2)
+    assert pertinent.stability(table_model(), ROWS[0], "lime", samples=9, seeds=2).inputs == 1
+
+
+def test_logits():
+    found = pertinent.stability(table_model(), ROWS[:2], "lime", samples=9, seeds=2, scale="logit")
+    plain = pertinent.stability(table_model(), ROWS[:2], "lime", samples=9, seeds=2)
+    assert (found.name, plain.name) == ("lime samples=9 scale=logit", "lime samples=9")
+    assert found.summary["mse"].mean > plain.summary["mse"].mean
+
+
+def test_a_search_and_its_sparsity():
+    found = pertinent.stability(
+        table_model(), ROWS[:2], "random-search", sparsity=0.2, budget=8, seeds=3, target=1
+    )
+    assert found.name == "random-search budget=8"
+    assert -1 <= found.summary["spearman"].mean < 1
+
+
+# -- what cannot be measured ---------------------------------------------------------------------
+
+
+def test_constant_scores_have_no_correlation_and_are_counted():
+    def rounding(rows):
+        """Noise like that of a matrix product, and nothing else, for rows that begin with a 7."""
+        dull = (np.asarray(rows) == 7).any(axis=1)
+        noise = np.abs(rows).sum(axis=1) * 1e-9
+        return np.where(dull[:, None], np.stack([0.5 - noise, 0.5 + noise], axis=1), interacting(rows))
+
+    rows = ROWS[:3].copy()
+    rows[1] = 7.0
+    found = pertinent.stability(table_model(rounding), rows, "leave-one-out", removal="constant", seeds=2)
+    varied = pertinent.stability(
+        table_model(lambda r: np.full((len(r), 2), 0.5)), rows, "lime", samples=9, seeds=2
+    )
+    assert varied.summary["spearman"].n == 0
+    assert "Left out of Spearman: 3 of 3 inputs, because a seed gave all their features the same" in shown(
+        varied
+    )
+    assert "nan" not in shown(varied) + varied._repr_html_()
+    assert varied.plot().axes
+    assert found.summary["spearman"].n == 2
+    assert "Left out of Spearman: 1 of 3 inputs" in shown(found)
+
+
+def test_short_inputs_have_no_top_k():
+    rows = ROWS[:, :5]
+    found = pertinent.stability(table_model(), rows, "lime", samples=9, seeds=2)
+    assert found.summary["top_5"].n == 0
+    assert "Left out of top 5: 6 of 6 inputs, because they have no more than 5 features." in shown(found)
+    assert "fewer than 20" in shown(found)
+
+
+def test_an_input_that_fails_is_recorded_and_the_rest_go_on():
+    def refusing(rows):
+        if (np.asarray(rows) == 13).any():
+            raise ValueError("not this one")
+        return interacting(rows)
+
+    rows = ROWS.copy()
+    rows[2, 3] = 13
+    found = pertinent.stability(table_model(refusing), rows, "lime", samples=9, seeds=2, ids=list("abcdef"))
+    assert [(f.index, f.id) for f in found.failures] == [(2, "c")]
+    assert "not this one" in found.failures[0].reason
+    assert [(row.input, row.id) for row in found.rows] == list(zip([0, 1, 3, 4, 5], "abdef", strict=True))
+    assert "Failed: input 2 · c" in shown(found)
+    with pytest.raises(pertinent.PertinentError, match="not this one"):
+        pertinent.stability(table_model(refusing), rows[2], "lime", samples=9)
+
+
+def test_a_model_that_changes_its_mind_is_no_basis():
+    calls = iter(range(10**6))
+
+    def fickle(rows):
+        return [[0.9, 0.1] if next(calls) % 2 else [0.1, 0.9] for _ in rows]
+
+    with pytest.raises(InputError, match="The model is random: it predicted class 0, class 1 for the same"):
+        pertinent.stability(table_model(fickle), ROWS[0], "leave-one-out", seeds=6)
+    with_target = pertinent.stability(table_model(fickle), ROWS[:1], "leave-one-out", seeds=6, target=0)
+    assert with_target.inputs == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": 1}, "`seeds` must be at least 2, but got 1"),
+        ({"seeds": 2000}, "`seeds` must be at most 1000, but got 2000"),
+        ({"seeds": "3"}, "`seeds` must be a whole number, but got '3'"),
+        ({"samples": 0}, "`samples` must be at least 2, but got 0"),
+        ({"sampels": 9}, "sampels"),
+        ({"budget": 0}, "`budget` must be at least 1, but got 0"),
+    ],
+)
+def test_wrong_settings(options, message):
+    with pytest.raises(SettingError, match=message):
+        pertinent.stability(table_model(), ROWS, "lime", **options)
+
+
+def test_no_inputs():
+    with pytest.raises(InputError, match="There are no inputs to explain"):
+        pertinent.stability(table_model(), ROWS[:0], "lime")
+
+
+# -- the result ----------------------------------------------------------------------------------
+
+
+def test_lengths_are_grouped_and_every_input_is_in_one():
+    found = of_rows(
+        (0, 3, 1.0), (1, 9, 0.8), (2, 10, 0.6), (3, 19, 0.4), (4, 20, 0.2), (5, 39, 0.0), (6, 640, -1)
+    )
+    assert [(str(length), length.inputs) for length in found.by_length] == [
+        ("1–9", 2),
+        ("10–19", 2),
+        ("20–39", 2),
+        ("640–1279", 1),
+    ]
+    assert [length.measures["spearman"].mean for length in found.by_length] == pytest.approx(
+        [0.9, 0.5, 0.1, -1.0]
+    )
+
+
+def test_it_is_saved_and_read(tmp_path):
+    found = of_rows((0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, warnings=("careful",))
+    found.save(tmp_path / "s.json")
+    again = Stability.read(tmp_path / "s.json")
+    assert repr(again.rows) == repr(found.rows)  # NaN is not equal to itself
+    assert (again.name, again.warnings, again.seeds) == ("lime samples=9 budget=40", ("careful",), (0, 1))
+    assert again.to_json() == found.to_json()
+    assert "Warning: careful" in shown(again)
+    with pytest.raises(FileError, match=r"must end in \.json"):
+        found.save(tmp_path / "s.csv")
+
+
+def test_a_measured_result_is_saved_and_read(tmp_path):
+    found = pertinent.stability(table_model(), ROWS, "lime", samples=9, seeds=2)
+    found.save(tmp_path / "s.json")
+    assert pertinent.Stability.read(tmp_path / "s.json") == found
+
+
+def test_damaged_files(tmp_path):
+    whole = json.loads(of_rows((0, 12, 0.5), (1, 3, np.nan)).to_json())
+    draw, refused, path = random.Random(0), 0, tmp_path / "s.json"
+    variants = [json.dumps(damaged(whole, draw)) for _ in range(150)]
+    for text in [*variants, "", "[]", "null", "[" * 100_000]:
+        path.write_text(text)
+        try:
+            found = Stability.read(path)
+        except FileError:
+            refused += 1
+        else:
+            repr(found), found.to_json(), found.to_dataframe(), found._repr_html_(), found.__rich__()
+    assert refused > 80
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [("spearman", 1.5), ("top_5", -0.1), ("mse", -1.0), ("seconds", -1.0), ("features", 0)],
+)
+def test_impossible_numbers_are_refused(tmp_path, place, value):
+    plain = json.loads(of_rows((0, 12, 0.5)).to_json())
+    plain["rows"][0][plain["columns"].index(place)] = value
+    (tmp_path / "s.json").write_text(json.dumps(plain))
+    with pytest.raises(FileError, match=f"holds no stability: .*{place}"):
+        Stability.read(tmp_path / "s.json")
+
+
+def test_it_is_shown_in_every_form():
+    found = of_rows(*((i, 5 + i, 0.5 + i / 100) for i in range(30)), settings={"<b>": "$x$"})
+    assert repr(found).startswith("<Stability of lime <b>=$x$, 2 seeds, 30 inputs: Spearman 0.645 [")
+    frame = found.to_dataframe()
+    assert list(frame.columns) == [*Agreement.__dataclass_fields__]
+    assert len(frame) == 30
+    text, page = shown(found), found._repr_html_()
+    for part in ("1–9", "10–19", "20–39", "all", "Spearman", "evaluations"):
+        assert part in text
+        assert part in page
+    assert "<b>" not in page.partition("</style>")[2]
+    assert "fewer than 20" not in text
+
+
+def test_the_plot_has_a_line_for_each_result():
+    one = of_rows((0, 5, 0.9), (1, 25, 0.5), (2, 30, 0.3))
+    other = of_rows((0, 15, 0.9), (1, 25, np.nan), settings={"samples": 50})
+    (axes,) = one.plot(other).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1–9", "10–19", "20–39"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["lime", "lime samples=50"]
+    drawn = [line for line in axes.lines if len(line.get_ydata())]
+    np.testing.assert_allclose(drawn[0].get_ydata(), [0.9, 0.4])
+
+
+def test_agreement_needs_no_run():
+    model = table_model()
+    own = [pertinent.explain(model, ROWS[0], "lime", samples=20, seed=s) for s in range(3)]
+    assert (
+        agreement(own).spearman
+        == pertinent.stability(model, ROWS[0], "lime", samples=20, seeds=3).rows[0].spearman
+    )
