@@ -7,8 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests import tiny
-from tests.games import random_interactions
 
 import pertinent
 from pertinent.api.explain_run import REPEATED
@@ -24,6 +22,8 @@ from pertinent.learned.networks.token_scorer import TokenScorer
 from pertinent.learned.refinement import combined
 from pertinent.learned.training_data import LessonCollator, Lessons
 from pertinent.models.transformer import TransformerModel
+from tests import tiny
+from tests.games import random_interactions
 
 OPTIONS = {"samples": 8, "epochs": 6, "learning_rate": 3e-3, "batch_size": 8, "progress": False}
 

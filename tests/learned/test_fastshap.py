@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from tests.games import additive, as_model, play, random_interactions
 
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.learned.methods.fastshap import CoalitionValues, LearnsCoalitions
 from pertinent.results.explanation import Explanation
+from tests.games import additive, as_model, play, random_interactions
 
 LEARNER = LearnsCoalitions()
 

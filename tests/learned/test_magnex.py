@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.ensemble import RandomForestClassifier
-from tests import tiny
 from torch import nn
 
 import pertinent
@@ -18,6 +17,7 @@ from pertinent.learned.methods import magnex
 from pertinent.learned.methods.magnex import DECAY, LearnsMAGNEx, logits_of, sufficiency
 from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
 from pertinent.learned.selection import Round
+from tests import tiny
 
 LEARNER = LearnsMAGNEx()
 LOGITS = torch.tensor([0.7, -0.4, 1.5], dtype=torch.float64)

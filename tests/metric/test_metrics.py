@@ -273,10 +273,10 @@ def test_bootstrap_in_pieces(monkeypatch, rows_at_once):
     n, resamples = 300, 5003
     values = np.random.default_rng(2).exponential(size=n)
     whole = bootstrap(values, resamples=resamples)
-    monkeypatch.setattr(statistics, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
+    monkeypatch.setattr(intervals, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
     counted = []
     plain = intervals.resampled_means
-    monkeypatch.setattr(statistics, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
+    monkeypatch.setattr(intervals, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
     found = bootstrap(values, resamples=resamples)
     assert [len(means) for means in counted[:-1]] == [rows_at_once] * (len(counted) - 1)
     means = np.concatenate(counted)
