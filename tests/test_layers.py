@@ -11,7 +11,7 @@ ROOT = Path(pertinent.__file__).parent
 LAYERS = [
     {"array_types", "errors", "control_characters"},
     {"_optional", "masks", "digests", "settings", "decoding"},
-    {"files", "setting_texts", "intervals", "outputs"},
+    {"files", "setting_texts", "intervals", "rank_correlation", "outputs"},
     {"registry"},
     {"asks"},
     {"inputs"},

@@ -11,10 +11,11 @@ import numpy as np
 import pertinent
 from pertinent.array_types import Floats
 from pertinent.asks import Values
-from pertinent.diagnostics.seed_agreement import agreement, spearman, top_in_common
+from pertinent.diagnostics.seed_agreement import agreement, top_in_common
 from pertinent.explainers.base import Explainer
 from pertinent.metric.base import Measures, Metric
 from pertinent.models.base import Model
+from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation, Explanations
 
 OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}

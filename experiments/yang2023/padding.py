@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.diagnostics.seed_agreement import spearman
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 
 PLAYERS = 512

@@ -1,17 +1,222 @@
-"""Plain data from a file, which may be damaged: every value is checked as it is taken."""
+"""Plain data (what JSON and Parquet hold) to dataclasses and back, by their type annotations.
+
+>>> @dataclass(frozen=True)
+... class Point:
+...     name: str
+...     share: Annotated[float, Range(above=0, at_most=1)]
+...     error: Annotated[float, NOT_FINITE] = 0.0
+>>> decode(Point, {"name": "a", "share": 0.5, "error": None})
+Point(name='a', share=0.5, error=nan)
+>>> encode(Point("a", 0.5))
+{'name': 'a', 'share': 0.5, 'error': 0.0}
+>>> decode(Point, {"name": "a", "share": 2})
+Traceback (most recent call last):
+pertinent.errors.InputError: `share` must be above 0 and at most 1, but got 2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from math import isfinite
-from typing import Any
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from math import isfinite, isnan
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, overload
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints
-from pertinent.errors import InputError
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.errors import InputError, SettingError
+from pertinent.settings import Range, as_declared, settings_types
+
+T = TypeVar("T")
+
+NOT_FINITE = "may be NaN or infinite"
+"""Annotates a number that may be NaN (null in JSON) or, unless a range excludes it, infinite."""
+
+Index: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
+"""A position from 0."""
 
 _SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The length of each axis of an array: a number, the name of one of the `sizes`, or any (``None``).
+
+    An array of booleans is saved as the positions of those that are true.
+    """
+
+    lengths: tuple[int | str | None, ...]
+
+    def __init__(self, *lengths: int | str | None) -> None:
+        object.__setattr__(self, "lengths", lengths)
+
+
+@overload
+def decode(hint: type[T], plain: Any, name: str = ..., sizes: Mapping[str, int] | None = ...) -> T: ...
+@overload
+def decode(hint: Any, plain: Any, name: str = ..., sizes: Mapping[str, int] | None = ...) -> Any: ...
+def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | None = None) -> Any:
+    """A value of the annotated type from plain data, which may come from a damaged file.
+
+    A dataclass is made of an object, or of a list of its fields in order; fields that are missing have their
+    defaults, and other entries of the object are ignored. A mapping whose keys are no strings is a list of
+    pairs. An `InputError` names the field, what it must be and what it was.
+
+    Parameters
+    ----------
+    hint
+        A dataclass or an annotation: numbers and strings, perhaps with a `Range`, ``Literal``, ``Optional``,
+        tuples, mappings, arrays with a `Shape`.
+    plain
+        Numbers, strings, lists and dicts.
+    name
+        What errors call it.
+    sizes
+        The lengths that shapes name.
+    """
+    return _Decoder(sizes or {}).decoded(hint, plain, name)
+
+
+def encode(value: Any) -> Any:
+    """The inverse of `decode`: numbers, strings, lists and dicts; anything else as a string.
+
+    Fields of dataclasses that are not compared (``compare=False``) are left out.
+    """
+    if isinstance(value, np.ndarray):
+        return np.flatnonzero(value).tolist() if value.dtype == np.bool_ else value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _encoded(getattr(value, f.name), hint) for f, hint in _saved(type(value))}
+    if isinstance(value, Mapping):
+        return {str(key): encode(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [encode(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def json_text(plain: Any, indent: int | None = None) -> str:
+    """Plain data as JSON, with null for numbers that are not finite."""
+    return json.dumps(_finite(plain), ensure_ascii=False, indent=indent)
+
+
+def expect(condition: bool, name: str, must: str, got: object) -> None:
+    """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
+    if not condition:
+        text = repr(got)
+        text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        raise InputError(f"`{name}` must be {must}, but got {text}.")
+
+
+@dataclass(frozen=True)
+class _Decoder:
+    """Decodes values whose shapes may name some `sizes`."""
+
+    sizes: Mapping[str, int]
+
+    def decoded(self, hint: Any, value: Any, name: str) -> Any:  # noqa: PLR0911  one for each form of a type
+        origin, inner = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self._annotated(inner[0], inner[1:], value, name)
+        if origin in (Union, UnionType) and NoneType in inner:
+            rest = [each for each in inner if each is not NoneType]
+            return None if value is None else self.decoded(Union[tuple(rest)], value, name)  # noqa: UP007
+        if is_dataclass(hint):
+            return self._dataclass(hint, value, name)
+        if origin in (tuple, list, Sequence):
+            return self._sequence(hint, value, name)
+        if origin is Mapping:
+            return self._mapping(inner, value, name)
+        if origin is np.ndarray:
+            return _array(value, name, hint, (None,))
+        try:
+            return as_declared(name, value, hint)
+        except SettingError as error:
+            raise InputError(str(error)) from None
+
+    def _annotated(self, hint: Any, markers: Sequence[Any], value: Any, name: str) -> Any:
+        shape = next((each for each in markers if isinstance(each, Shape)), None)
+        if shape is not None:
+            lengths = tuple(self.sizes[n] if isinstance(n, str) else n for n in shape.lengths)
+            return _array(value, name, hint, lengths)
+        if NOT_FINITE in markers and (value is None or isinstance(value, float)):
+            if value is None or isnan(value):
+                return np.nan
+            found: Any = value
+        else:
+            found = self.decoded(hint, value, name)
+        for each in markers:
+            expect(not isinstance(each, Range) or found in each, name, str(each), value)
+        return found
+
+    def _dataclass(self, cls: Any, value: Any, name: str) -> Any:
+        saved = _saved(cls)
+        if isinstance(value, list | tuple):
+            expect(len(value) <= len(saved), name or cls.__name__, f"at most {len(saved)} values", value)
+            value = {f.name: each for (f, _), each in zip(saved, value, strict=False)}
+        _expect_object(value, name or cls.__name__)
+        found = {}
+        for f, hint in saved:
+            if f.name in value:
+                path = f"{name}.{f.name}" if name else f.name
+                found[f.name] = self.decoded(hint, value[f.name], path)
+            elif f.default is MISSING and f.default_factory is MISSING:
+                raise InputError(f"`{name}.{f.name}` is missing." if name else f"`{f.name}` is missing.")
+        return cls(**found)
+
+    def _sequence(self, hint: Any, value: Any, name: str) -> Any:
+        expect(isinstance(value, list | tuple), name, "a list", value)
+        kind, inner = get_origin(hint), get_args(hint)
+        if kind is tuple and inner[-1] is not ...:
+            expect(len(value) == len(inner), name, f"{len(inner)} values", value)
+            return tuple(self.decoded(own, each, name) for own, each in zip(inner, value, strict=True))
+        numbered = is_dataclass(inner[0])
+        found = [
+            self.decoded(inner[0], each, f"{name}[{i}]" if numbered else name) for i, each in enumerate(value)
+        ]
+        return found if kind is list else tuple(found)
+
+    def _mapping(self, hints: Sequence[Any], value: Any, name: str) -> dict[Any, Any]:
+        if hints[0] is str:
+            _expect_object(value, name)
+            return {key: self.decoded(hints[1], each, f"{name}.{key}") for key, each in value.items()}
+        return {
+            self.decoded(hints[0], key, name): self.decoded(hints[1], each, name)
+            for key, each in pairs(value, name)
+        }
+
+
+def _saved(cls: Any) -> list[tuple[Any, Any]]:
+    """The fields of a dataclass that are saved, each with its annotation."""
+    hints = settings_types(cls)
+    return [(f, hints[f.name]) for f in fields(cls) if f.init and f.compare]
+
+
+def _encoded(value: Any, hint: Any) -> Any:
+    """A field's value; a mapping whose keys are no strings becomes a list of pairs."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) is not Mapping or value is None:
+        return encode(value)
+    key, inner = get_args(hint)
+    if key is str:
+        return {name: _encoded(each, inner) for name, each in value.items()}
+    return [[encode(name), _encoded(each, inner)] for name, each in value.items()]
+
+
+def _expect_object(value: Any, name: str) -> None:
+    named = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+    expect(named, name, "an object with named fields", value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 class PlainData:
@@ -82,12 +287,7 @@ class PlainData:
 
     def floats(self, name: str, *shape: int | None) -> Floats:
         """An array of numbers of this shape, ``None`` for any length; ``None`` among them becomes NaN."""
-        found = _array(self.value(name), name, shape)
-        if found.dtype == object:
-            flat = [np.nan if value is None else value for value in found.ravel()]
-            found = np.array(flat).reshape(found.shape)
-        expect(found.dtype.kind in "iuf" or not found.size, name, "numbers", self.value(name))
-        return np.asarray(found.astype(np.float64))
+        return _floats(self.value(name), name, shape)
 
     def wholes(self, name: str, *shape: int | None) -> Ints:
         """An array of whole numbers of this shape."""
@@ -128,20 +328,34 @@ def whole(value: Any, name: str, least: int = 0, below: int | None = None) -> in
 
 def wholes(value: Any, name: str, *shape: int | None) -> Ints:
     """An array of whole numbers."""
-    found = _array(value, name, shape)
+    found = _shaped(value, name, shape)
     expect(found.dtype.kind == "i" or not found.size, name, "whole numbers", value)
     return np.asarray(found.astype(np.int64))
 
 
-def expect(condition: bool, name: str, must: str, got: object) -> None:
-    """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
-    if not condition:
-        text = repr(got)
-        text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-        raise InputError(f"`{name}` must be {must}, but got {text}.")
+def _array(value: Any, name: str, hint: Any, shape: tuple[int | None, ...]) -> Array:
+    """An array of the type that the hint declares: `Floats`, `Ints` or `Masks`."""
+    if hint == Masks:
+        length = shape[0]
+        assert length is not None, "a saved set does not show how many features there are"
+        members = wholes(value, name, None)
+        inside = bool(((members >= 0) & (members < length)).all())
+        expect(inside, name, f"from 0 to {length - 1}", value)
+        return np.isin(np.arange(length), members)
+    return wholes(value, name, *shape) if hint == Ints else _floats(value, name, shape)
 
 
-def _array(value: Any, name: str, shape: tuple[int | None, ...]) -> Any:
+def _floats(value: Any, name: str, shape: tuple[int | None, ...]) -> Floats:
+    """An array of numbers; ``None`` among them becomes NaN."""
+    found = _shaped(value, name, shape)
+    if found.dtype == object:
+        flat = [np.nan if each is None else each for each in found.ravel()]
+        found = np.array(flat).reshape(found.shape)
+    expect(found.dtype.kind in "iuf" or not found.size, name, "numbers", value)
+    return np.asarray(found.astype(np.float64))
+
+
+def _shaped(value: Any, name: str, shape: tuple[int | None, ...]) -> Array:
     try:
         found = np.asarray(value)
     except (ValueError, OverflowError) as error:

@@ -181,9 +181,14 @@ def _number(value: Any, kind: type) -> Any:
         value = value.item()
     if isinstance(value, bool) or kind is bool:
         return value if isinstance(value, bool) and kind is bool else _raise()
-    if not isinstance(value, int | float) or not isfinite(value) or (kind is int and value % 1):
+    if not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
         raise _WrongType
-    return kind(value)
+    if kind is int and value % 1:
+        raise _WrongType
+    try:
+        return kind(value)
+    except OverflowError:  # a whole number beyond the largest float
+        raise _WrongType from None
 
 
 def _raise(error: Exception | None = None) -> Any:

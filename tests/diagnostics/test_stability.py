@@ -15,13 +15,12 @@ import pertinent
 from pertinent.diagnostics.seed_agreement import (
     Agreement,
     agreement,
-    average_ranks,
     mean_squared_difference,
-    spearman,
     top_in_common,
 )
 from pertinent.diagnostics.stability_result import MEASURES, Stability
 from pertinent.errors import FileError, InputError, SettingError
+from pertinent.rank_correlation import average_ranks, spearman
 from tests.test_damaged_files import damaged
 
 ROWS = np.random.default_rng(0).normal(size=(6, 12))

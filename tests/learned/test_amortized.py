@@ -11,7 +11,6 @@ import torch
 import pertinent
 from pertinent.api.explain_run import REPEATED
 from pertinent.asks import Network, NetworkOutputs
-from pertinent.diagnostics.seed_agreement import spearman
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
@@ -22,6 +21,7 @@ from pertinent.learned.networks.token_scorer import TokenScorer
 from pertinent.learned.refinement import combined
 from pertinent.learned.training_data import LessonCollator, Lessons
 from pertinent.models.transformer import TransformerModel
+from pertinent.rank_correlation import spearman
 from tests import tiny
 from tests.games import random_interactions
 

@@ -9,12 +9,12 @@ from torch import nn
 
 import pertinent
 from pertinent.api.request import TO_BE_FITTED
-from pertinent.diagnostics.seed_agreement import spearman
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.learned.base import learned
 from pertinent.learned.networks.table_scorer import CATEGORIES, Column
 from pertinent.learned.networks.word_scorer import WordScorer
 from pertinent.models.embedded import diabetes, digits, wines
+from pertinent.rank_correlation import spearman
 from pertinent.removal.background import FromBackground
 
 FAST = {"samples": 6, "epochs": 25, "progress": False}

@@ -14,8 +14,9 @@ from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.diagnostics.removal_check import label
-from pertinent.diagnostics.seed_agreement import SAME_SCORE, spearman
+from pertinent.diagnostics.seed_agreement import SAME_SCORE
 from pertinent.intervals import Interval, bootstrap
+from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation, Failure
 from pertinent.settings import checked
 

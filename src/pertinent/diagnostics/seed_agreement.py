@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats
+from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 
 SAME_SCORE = 1e-6
@@ -54,28 +55,6 @@ def agreement(explanations: Sequence[Explanation]) -> Agreement:
         evaluations=float(np.mean([e.evaluations for e in explanations])),
         seconds=float(np.mean([e.seconds for e in explanations])),
         id=first.id,
-    )
-
-
-def average_ranks(values: Floats) -> Floats:
-    """The rank of each value from 1, the smallest first; equal values share the mean of their ranks.
-
-    >>> average_ranks(np.array([0.2, 0.5, 0.2, 0.1]))
-    array([2.5, 4. , 2.5, 1. ])
-    """
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place])
-
-
-def spearman(rows: Floats) -> Floats:
-    """Spearman's correlation of every row with every other (rows, rows); NaN for a constant row."""
-    ranks = np.stack([average_ranks(row) for row in rows])
-    centred = ranks - ranks.mean(axis=1, keepdims=True)
-    squares = (centred**2).sum(axis=1)
-    lengths = np.sqrt(np.outer(squares, squares))
-    return np.asarray(
-        np.divide(centred @ centred.T, lengths, out=np.full_like(lengths, np.nan), where=lengths > 0)
     )
 
 

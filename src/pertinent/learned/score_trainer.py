@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pertinent.diagnostics.seed_agreement import spearman
 from pertinent.learned.base import LearnsScores
 from pertinent.learned.networks.scorer import Scorer
 from pertinent.learned.training_data import LessonCollator, Lessons
 from pertinent.models.base import Model
+from pertinent.rank_correlation import spearman
 from pertinent.training.trainer import ExampleTrainer
 
 
