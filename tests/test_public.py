@@ -93,7 +93,7 @@ pertinent.explain(model, ["not bad", "so good"], method="leave-one-out")
 pertinent.compare(model, ["not bad"], ["leave-one-out"])
 methods = [name for name in sys.modules if name.startswith("pertinent.explainers") and name.count(".") > 1]
 print(sorted({"torch", "transformers", "sklearn", "pandas", "pyarrow"} & set(sys.modules)))
-packages = (".base", ".draws", ".until", ".gradients", ".learned")
+packages = (".base", ".removal_jackknife", ".early_stopping", ".gradients", ".learned")
 packages += (".robustness", ".search", ".shapley", ".surrogate")
 print([name for name in methods if not name.endswith(packages)])
 """

@@ -11,7 +11,7 @@ import pytest
 import pertinent
 from pertinent.cli.parser import parse
 from pertinent.errors import SettingError
-from pertinent.explainers.early_stopping import Stable
+from pertinent.explainers.early_stopping import EarlyStopping
 from tests.games import additive, random_interactions, sum_of_unanimity
 
 METHODS = ("shapley", "shapley-sampling")
@@ -148,7 +148,7 @@ def test_a_run_resumes(tmp_path):
 
 def test_a_request_keeps_it():
     request = pertinent.Request.of("shapley", until="stable", top=3, confidence=0.9)
-    assert request.until == Stable(3, 0.9)
+    assert request.until == EarlyStopping(3, 0.9)
     assert pertinent.Request.from_dict(request.to_dict()) == request
     assert replace(request, until=None).fingerprint != request.fingerprint
     assert "until" not in pertinent.Request.of("shapley").to_dict()
@@ -176,7 +176,7 @@ def test_the_command_line_has_it():
 
 def test_settled_by_hand():
     """z = Φ⁻¹(1 − 0.05 / 2) = 1.96 for one comparison at each of two looks: errors add up to 0.196."""
-    one = Stable(top=1)
+    one = EarlyStopping(top=1)
     assert one.settled(np.array([0.0, -1.0, 0.803]), np.array([9e-9, 0.05, 0.05]), looks=2)
     assert not one.settled(np.array([0.0, -1.0, 0.805]), np.array([9e-9, 0.05, 0.05]), looks=2)
     assert not one.settled(np.array([0.0, -1.0, 0.803]), np.array([9e-9, 0.05, 0.05]), looks=3)
@@ -184,19 +184,19 @@ def test_settled_by_hand():
 
 def test_a_feature_far_down_with_a_large_error_counts():
     scores, errors = np.array([1.0, 0.5, 0.1]), np.array([0.01, 0.01, 0.01])
-    assert Stable(top=1).settled(scores, errors, looks=1)
-    assert not Stable(top=1).settled(scores, np.array([0.01, 0.01, 1.0]), looks=1)
-    assert not Stable(top=1).settled(scores, np.array([0.01, 0.01, np.nan]), looks=1)
+    assert EarlyStopping(top=1).settled(scores, errors, looks=1)
+    assert not EarlyStopping(top=1).settled(scores, np.array([0.01, 0.01, 1.0]), looks=1)
+    assert not EarlyStopping(top=1).settled(scores, np.array([0.01, 0.01, np.nan]), looks=1)
 
 
 def test_features_after_the_top_may_be_tied():
-    assert Stable(top=1).settled(np.array([1.0, 0.1, 0.1]), np.full(3, 0.01), looks=1)
-    assert not Stable(top=2).settled(np.array([1.0, 0.1, 0.1]), np.full(3, 0.01), looks=1)
+    assert EarlyStopping(top=1).settled(np.array([1.0, 0.1, 0.1]), np.full(3, 0.01), looks=1)
+    assert not EarlyStopping(top=2).settled(np.array([1.0, 0.1, 0.1]), np.full(3, 0.01), looks=1)
 
 
 def test_rounds_grow_and_end_at_the_most():
-    assert Stable().rounds(12, 10) == [10]
-    rounds = Stable().rounds(12, 1000, step=2)
+    assert EarlyStopping().rounds(12, 10) == [10]
+    rounds = EarlyStopping().rounds(12, 1000, step=2)
     assert rounds[-1] == 1000
     assert all(size % 2 == 0 for size in rounds)
     assert all(1.3 < b / a < 1.6 for a, b in pairwise(rounds[:-1]))

@@ -10,7 +10,7 @@ import pytest
 
 import pertinent
 from pertinent.explainers.base import Explainer, Finding
-from pertinent.explainers.removal_jackknife import Draws
+from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.intervals import student_factor
 from pertinent.removal.background import FromBackground
 from pertinent.removal.uniform_noise import UniformNoise
@@ -181,7 +181,7 @@ def test_groups_hold_every_draw_once():
 
 def test_the_variance_of_unequal_groups_is_unbiased():
     """Of a mean of independent draws the jackknife has the right variance, whatever the sizes."""
-    sizes, draws = (1, 2, 5, 3), Draws((1, 2, 5, 3))
+    sizes, draws = (1, 2, 5, 3), RemovalJackknife((1, 2, 5, 3))
     many = np.random.default_rng(0).normal(size=(20_000, 11))
     edges = np.cumsum((0, *sizes))
     without = [np.delete(many, range(a, b), axis=1).mean(axis=1) for a, b in pairwise(edges)]
@@ -198,6 +198,6 @@ def test_what_residuals_contain_is_not_counted_twice():
     every = np.concatenate([noise.mean(axis=2, keepdims=True), without], axis=2)
     scores = every.mean(axis=1).T
     errors = np.sqrt(every.var(axis=1, ddof=1) / answers).T
-    found = Draws((1,) * groups).standard_errors(scores, errors)
+    found = RemovalJackknife((1,) * groups).standard_errors(scores, errors)
     assert found.shape == (1, n)
     np.testing.assert_allclose(found.mean(), np.sqrt(1 / answers / groups), rtol=0.02)

@@ -21,7 +21,7 @@ from pertinent.engine.meter import Meter
 from pertinent.errors import require
 from pertinent.explainers import base
 from pertinent.explainers.base import Finding, n_kept, plan_budget
-from pertinent.explainers.removal_jackknife import Draws
+from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.numbers import numbers_of
@@ -180,7 +180,8 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             target = column_index(wanted, classes, "target")
         rng = generator(request.seed, explainer.name, input.fingerprint)
         meter = Meter(budget)
-        draws = Draws(tuple(map(len, removal.groups)), removal.undrawn) if explainer.columnwise else Draws()
+        groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
+        jackknife = RemovalJackknife(groups, removal.undrawn)
         task = base.Task(
             d,
             target,
@@ -189,13 +190,13 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             request.sparsities,
             rng,
             output,
-            draws,
+            jackknife,
             request.until,
             trees=may_be_walked(model, input, removal),
             columns=classes,
             numbers=numbers_of(model, input, removal) if explainer.numeric else None,
         )
-        asked = on_scale(explainer.explain(task), request.scale, len(draws.sizes))
+        asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         finding = task.counted((yield from meter.watch(asked)))
         explanation = Explanation(
             method=explainer.name,

@@ -14,7 +14,7 @@ from pertinent.api.scale import check_scale
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
-from pertinent.explainers.early_stopping import Stable
+from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.learned.base import LearnedExplainer
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
@@ -65,7 +65,7 @@ class Request:
     seed: int = 0
     metrics: tuple[Metric, ...] = ()
     scale: Scale = "natural"
-    until: Stable | None = None
+    until: EarlyStopping | None = None
 
     @classmethod
     @checked
@@ -107,7 +107,7 @@ class Request:
             seed,
             make_metrics(metrics),
             scale,
-            None if until is None else Stable(top, confidence),
+            None if until is None else EarlyStopping(top, confidence),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Request:
             removal=None if removal is None else removals.make(removal["name"], _settings(removal)),
             sparsities=tuple(plain["sparsities"]),
             metrics=tuple(registered_metrics.make(m["name"], _settings(m)) for m in plain["metrics"]),
-            until=Stable(**plain["until"]) if "until" in plain else None,
+            until=EarlyStopping(**plain["until"]) if "until" in plain else None,
             **rest,
         )
 
@@ -159,8 +159,8 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 def _check_stops(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
-    if not explainer.stops:
-        able = " or ".join(name for name, cls in explainers.all().items() if cls.stops)
+    if not explainer.stops_early:
+        able = " or ".join(name for name, cls in explainers.all().items() if cls.stops_early)
         raise SettingError(
             f"`until` must be left out for {explainer.name}, which cannot stop early: choose {able}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -13,8 +13,8 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask
 from pertinent.errors import BudgetError
-from pertinent.explainers.early_stopping import Stable
-from pertinent.explainers.removal_jackknife import Draws
+from pertinent.explainers.early_stopping import EarlyStopping
+from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.numbers import Numbers
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
@@ -33,11 +33,22 @@ def n_kept(sparsity: float, n_features: int) -> int:
 class Task:
     """One input to explain, as an algorithm sees it.
 
-    `prediction` is the model's output for the whole input, probabilities or values; `target` is the
-    column explained. If a removal draws at random, `draws` are the groups that are left out in turn. With
-    `until` an explainer that can stops as soon as the order is settled. `trees` tells whether the model seems
-    to be a sum of trees that can be asked for. `columns` are the names of the model's columns. `numbers` are
-    those of an image or a table row.
+    Attributes
+    ----------
+    target
+        The index of the column to explain.
+    prediction
+        The model's output for the whole input, (columns,): probabilities or values.
+    jackknife
+        If the removal draws at random, the groups of draws that are left out in turn.
+    early_stopping
+        When to stop before the budget is spent; only explainers with `stops_early` read it.
+    trees
+        Whether the model seems to be a sum of trees, which can be asked for `TreeValues`.
+    columns
+        The names of the model's columns.
+    numbers
+        The numbers of an image or a table row, for explainers that are `numeric`.
     """
 
     n_features: int
@@ -47,8 +58,8 @@ class Task:
     sparsities: tuple[float, ...]
     rng: np.random.Generator
     output: Output = field(default_factory=Classes)
-    draws: Draws = field(default_factory=Draws)
-    until: Stable | None = None
+    jackknife: RemovalJackknife = field(default_factory=RemovalJackknife)
+    early_stopping: EarlyStopping | None = None
     trees: bool = False
     columns: tuple[str, ...] = ()
     numbers: Numbers | None = None
@@ -58,35 +69,35 @@ class Task:
         return self.output.objective(values, self.prediction, self.target)
 
     def counted(self, finding: Finding) -> Finding:
-        """The finding for the model's own columns, whose standard errors count the draws."""
+        """The finding for the model's own columns; standard errors include the removal's random draws."""
         columns, scores, errors = len(self.prediction), finding.scores, finding.standard_errors
         base_values = None if finding.base_values is None else finding.base_values[:columns]
-        if self.draws.sizes and scores is not None and len(scores) == columns * (1 + len(self.draws.sizes)):
-            errors = self.draws.standard_errors(scores, errors, finding.enlarged)
+        groups = len(self.jackknife.sizes)
+        if groups and scores is not None and len(scores) == columns * (1 + groups):
+            errors = self.jackknife.standard_errors(scores, errors, finding.inflation)
             scores = scores[:columns]
         return replace(finding, scores=scores, standard_errors=errors, base_values=base_values)
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
-        """How much to have asked for at each look; all at once unless one may stop early."""
-        return [most] if self.until is None else self.until.rounds(first, most, step)
+        """The total sample size after each round; a single round unless early stopping is on."""
+        return [most] if self.early_stopping is None else self.early_stopping.rounds(first, most, step)
 
     def settled(self, finding: Finding, looks: int) -> bool:
-        """Whether one may stop with this finding (columns, features), at one of so many looks."""
-        if self.until is None:
+        """Whether to stop with this finding (columns, features), tested after each of `looks` rounds."""
+        if self.early_stopping is None:
             return False
         found = self.counted(finding)
         assert found.scores is not None
         errors = found.standard_errors
-        return self.until.settled(
+        return self.early_stopping.settled(
             found.scores[self.target], None if errors is None else errors[self.target], looks
         )
 
     def stopped(self, finding: Finding, why: Literal["stable", "budget", "all masks"]) -> Finding:
-        """The finding, with why no more was asked for, if one might have stopped early."""
-        if self.until is None:
+        """The finding with the reason why sampling ended in its details, if early stopping is on."""
+        if self.early_stopping is None:
             return finding
-        details = {"stopped": why, "top": self.until.top, "confidence": self.until.confidence}
-        return replace(finding, details={**finding.details, **details})
+        return replace(finding, details={**finding.details, "stopped": why, **asdict(self.early_stopping)})
 
 
 @dataclass(frozen=True)
@@ -94,8 +105,8 @@ class Finding:
     """What an algorithm returns.
 
     `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
-    shape, and are `enlarged` by a factor where they come from few draws; `base_values` (columns,) are given
-    if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
+    shape, and were multiplied by `inflation` because they come from few draws; `base_values` (columns,) are
+    given if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
     sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts.
     """
 
@@ -104,7 +115,7 @@ class Finding:
     base_values: Floats | None = None
     chosen: Mapping[float, Masks] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-    enlarged: float = 1.0
+    inflation: float = 1.0
 
 
 Steps: TypeAlias = Generator[Ask, Any, Finding]
@@ -115,8 +126,8 @@ class Explainer(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
 
     `scales` are those on which the values it asks for may be. One that is `columnwise` scores each column of
-    values by itself: it may be given more than the model's own, and gives as many. One that `stops` looks
-    several times whether it may, if the task has an `until`. One that is `numeric` reads the numbers of an
+    values by itself: it may be given more than the model's own, and gives as many. One that `stops_early`
+    samples in rounds, and obeys the task's `early_stopping`. One that is `numeric` reads the numbers of an
     image or a row. One without `any_target` explains the predicted class alone. The scores of one without
     `has_signs` tell how much a feature matters, never that it speaks against the target.
     """
@@ -126,7 +137,7 @@ class Explainer(Settings, ABC):
     summary: ClassVar[str]
     scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
     columnwise: ClassVar[bool] = True
-    stops: ClassVar[bool] = False
+    stops_early: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
     any_target: ClassVar[bool] = True
     has_signs: ClassVar[bool] = True

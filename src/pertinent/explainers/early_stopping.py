@@ -1,4 +1,4 @@
-"""When to stop asking: the order of the strongest features is settled."""
+"""Early stopping: no more evaluations once the order of the strongest features is settled."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from pertinent.settings import Count, ProperShare, Settings
 
 
 @dataclass(frozen=True)
-class Stable(Settings):
-    """Stop when the first `top` features by magnitude are in the right order, with this confidence.
+class EarlyStopping(Settings):
+    """Stop when the `top` features of largest magnitude are in the right order with this `confidence`.
 
-    Each of them must be told from all that come after it. What may go wrong is divided by the number of
-    these comparisons and by the number of times that one looks. The errors of two scores are added, since
-    one may be too large because the other is too small.
+    The confidence interval of each of them must lie above the intervals of all features after it. The
+    error probability is divided by the number of these comparisons and by the number of rounds after
+    which they are made (Bonferroni). The standard errors of two scores are added, not their squares,
+    because the scores may be negatively correlated.
     """
 
     top: Count = 5
     confidence: ProperShare = 0.95
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
-        """How much has been asked for at each look: half as much again each time, in steps, at last `most`.
+        """The total sample size after each round: 1.5 times the last, in multiples of `step`, at most `most`.
 
-        >>> Stable().rounds(10, 40, step=2)
+        >>> EarlyStopping().rounds(10, 40, step=2)
         [10, 14, 20, 30, 40]
         """
         sizes = []
@@ -37,7 +38,7 @@ class Stable(Settings):
         return [*sizes, most]
 
     def settled(self, scores: Floats, standard_errors: Floats | None, looks: int) -> bool:
-        """Whether the order is settled, at one of so many looks; without any error it is."""
+        """Whether the order is settled, tested after each of `looks` rounds; it is if all errors are 0."""
         if standard_errors is None or not standard_errors.any():
             return True
         size = np.abs(scores)

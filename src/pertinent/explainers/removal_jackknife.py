@@ -11,52 +11,52 @@ from pertinent.intervals import student_factor
 
 
 @dataclass(frozen=True)
-class Draws:
-    r"""The groups of draws that are left out in turn, and what the scores without them tell.
+class RemovalJackknife:
+    r"""The part of the scores' variance that comes from a removal's random draws.
 
-    An explainer is given the answers without group g of :math:`n_g` of the n draws as more columns, so its
-    scores come again for each, :math:`\phi_{-g}` beside :math:`\phi`. Then the draws' part of the variance
-    of :math:`\phi` is
+    A removal's draws are divided into groups. An explainer is given the answers without group g of
+    :math:`n_g` of the n draws as additional columns, so it returns additional scores :math:`\phi_{-g}`
+    beside :math:`\phi`. The variance of :math:`\phi` that is due to the draws is then
 
     .. math:: D = \frac{1}{G - 1} \sum_g \frac{(n - n_g)^2}{n\,n_g} (\phi_{-g} - \phi)^2 .
 
     Attributes
     ----------
     sizes
-        The draws in each group; no groups where nothing is drawn.
+        The number of draws in each group; empty if the removal does not draw.
     undrawn
-        The share of all that could be drawn that is not: of a finite population drawn completely, nothing
-        is left to chance.
+        Fraction of the distinct background rows that were not drawn (0: all were used, and D is 0).
     """
 
     sizes: tuple[int, ...] = ()
     undrawn: float = 1.0
 
-    def apart(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Rows (columns, …) of all draws, and those without each group (groups, columns, …)."""
+    def split_columns(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Separate the rows of all draws (columns, …) from those without each group (groups, columns, …)."""
         parts = rows.reshape(1 + len(self.sizes), -1, *rows.shape[1:])
         return parts[0], parts[1:]
 
     def standard_errors(
-        self, scores: Floats, standard_errors: Floats | None, enlarged: float = 1.0
+        self, scores: Floats, standard_errors: Floats | None, inflation: float = 1.0
     ) -> Floats:
-        """The standard errors (columns, features) with the draws' part, from those of all columns.
+        """The standard errors (columns, features) with the variance of the draws added.
 
-        Errors that an explainer takes from the residuals of a sample contain what the draws add to these:
-        without a group that part is larger in a known proportion, so it can be told, and is not counted
-        twice. It is told for all features of a column together, since for one it is hardly known. Of errors
-        that are `enlarged` because they come from few draws it is that much less.
+        `scores` and `standard_errors` are those of all columns, additional ones included. Standard errors
+        that were estimated from residuals already contain a part of the draws' variance. That part is larger
+        without a group, in a known proportion; so it is estimated, for all features of a column together
+        because for one feature the estimate is too noisy, and is not added again. If the standard errors
+        were inflated for few draws, the estimate is divided by the same factor, squared.
         """
         sizes = np.array(self.sizes)[:, None, None]
         n = sum(self.sizes)
-        mean, without = self.apart(scores)
+        mean, without = self.split_columns(scores)
         weight = (n - sizes) ** 2 / (n * sizes * (len(sizes) - 1))
         drawn = (weight * (without - mean) ** 2).sum(axis=0)
         if standard_errors is None:
             sampled = contained = np.zeros_like(drawn)
         else:
-            sampled, larger = self.apart(standard_errors**2)
-            contained = ((n - sizes) / n * (larger - sampled)).sum(axis=0) / enlarged**2
+            sampled, larger = self.split_columns(standard_errors**2)
+            contained = ((n - sizes) / n * (larger - sampled)).sum(axis=0) / inflation**2
         part, whole = contained.sum(axis=1, keepdims=True), drawn.sum(axis=1, keepdims=True)
         share = np.clip(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0), 0, 1)
         added = student_factor(len(sizes) - 1) ** 2 * self.undrawn * (1 - share) * drawn

@@ -75,7 +75,7 @@ class LocalSearch(SeparateSearches):
         if start is not None and asking:
             needed = start.evaluations(task.n_features)
             cost = needed or max(start.min_budget(task.n_features), own // SHARE)
-            alone = replace(task, budget=cost, rng=of_start, until=None)
+            alone = replace(task, budget=cost, rng=of_start, early_stopping=None)
             finding = yield from start.explain(alone)
             begin = {k: chosen_by(finding, task, k) for k in asking}
         rest = own - (ceil(cost / len(asking)) if self.spread and begin else cost)

@@ -47,7 +47,7 @@ class Shapley(Explainer):
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
     summary = "Shapley values by the best estimator for the budget"
-    stops = True
+    stops_early = True
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
 
     def min_budget(self, n_features: int) -> int:
@@ -62,9 +62,9 @@ class Shapley(Explainer):
                 found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
                 return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
-        if task.until is not None and self.estimator == "regression":
+        if task.early_stopping is not None and self.estimator == "regression":
             raise SettingError("`until` must be left out with estimator='regression', which asks only once.")
-        if task.until is not None and name == "regression":
+        if task.early_stopping is not None and name == "regression":
             name = "process"
         if name == "permutations":
             found = yield from ShapleySampling().explain(task)
@@ -93,7 +93,7 @@ def _process(task: Task) -> Steps:
     rounds = task.rounds(FIRST * d, _most_pairs(task))
     pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
     for size in rounds:
-        if task.until is not None and size == 2 ** (d - 1) - 1:
+        if task.early_stopping is not None and size == 2 ** (d - 1) - 1:
             found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})
             return task.stopped(found, "stable" if task.settled(found, len(rounds)) else "all masks")
         more = spread_pairs(pairs, size, task.rng)
@@ -113,4 +113,4 @@ def _process(task: Task) -> Steps:
 def _most_pairs(task: Task) -> int:
     """As many as the budget allows; in rounds no more than there are, or than a process takes."""
     pairs = (task.budget - 2) // 2
-    return pairs if task.until is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)
+    return pairs if task.early_stopping is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

@@ -40,7 +40,7 @@ class ShapleySampling(Explainer):
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
     summary = "Shapley values from random permutations"
-    stops = True
+    stops_early = True
     samples: Count | None = None
     antithetic: bool = True
 
@@ -86,13 +86,13 @@ class ShapleySampling(Explainer):
         """
         each = 2 if self.antithetic else 1
         n, left = divmod(len(gains), each)
-        mean, errors, enlarged = gains.mean(axis=0), np.full(gains.shape[1:], np.nan), 1.0
+        mean, errors, inflation = gains.mean(axis=0), np.full(gains.shape[1:], np.nan), 1.0
         if n > 1:
             draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
             variance = n * each**2 * _moderated(draws) + left * _moderated(gains)
-            enlarged = student_factor(SHARED + n - 1)
-            errors = enlarged * np.sqrt(variance) / len(gains)
-        return Finding(mean.T, errors.T, base_values=ends[0], enlarged=enlarged)
+            inflation = student_factor(SHARED + n - 1)
+            errors = inflation * np.sqrt(variance) / len(gains)
+        return Finding(mean.T, errors.T, base_values=ends[0], inflation=inflation)
 
 
 def _moderated(draws: Floats) -> Floats:
