@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from pertinent.asks import Algorithm, Ask, Fork, TreeValues, Values
+from pertinent.asks import Algorithm, Ask, Fork, TreeValues, Values, relay
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.outputs import Output, Scale
@@ -25,19 +24,8 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
     """The same algorithm, whose questions for values are asked on the scale, and for groups of draws."""
     if scale == "natural" and not groups:
-        return (yield from algorithm)
-    answer: Any = None
-    error: Exception | None = None
-    while True:
-        try:
-            ask = algorithm.send(answer) if error is None else algorithm.throw(error)
-        except StopIteration as stop:
-            return stop.value
-        error = None
-        try:
-            answer = yield _asked_on(ask, scale, groups)
-        except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
-            error = raised
+        return algorithm
+    return relay(algorithm, lambda ask: _asked_on(ask, scale, groups))
 
 
 def _asked_on(ask: Ask, scale: Scale, groups: int) -> Ask:

@@ -2,6 +2,7 @@
 
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
+from pertinent.asks.forwarding import relay
 from pertinent.asks.gradients import Gradients
 from pertinent.asks.mask_gradients import MaskGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
@@ -27,4 +28,5 @@ __all__ = [
     "TreeScores",
     "TreeValues",
     "Values",
+    "relay",
 ]

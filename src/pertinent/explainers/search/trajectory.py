@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Fork, Values
+from pertinent.asks import Algorithm, Ask, Fork, Values, relay
 
 
 def followed(
@@ -23,17 +24,13 @@ def followed(
     of LIME, cannot. `passes` were made before.
     """
     paid: set[Hashable] = set()
-    answer = None
-    while True:
-        try:
-            ask = search.send(answer)
-        except StopIteration as stop:
-            return stop.value
-        answer = yield ask
+
+    def record(ask: Ask, answer: Any) -> None:
+        nonlocal passes
         assert not isinstance(ask, Fork)
         if not isinstance(ask, Values):
             passes += ask.price(paid)
-            continue
+            return
         sets = sets_of(ask.masks)
         lower = sets is not ask.masks
         judged = (sets.sum(axis=1) == k).all()
@@ -42,3 +39,5 @@ def followed(
             better = not log or (reached < log[-1][1] if lower else reached > log[-1][1])
             if judged and better:
                 log.append([len(paid) + passes, reached])
+
+    return relay(search, on_answer=record)

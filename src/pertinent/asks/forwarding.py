@@ -1,0 +1,37 @@
+"""Running one algorithm inside another, with its asks, answers, errors and end passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pertinent.asks.base import Algorithm, Ask
+
+
+def relay(
+    algorithm: Algorithm,
+    transform: Callable[[Ask], Ask] = lambda ask: ask,
+    on_answer: Callable[[Ask, Any], None] | None = None,
+) -> Algorithm:
+    """Run an algorithm, and yield each of its asks as `transform` returns it.
+
+    `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is. Errors
+    are raised in the algorithm at the ask that they belong to, those of `transform` and `on_answer` too.
+    Closing the relay closes the algorithm.
+    """
+    answer: Any = None
+    error: Exception | None = None
+    try:
+        while True:
+            ask = algorithm.send(answer) if error is None else algorithm.throw(error)
+            error = None
+            try:
+                answer = yield transform(ask)
+                if on_answer is not None:
+                    on_answer(ask, answer)
+            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+                error = raised
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        algorithm.close()

@@ -1,0 +1,75 @@
+"""An algorithm inside another gets its answers and its errors, and is closed with it."""
+
+import numpy as np
+import pytest
+
+from pertinent.api.scale import on_scale
+from pertinent.asks import Values, relay
+from pertinent.engine.meter import Meter
+from pertinent.errors import BudgetError, ModelError
+from pertinent.explainers.search.trajectory import followed
+
+ONE = np.ones((1, 2), dtype=bool)
+WRAPPERS = {
+    "relay": relay,
+    "meter": lambda algorithm: Meter(10).watch(algorithm),
+    "scale": lambda algorithm: on_scale(algorithm, "logit"),
+    "trajectory": lambda algorithm: followed(algorithm, lambda sets: sets, lambda v: v[:, 0], 2, []),
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_an_error_is_raised_in_the_algorithm_that_asked(wrapper):
+    def steps():
+        try:
+            yield Values(ONE)
+        except ModelError:
+            answer = yield Values(ONE)
+            return "survived", answer
+
+    wrapped = WRAPPERS[wrapper](steps())
+    wrapped.send(None)
+    assert isinstance(wrapped.throw(ModelError("no answer")), Values)
+    with pytest.raises(StopIteration) as stop:
+        wrapped.send(np.zeros((1, 2)))
+    assert stop.value.value[0] == "survived"
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_an_error_that_the_algorithm_does_not_catch_comes_out(wrapper):
+    def steps():
+        yield Values(ONE)
+
+    wrapped = WRAPPERS[wrapper](steps())
+    wrapped.send(None)
+    with pytest.raises(ModelError, match="no answer"):
+        wrapped.throw(ModelError("no answer"))
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_closing_closes_the_algorithm(wrapper):
+    closed = []
+
+    def steps():
+        try:
+            yield Values(ONE)
+        finally:
+            closed.append(True)
+
+    inner = steps()  # kept here, so that only closing it can end it
+    wrapped = WRAPPERS[wrapper](inner)
+    wrapped.send(None)
+    wrapped.close()
+    assert closed == [True]
+
+
+def test_an_error_of_the_wrapper_is_raised_in_the_algorithm():
+    def steps():
+        try:
+            yield Values(np.array([[1, 0], [0, 1]], dtype=bool))
+        except BudgetError:
+            return "too many"
+
+    with pytest.raises(StopIteration) as stop:
+        Meter(1).watch(steps()).send(None)
+    assert stop.value.value == "too many"
