@@ -112,8 +112,8 @@ def test_a_method_that_fails_on_an_input_leaves_its_other_methods():
         (0, "exact-shapley"), (0, "leave-one-out"), (1, "leave-one-out"),
         (2, "exact-shapley"), (2, "leave-one-out"),
     ]  # fmt: skip
-    assert [f.index for f in found.failures] == [1]
-    assert found.failures[0].reason.startswith("exact-shapley: ")
+    assert [(f.index, f.method, f.metric) for f in found.failures] == [(1, "exact-shapley", None)]
+    assert str(found.failures[0]) == f"exact-shapley: {found.failures[0].reason}"
 
 
 def test_another_seed_measures_with_other_draws():

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from pertinent.report.page import save_report
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
-    from pertinent.results.explanation import Explanation, Explanations, Failure
+    from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.explanation_files import read
+    from pertinent.results.failures import Failure
 
 __version__ = "0.1.0"
 
@@ -40,7 +41,7 @@ _HOME = {
     "Evaluation": "pertinent.results.evaluation",
     "Explanation": "pertinent.results.explanation",
     "Explanations": "pertinent.results.explanation",
-    "Failure": "pertinent.results.explanation",
+    "Failure": "pertinent.results.failures",
     "PertinentError": "pertinent.errors",
     "RemovalCheck": "pertinent.diagnostics.removal_check",
     "Request": "pertinent.api.request",

@@ -83,7 +83,7 @@ def test_a_metric_that_breaks_is_recorded_and_the_others_go_on(metric, reason, v
     else:
         explanations = pertinent.explain(model, ROWS, "lime", removal="constant", budget=20)
         found = pertinent.evaluate(explanations, model, [metric, "sufficiency"])
-    assert [(f.index, f.reason) for f in found.failures] == [(i, reason) for i in range(5)]
+    assert [(f.index, str(f)) for f in found.failures] == [(i, reason) for i in range(5)]
     assert {row.metric for row in found.rows} == {"sufficiency"}
     assert len(found.rows) == 5 * 4
 
@@ -111,7 +111,7 @@ def test_evaluate_records_an_input_that_cannot_be_prepared_again():
         pertinent.wrap(Counting(), kind="table"), ROWS, "lime", removal="constant", budget=20
     )
     found = pertinent.evaluate(explanations, Forgetful(Counting(), kind="table"), "insertion")
-    assert [(f.index, f.reason) for f in found.failures] == [
+    assert [(f.index, str(f)) for f in found.failures] == [
         (1, "insertion: The input cannot be read: RuntimeError: I forgot")
     ]
     assert len(found.rows) == 4

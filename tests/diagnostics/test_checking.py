@@ -18,7 +18,7 @@ from pertinent.inputs.table import Background, table_input
 from pertinent.outputs import column_index
 from pertinent.removal.background import FromBackground
 from pertinent.removal.constant import Constant
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 from tests import tiny
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]

@@ -112,7 +112,7 @@ def test_by_id_and_of_one_explanation():
     es = explained(ids=["p", "q", "r", "s"])
     found = pertinent.evaluate(es, words, METRICS, marks={"r": ["bad"], "p": [0]})
     assert [e.measures.get("precision-at-k") for e in found.explanations] == [{None: 0.0}, {None: 1.0}, None]
-    assert [(f.index, f.reason.partition(":")[0]) for f in found.failures] == [
+    assert [(f.index, f.metric) for f in found.failures] == [
         (3, "precision-at-k"), (3, "average-precision"),
     ]  # fmt: skip
     one = pertinent.evaluate(es[0], words, METRICS, marks=["bad"])

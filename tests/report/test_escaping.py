@@ -21,7 +21,8 @@ from pertinent.outputs import PlainValues
 from pertinent.report.html import fragments
 from pertinent.report.page import save_report
 from pertinent.results.evaluation import Evaluation, Measured
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 from .browser import dumped, needs_browser
 

@@ -12,7 +12,8 @@ from pertinent.cli.output import conclude
 from pertinent.report.failures import failure_lines, failure_notes
 from pertinent.report.html import fragments
 from pertinent.report.page import save_report
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 MANY = [Failure(i, "too long") for i in range(12)] + [Failure(12, "empty")]
 GROUPED = "12 inputs (input 0, input 1, input 2, …): too long"
@@ -68,5 +69,6 @@ def test_a_reason_shared_by_all_methods_counts_once_for_an_input(out, tmp_path):
         metrics,
         out=tmp_path / "a.parquet" if out else None,
     )
-    started = [(f.index, f.reason.partition(": ")[0]) for f in found.failures]
-    assert started == [(i, metric) for i in range(2) for metric in metrics[1:]]
+    failed = [(f.index, f.method, f.metric) for f in found.failures]
+    assert failed == [(i, None, metric) for i in range(2) for metric in metrics[1:]]
+    assert [str(f) for f in found.failures] == [f"{f.metric}: {f.reason}" for f in found.failures]

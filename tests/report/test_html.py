@@ -15,7 +15,8 @@ from pertinent.report.facts import facts
 from pertinent.report.html import evaluation_table, fragment
 from pertinent.report.page import save_report
 from pertinent.report.pictures import heat_map, png, resized
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 VOID = {"meta", "img", "input"}
 

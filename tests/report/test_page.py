@@ -12,7 +12,8 @@ import pertinent
 from pertinent.report.html import fragment, fragments
 from pertinent.report.numbering import by_input, name_of
 from pertinent.report.page import save_report
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 from .browser import dumped, needs_browser
 from .test_html import Reader

@@ -75,7 +75,7 @@ def test_images_stand_beside_their_heat_map(image):
 
 
 def test_a_scale_without_signs_begins_at_zero(image):
-    signed, selected = (plot(replace(image, method=name)) for name in ("leave-one-out", "magnex"))
+    signed, selected = (plot(replace(image, meaning=meaning)) for meaning in ("effect", "magnitude"))
     assert signed.axes[-1].get_ylim()[0] < 0
     assert selected.axes[-1].get_ylim()[0] == 0
 

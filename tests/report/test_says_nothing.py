@@ -21,7 +21,9 @@ SAID = "No feature moves the prediction measurably: the largest score is"
 
 
 def with_scores(e, scores):
-    return replace(e, scores=np.resize(scores, len(e.features)), standard_errors=None, chosen={})
+    return replace(
+        e, scores=np.resize(scores, len(e.features)), standard_errors=None, chosen={}, meaning="effect"
+    )
 
 
 def printed(thing):

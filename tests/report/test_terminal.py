@@ -13,7 +13,8 @@ from pertinent.report.colours import DARK, LIGHT, contrast, shade, shares
 from pertinent.report.facts import facts, measures, score_text, strongest
 from pertinent.report.pieces import pieces
 from pertinent.report.terminal import catalogue_table, evaluation_table, rendered, rendered_all
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 
 def printed(thing, **options):

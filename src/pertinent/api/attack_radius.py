@@ -21,7 +21,7 @@ from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.results.attack_results import Attacked, Attacks
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Positive, Seed, checked
 
 
@@ -107,7 +107,7 @@ def attack_all(
             yield Task(index, raw, algorithm, of_input(features, index), seed=seed)
 
     done = sorted(runner.run(tasks(), len(inputs)), key=lambda one: one.key)
-    failures = [Failure(d.key, str(d.error), d.error) for d in done if d.error is not None]
+    failures = [Failure(d.key, str(d.error), error=d.error) for d in done if d.error is not None]
     if len(failures) == len(done):
         raise_first(failures, "attacked")
     return Attacks([d.result for d in done if d.error is None], failures)

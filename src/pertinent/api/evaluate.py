@@ -20,7 +20,8 @@ from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.results.evaluation import Evaluation, Measured
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, checked
 
 DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
@@ -98,7 +99,9 @@ def evaluate(
         else:
             found[done.key], reasons = done.result
         e = several[done.key]
-        failures += [Failure(e.index, f"{name}: {error}", error, e.id) for name, error in reasons]
+        failures += [
+            Failure(e.index, str(error), metric=name, error=error, id=e.id) for name, error in reasons
+        ]
     evaluation = evaluation_of(found, chosen, sorted(failures, key=lambda failure: failure.index))
     if failures and not evaluation.rows:
         raise_first(failures, "measured")

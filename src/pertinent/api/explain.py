@@ -15,7 +15,8 @@ from pertinent.explainers.base import Explainer
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
-from pertinent.results.explanation import Explanation, Failure
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 

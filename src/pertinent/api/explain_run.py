@@ -20,7 +20,7 @@ from pertinent.digests import generator
 from pertinent.engine.meter import Meter
 from pertinent.errors import require
 from pertinent.explainers import base
-from pertinent.explainers.base import Finding, n_kept, plan_budget
+from pertinent.explainers.base import Finding, ScoreMeaning, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
@@ -29,7 +29,8 @@ from pertinent.models.trees import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 
 REPEATED = 3
 """Of so many inputs the model is asked about the whole input twice, to notice a model that is random."""
@@ -106,15 +107,13 @@ def id_of(ids: Sequence[Any] | None, index: int) -> str | None:
 
 def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
     """The failures; a reason for which every method failed on an input counts once for it."""
-    names = {request.method.name for request in requests}
     found: list[Failure] = []
     for _, of_one in groupby(failures, key=lambda failure: failure.index):
-        alike: dict[str, list[Failure]] = {}
+        alike: dict[Failure, list[Failure]] = {}
         for failure in of_one:
-            name, _, rest = failure.reason.partition(": ")
-            alike.setdefault(rest if name in names else failure.reason, []).append(failure)
-        for reason, own in alike.items():
-            found += [replace(own[0], reason=reason)] if len(own) == len(requests) > 1 else own
+            alike.setdefault(replace(failure, method=None), []).append(failure)
+        for of_all, own in alike.items():
+            found += [of_all] if len(own) == len(requests) > 1 else own
     return found
 
 
@@ -146,15 +145,15 @@ def run_tasks(
     several = len(requests) > 1
     for done in runner.run(todo, total):
         input_index, request_index = done.key
-        name = f"{requests[request_index].method.name}: " if several else ""
+        method = requests[request_index].method.name if several else None
         own_id = id_of(ids, input_index)
         if done.error is not None:
-            failure = Failure(input_index, f"{name}{done.error}", done.error, own_id)
+            failure = Failure(input_index, str(done.error), method, error=done.error, id=own_id)
             yield Found(input_index, request_index, None, (failure,))
         else:
             explanation, unmeasured = done.result
             failures = tuple(
-                Failure(input_index, f"{name}{metric}: {error}", error, own_id)
+                Failure(input_index, str(error), method, metric, error, own_id)
                 for metric, error in unmeasured
             )
             finished = replace(explanation, seconds=done.seconds, id=own_id, warnings=runner.warnings)
@@ -215,7 +214,8 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             sparsities=request.sparsities,
             scale=request.scale,
             details={**model.details(input), **finding.details},
-            **_scores(finding, target, d),
+            budget_per_sparsity=explainer.budget_per_sparsity,
+            **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:
             runner.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
@@ -224,12 +224,12 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
     return steps
 
 
-def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
-    """The finding's scores for the target, and for all columns where there are any."""
+def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
+    """The finding's scores for the target and what they mean, and those for all columns if there are any."""
     scores, standard_errors = finding.scores, finding.standard_errors
     found: dict[str, Any] = {}
     if scores is None:
-        scores = _membership(finding, d)
+        scores, meaning = _membership(finding, d), "membership"
     elif scores.ndim == 2:
         found["class_scores"], scores = scores, scores[target]
     if standard_errors is not None and standard_errors.ndim == 2:
@@ -237,6 +237,7 @@ def _scores(finding: Finding, target: int, d: int) -> dict[str, Any]:
     return {
         **found,
         "scores": scores,
+        "meaning": finding.meaning or meaning,
         "standard_errors": standard_errors,
         "base_values": finding.base_values,
         "chosen": finding.chosen,

@@ -19,6 +19,7 @@ from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_files import failures_in, journal_of, read, read_run, write_rows
+from pertinent.results.failures import failures_to_plain
 
 
 def explain_journalled(
@@ -51,7 +52,7 @@ def explain_journalled(
             explanation = found.explanation
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
-                "failures": [failure.reason for failure in found.failures],
+                "failures": failures_to_plain(found.failures),
                 "id": id_of(ids, found.input_index),
             }
             key = found.input_index, found.request_index

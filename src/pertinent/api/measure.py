@@ -20,10 +20,12 @@ def measured(
     """The explanation with its measures; a metric that fails leaves the others alone."""
     named = [metric.name for metric in metrics]
     measures = {name: values for name, values in explanation.measures.items() if name not in named}
+    better = {name: way for name, way in explanation.better.items() if name in measures}
     unmeasured: Unmeasured = []
     for metric in metrics:
         try:
             measures[metric.name] = yield from metric.measure(explanation)
+            better[metric.name] = metric.better
         except Exception as error:  # noqa: BLE001  recorded, the other metrics go on
             unmeasured.append((metric.name, error))
-    return (replace(explanation, measures=measures) if metrics else explanation), unmeasured
+    return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured

@@ -18,7 +18,7 @@ from pertinent.errors import InputError, PertinentError
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
 from pertinent.removal.base import Removal, removals
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 
 logger = logging.getLogger(__name__)
 
@@ -115,4 +115,4 @@ def raise_first(failures: Sequence[Failure], done: str) -> NoReturn:
     if n_inputs == 1 and first.error is not None:
         raise first.error
     kind = type(first.error) if isinstance(first.error, PertinentError) else InputError
-    raise kind(f"None of the {n_inputs} inputs could be {done}; the first: {first.reason}")
+    raise kind(f"None of the {n_inputs} inputs could be {done}; the first: {first}")

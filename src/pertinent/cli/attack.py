@@ -46,7 +46,7 @@ def attack(args: Namespace) -> int:
     done = attack_all(runner, raws, sets, how, toward=args.toward, features=args.features, seed=args.seed)
     output.show(Attacks(list(done)))
     unwritten = output.write_json(done.to_json, lambda path: write_text(path, done.to_json() + "\n"))
-    return conclude(len(done), [*((found[f.index].where, f.reason) for f in done.failures), *unwritten])
+    return conclude(len(done), [*((found[f.index].where, str(f)) for f in done.failures), *unwritten])
 
 
 def _top(runner: Runner, raws: Sequence[Any], request: Request, k: int) -> tuple[list[Any], list[list[int]]]:

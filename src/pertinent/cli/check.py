@@ -41,7 +41,7 @@ def check(args: Namespace) -> int:
         batch_size=args.batch_size,
         progress=False if output.silent else None,
     )
-    failed = [(readable[f.index].where, f.reason) for f in checked.failures]
+    failed = [(readable[f.index].where, str(f)) for f in checked.failures]
     output.show(replace(checked, failures=()))
     unwritten = output.write_json(checked.to_json, checked.save)
     unwritten += output.write_file(

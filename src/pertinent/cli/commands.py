@@ -79,7 +79,7 @@ def evaluate(args: Namespace) -> int:
     if evaluation.rows:
         output.show(evaluation)
     unwritten = output.write(evaluation.explanations, evaluation, f"Evaluation of {Path(args.file).name}")
-    failures = [(name_of(f), f.reason) for f in evaluation.failures]
+    failures = [(name_of(f), str(f)) for f in evaluation.failures]
     return conclude(len(evaluation.rows), [*failures, *unwritten])
 
 

@@ -45,5 +45,5 @@ def sanity(args: Namespace) -> int:
     unwritten += output.write_file(
         "--plot", "Plot", output.plot, lambda path: save_figure(checked.plot(), path)
     )
-    failed = [(found[f.index].where, f.reason) for f in checked.failures]
+    failed = [(found[f.index].where, str(f)) for f in checked.failures]
     return conclude(checked.inputs, [*failed, *unwritten])

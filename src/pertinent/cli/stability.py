@@ -44,5 +44,5 @@ def stability(args: Namespace) -> int:
     unwritten += output.write_file(
         "--plot", "Plot", output.plot, lambda path: save_figure(measured.plot(), path)
     )
-    failed = [(found[f.index].where, f.reason) for f in measured.failures]
+    failed = [(found[f.index].where, str(f)) for f in measured.failures]
     return conclude(measured.inputs, [*failed, *unwritten])

@@ -51,7 +51,7 @@ def carry_out(
         if not len(getattr(error, "finished", ())):
             raise
         found, interrupted = error.finished, True  # type: ignore[attr-defined]
-    reasons = [(items[f.index].where, f.reason) for f in found.failures]
+    reasons = [(items[f.index].where, str(f)) for f in found.failures]
     metrics = requests[0].metrics
     evaluation = evaluation_of(list(found), metrics, found.failures) if metrics and len(found) else None
     return Outcome(found, evaluation, reasons, interrupted)

@@ -23,7 +23,7 @@ from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.removal.base import removals as registered
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, ProperShare, Seed, checked
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
@@ -200,7 +200,7 @@ def _prepared(
             if labelled and (truth is None or model.classes):
                 column_index(truth, model.classes, "label")
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-            failures.append(Failure(number, str(error), error))
+            failures.append(Failure(number, str(error), error=error))
         else:
             prepared[number] = input
     return prepared, failures
@@ -238,5 +238,5 @@ def _failures(
         for name in removals:
             error = errors.get((number, name))
             if error is not None:
-                yield Failure(number, f"{name}: {error}", error)
+                yield Failure(number, f"{name}: {error}", error=error)
                 break

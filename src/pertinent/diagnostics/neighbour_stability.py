@@ -15,7 +15,8 @@ from pertinent.metric import english_words as nltk_words
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower, top_mask, top_words
 from pertinent.results.evaluation import Evaluation, Measured
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, checked
 
 NAME = "iou-stability"
@@ -84,11 +85,13 @@ def neighbour_stability(
         e = several[i]
         if len(nearest):
             value = mean_overlap(top[i], [top[other] for other in nearest])
-            found[i] = replace(e, measures={**e.measures, NAME: {None: value}})
+            found[i] = replace(
+                e, measures={**e.measures, NAME: {None: value}}, better={**e.better, NAME: "higher"}
+            )
             rows.append(Measured(i, e.method, NAME, None, value))
         else:
             error = InputError("There is no other text of which the model decides the same.")
-            failures.append(Failure(e.index, f"{NAME}: {error}", error, e.id))
+            failures.append(Failure(e.index, str(error), metric=NAME, error=error, id=e.id))
     return Evaluation(rows, Explanations(found), {NAME: "higher"}, failures)
 
 

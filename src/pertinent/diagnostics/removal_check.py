@@ -14,7 +14,8 @@ from pertinent.control_characters import visible
 from pertinent.diagnostics.ablated_predictions import Ablated, Ablations, Point, interval
 from pertinent.errors import InputError, unknown
 from pertinent.intervals import FEWEST, Interval
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

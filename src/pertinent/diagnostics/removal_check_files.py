@@ -12,7 +12,7 @@ from pertinent.diagnostics.ablated_predictions import Ablated
 from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
-from pertinent.results.explanation_files import failures_from_plain, failures_to_plain
+from pertinent.results.failures import failures_from_plain, failures_to_plain
 
 _FORMAT = "pertinent removal check 1"
 _COLUMNS = tuple(f.name for f in fields(Ablated))

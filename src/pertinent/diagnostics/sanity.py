@@ -17,7 +17,7 @@ from pertinent.explainers.base import Explainer
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, Share, checked
 
 
@@ -133,7 +133,7 @@ def check_sanity(
         for failure in again.failures:
             own = found[failure.index]
             reason = f"with {layer} randomised: {failure.reason}"
-            failures.append(Failure(own.index, reason, failure.error, own.id))
+            failures.append(Failure(own.index, reason, error=failure.error, id=own.id))
     if not rows:
         raise_first(failures, "explained with random parameters")
     first = found[0]

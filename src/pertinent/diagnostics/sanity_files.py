@@ -14,7 +14,7 @@ from pertinent.decoding import PlainData, expect
 from pertinent.diagnostics.sanity_result import Correlation, Sanity
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
-from pertinent.results.explanation_files import failures_from_plain, failures_to_plain
+from pertinent.results.failures import failures_from_plain, failures_to_plain
 
 _FORMAT = "pertinent sanity 1"
 _COLUMNS = tuple(f.name for f in fields(Correlation))

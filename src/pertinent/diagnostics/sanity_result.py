@@ -17,7 +17,8 @@ from pertinent.diagnostics.removal_check import label
 from pertinent.diagnostics.seed_agreement import SAME_SCORE
 from pertinent.intervals import Interval, bootstrap
 from pertinent.rank_correlation import spearman
-from pertinent.results.explanation import Explanation, Failure
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
 from pertinent.settings import checked
 
 if TYPE_CHECKING:

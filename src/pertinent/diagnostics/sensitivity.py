@@ -26,7 +26,8 @@ from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation, Failure
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Positive, Seed, Share, checked
 
 MEASURE = "set-sensitivity"

@@ -17,7 +17,8 @@ from pertinent.explainers.base import Explainer
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
-from pertinent.results.explanation import Explanation, Failure
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, Share, checked
 
 Several: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
@@ -138,4 +139,4 @@ def _different_targets(explanations: Sequence[Explanation]) -> Failure:
         f"The model is random: it predicted {names} for the same input, and scores of different targets "
         "cannot be compared. Name the target."
     )
-    return Failure(first.index, str(error), error, first.id)
+    return Failure(first.index, str(error), error=error, id=first.id)

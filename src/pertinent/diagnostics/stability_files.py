@@ -16,7 +16,7 @@ from pertinent.diagnostics.stability_result import Stability
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
 from pertinent.outputs import SCALES
-from pertinent.results.explanation_files import failures_from_plain, failures_to_plain
+from pertinent.results.failures import failures_from_plain, failures_to_plain
 
 _FORMAT = "pertinent stability 1"
 _COLUMNS = tuple(f.name for f in fields(Agreement))

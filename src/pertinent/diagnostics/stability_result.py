@@ -16,7 +16,7 @@ from pertinent.diagnostics.removal_check import label
 from pertinent.diagnostics.seed_agreement import Agreement
 from pertinent.intervals import Interval, bootstrap
 from pertinent.outputs import Scale
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 from pertinent.settings import checked
 
 if TYPE_CHECKING:

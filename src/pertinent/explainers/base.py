@@ -20,6 +20,14 @@ from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
 
+ScoreMeaning: TypeAlias = Literal["effect", "magnitude", "membership", "attack"]
+"""What a score says of its feature.
+
+``"effect"``: its signed effect on the target. ``"magnitude"``: how much it matters, never that it speaks
+against the target (a probability of being selected, too). ``"membership"``: the share of sparsities at which
+it was chosen. ``"attack"``: how much an attack on the prediction needs it.
+"""
+
 DEFAULT_BUDGET = 1000
 DEFAULT_SPARSITIES = (0.05, 0.10, 0.20, 0.50)
 
@@ -107,7 +115,8 @@ class Finding:
     `scores` are (features,) for the target or (columns, features); `standard_errors` have the same
     shape, and were multiplied by `inflation` because they come from few draws; `base_values` (columns,) are
     given if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
-    sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts.
+    sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts. `meaning` is
+    given if the scores mean something else than the explainer's usually do.
     """
 
     scores: Floats | None = None
@@ -116,6 +125,7 @@ class Finding:
     chosen: Mapping[float, Masks] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     inflation: float = 1.0
+    meaning: ScoreMeaning | None = None
 
 
 Steps: TypeAlias = Generator[Ask, Any, Finding]
@@ -128,8 +138,8 @@ class Explainer(Settings, ABC):
     `scales` are those on which the values it asks for may be. One that is `columnwise` scores each column of
     values by itself: it may be given more than the model's own, and gives as many. One that `stops_early`
     samples in rounds, and obeys the task's `early_stopping`. One that is `numeric` reads the numbers of an
-    image or a row. One without `any_target` explains the predicted class alone. The scores of one without
-    `has_signs` tell how much a feature matters, never that it speaks against the target.
+    image or a row. One without `any_target` explains the predicted class alone. `meaning` is what its scores
+    say of features, unless a finding says otherwise.
     """
 
     name: ClassVar[str]
@@ -140,7 +150,12 @@ class Explainer(Settings, ABC):
     stops_early: ClassVar[bool] = False
     numeric: ClassVar[bool] = False
     any_target: ClassVar[bool] = True
-    has_signs: ClassVar[bool] = True
+    meaning: ClassVar[ScoreMeaning] = "effect"
+
+    @property
+    def budget_per_sparsity(self) -> bool:
+        """Whether each sparsity has the full budget; otherwise the budget is for the whole explanation."""
+        return False
 
     def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""

@@ -197,7 +197,7 @@ class SubsetExplainer(SelectionExplainer):
         The fitted network.
     """
 
-    has_signs = False
+    meaning = "magnitude"
 
     def explain(self, task: Task) -> Steps:
         """The probability of each feature to be drawn first."""
@@ -214,7 +214,8 @@ def probability(logits: Any) -> Any:
 
 def selecting(probabilities: Any) -> Finding:
     """Probabilities to be selected as scores, and how many features are: those above one half."""
-    return Finding(probabilities, details={"selected": int((probabilities > THRESHOLD).sum())})
+    details = {"selected": int((probabilities > THRESHOLD).sum())}
+    return Finding(probabilities, details=details, meaning="magnitude")
 
 
 def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:

@@ -77,9 +77,9 @@ def _subject(e: Explanation) -> Markup:
         return Markup("What would have to change for <strong>{}</strong>, according to {}").format(
             say.aim(e), e.method
         )
-    if say.by_attack(e):
+    if e.meaning == "attack":
         return Markup("What an attack needs, according to {}").format(e.method)
-    verb = "moves" if e.output.kind == "value" else "supports" if say.has_signs(e) else "matters for"
+    verb = "moves" if e.output.kind == "value" else "matters for" if e.meaning == "magnitude" else "supports"
     if e.target == say.predicted(e):
         return Markup("What {} it, according to {}").format(verb, e.method)
     return Markup("What {} <strong>{}</strong> ({}) instead, according to {}").format(

@@ -11,10 +11,8 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import PertinentError
-from pertinent.explainers.base import Explainer, explainers
+from pertinent.explainers.base import n_kept
 from pertinent.inputs.table import TableInput
-from pertinent.learned.base import learned
-from pertinent.metric.base import metrics
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
@@ -37,7 +35,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "removal": e.removal,
         **({"scale": e.scale} if e.scale != "natural" else {}),
         "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
-        "budget": f"{e.budget:,}{' per sparsity' if _has_a_budget_each(e) else ''}",
+        "budget": f"{e.budget:,}{' per sparsity' if e.budget_per_sparsity else ''}",
         "evaluations": f"{e.evaluations:,}",
         "model time": _duration(e.seconds),
         "seed": str(e.seed),
@@ -61,7 +59,7 @@ def says_nothing(explanation: Explanation) -> str | None:
     largest = float(np.abs(scores).max(initial=0.0))
     if largest <= floor:
         return f"No feature moves the prediction measurably: the largest score is {largest:.1g}."
-    if len(scores) > 1 and not explanation.chosen and np.ptp(scores) <= floor:
+    if len(scores) > 1 and explanation.meaning != "membership" and np.ptp(scores) <= floor:
         return "All features have the same score: the method does not tell them apart."
     return None
 
@@ -88,31 +86,20 @@ def directions(explanation: Explanation) -> tuple[str, str]:
         towards = "towards its absent value" if is_row else "present, must go"
         away = "away from its absent value" if is_row else "absent, must come"
         return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
-    if by_attack(explanation):
+    if explanation.meaning == "attack":
         return "needed by an attack", "not needed by an attack"
-    if not has_signs(explanation):
+    if explanation.meaning == "membership":
+        return "in every set", "never chosen"
+    if explanation.meaning == "magnitude":
         return f"matters for {name}", f"does not matter for {name}"
     if explanation.output.kind == "value":
         return f"raises {name}", f"lowers {name}"
     return f"supports {name}", f"speaks against {name}"
 
 
-def by_attack(explanation: Explanation) -> bool:
-    """Whether the scores tell how much an attack needs each feature, and not what speaks for the target."""
-    return getattr(_method(explanation), "any_target", True) is False
-
-
-def has_signs(explanation: Explanation) -> bool:
-    """Whether the scores tell what speaks for the target and what against it, and not only how much.
-
-    Not where features were selected, whose scores are probabilities, nor by methods that know no signs.
-    """
-    return "selected" not in explanation.details and getattr(_method(explanation), "has_signs", True)
-
-
-def _method(explanation: Explanation) -> type[Explainer] | None:
-    """The method of that name, fitted or not, if there is one."""
-    return {**explainers.all(), **learned.all()}.get(explanation.method)
+def has_two_sides(explanation: Explanation) -> bool:
+    """Whether a picture needs both colours: for and against the target, or present and absent features."""
+    return explanation.pertinence is not None or explanation.meaning in ("effect", "attack")
 
 
 def aim(explanation: Explanation) -> str:
@@ -172,10 +159,11 @@ def error_of(explanation: Explanation, feature: int) -> float | None:
 
 def score_text(explanation: Explanation, feature: int) -> str:
     """As ``+0.123``, or ``in 3 of 4 sets`` for a search."""
-    if explanation.chosen and _is_membership(explanation):
-        sizes = len({int(mask.sum()) for mask in explanation.chosen.values()})
-        return f"in {round(float(explanation.scores[feature]) * sizes)} of {sizes} sets"
-    return f"{explanation.scores[feature]:+{_format(explanation)}}"
+    score = float(explanation.scores[feature])
+    if explanation.meaning == "membership" and isfinite(score):
+        sizes = len({n_kept(s, len(explanation.features)) for s in explanation.chosen})
+        return f"in {round(score * sizes)} of {sizes} sets"
+    return f"{score:+{_format(explanation)}}"
 
 
 def error_text(explanation: Explanation, feature: int) -> str:
@@ -206,13 +194,12 @@ class Measure:
 
 def measures(explanation: Explanation) -> list[Measure]:
     """The measures of the explanation."""
-    known = metrics.all()
-    found = []
-    for name, values in explanation.measures.items():
-        if values:
-            better = str(known[name].better) if name in known else ""
-            found.append(Measure(name, arrow(better), better, values))
-    return found
+    better = {name: explanation.better.get(name, "") for name in explanation.measures}
+    return [
+        Measure(name, arrow(better[name]), better[name], values)
+        for name, values in explanation.measures.items()
+        if values
+    ]
 
 
 def arrow(better: str) -> str:
@@ -247,12 +234,6 @@ def unmeasurable(explanation: Explanation) -> float:
     return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
 
 
-def _is_membership(explanation: Explanation) -> bool:
-    """Whether the scores count chosen sets, as they do for a search without scores of its own."""
-    sets = {int(mask.sum()): mask for mask in explanation.chosen.values()}
-    return bool(np.allclose(explanation.scores, np.mean(list(sets.values()), axis=0)))
-
-
 def _format(explanation: Explanation) -> str:
     """Three significant digits for the largest score, and as many decimals for the others."""
     largest = float(np.abs(np.nan_to_num(explanation.scores)).max(initial=0.0))
@@ -266,12 +247,6 @@ def _format(explanation: Explanation) -> str:
 def _short(value: Any) -> str:
     text = on_one_line(str(value))
     return text if len(text) <= _LONGEST_SETTING else text[: _LONGEST_SETTING - 1] + "…"
-
-
-def _has_a_budget_each(explanation: Explanation) -> bool:
-    """Whether every sparsity had the full budget."""
-    method = explainers.all().get(explanation.method)
-    return getattr(method, "for_each_sparsity", False) and not explanation.settings.get("spread")
 
 
 def _detail(value: float | str) -> str:

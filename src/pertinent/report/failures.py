@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from pertinent.report.numbering import name_of
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 
 _NAMED = 3
 _LISTED = 5
@@ -43,7 +43,7 @@ def failure_lines(failures: Iterable[tuple[str, str]], most: int | None = None) 
 
 def named(failures: Iterable[Failure]) -> Iterator[tuple[str, str]]:
     """The name of each input that failed, and why."""
-    return ((name_of(failure), failure.reason) for failure in failures)
+    return ((name_of(failure), str(failure)) for failure in failures)
 
 
 def failure_notes(failures: Iterable[Failure]) -> Iterator[str]:

@@ -13,7 +13,8 @@ from pertinent.report.numbering import by_input, name_of
 from pertinent.report.style import FRAGMENT
 from pertinent.report.summary import Cell, summary
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 
 _FIRST = 10
 """How many inputs a notebook shows; a report shows all."""

@@ -76,11 +76,10 @@ def _piece(e: Explanation, piece: Piece, shares: Floats, smallest: Masks) -> Mar
 
 def _legend(e: Explanation) -> Markup:
     support, against = say.directions(e)
-    half = "" if say.has_signs(e) else " half"
-    ends = ("never chosen", " half", "in every set") if e.chosen else (against, half, support)
+    half = "" if say.has_two_sides(e) else " half"
     if e.pertinence is None:
         scale = Markup('<span>{}</span> <span class="scale{}"></span> <span>{}</span>')
-        parts = [scale.format(*ends)]
+        parts = [scale.format(against, half, support)]
     else:
         key = Markup('<span><i class="key{}"></i> {}</span>')
         parts = [key.format("", support), key.format(" against", against)]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
-from pertinent.results.explanation import Explanation, Failure
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from pertinent.report.numbering import Explained, by_input
 from pertinent.report.script import POLICY, SCRIPT
 from pertinent.report.style import PAGE
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
 from pertinent.settings import checked
 
 _PAGE = Markup(

@@ -121,7 +121,7 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction).max()) or 1.0
         axes.set_xlim(-reach, reach)
-    meaning = "share of sets that hold it" if e.chosen else _meaning(e)
+    meaning = _meaning(e)
     bars = " ± standard error" if errors.any() else ""
     axes.set_xlabel(f"{meaning}{bars}", fontsize=9, color=QUIET, parse_math=False)
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
@@ -137,7 +137,7 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
         axes.set_axis_off()
     full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
-    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1, has_signs=say.has_signs(e))
+    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1, two_sides=say.has_two_sides(e))
     if e.pertinence is not None:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
@@ -146,14 +146,14 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
 
 
 def add_colour_bar(
-    figure: Figure, largest: float, label: str, *, is_clipped: bool, has_signs: bool = True
+    figure: Figure, largest: float, label: str, *, is_clipped: bool, two_sides: bool = True
 ) -> Any:
-    """The scale of the heat maps in a figure, to the largest score from minus it, or from 0 without signs."""
-    ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if has_signs else 1 :]
+    """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0."""
+    ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if two_sides else 1 :]
     scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
-    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0) if has_signs else 0.0, largest or 1.0)
+    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0) if two_sides else 0.0, largest or 1.0)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
-    beyond = ("both" if has_signs else "max") if is_clipped else "neither"
+    beyond = ("both" if two_sides else "max") if is_clipped else "neither"
     bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
@@ -216,4 +216,6 @@ def clipped(name: str, most: int = _LONGEST_NAME) -> str:
 
 def _meaning(e: Explanation) -> str:
     """What the scores are of."""
-    return "score" if say.by_attack(e) else f"score for {clipped(e.target_name)}"
+    if e.meaning == "membership":
+        return "share of sets that hold it"
+    return "score" if e.meaning == "attack" else f"score for {clipped(e.target_name)}"

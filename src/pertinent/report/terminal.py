@@ -6,6 +6,7 @@ User text goes only into `Text` objects, so that it is never parsed as markup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -14,7 +15,6 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from pertinent.api.catalogue import Entry
 from pertinent.control_characters import visible
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
@@ -24,7 +24,11 @@ from pertinent.report.numbering import by_input, name_of
 from pertinent.report.summary import summary
 from pertinent.report.terminal_input import ColouredInput
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
+
+if TYPE_CHECKING:
+    from pertinent.api.catalogue import Entry
 
 _COLOURS = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 _BAR = 24

@@ -105,26 +105,26 @@ def marked_segments(
 
 def _colours_legend(e: Explanation) -> Text:
     line = Text(style="dim").append("  ", style=f"on {DARK.support}")
-    if e.chosen:
+    if e.meaning == "membership":
         line.append(" chosen, the more often the stronger")
         if isinstance(e.input, TextInput):
             line.append("   ").append("underlined", style="bold underline").append(" the smallest set")
     else:
         support, against = say.directions(e)
         line.append(f" {visible(support)}")
-        if say.has_signs(e):
+        if say.has_two_sides(e):
             line.append("   ").append("  ", style=f"on {DARK.against}").append(f" {visible(against)}")
     return _with_exceptions(line, e, Text("struck out", style="strike"))
 
 
 def _marks_legend(e: Explanation) -> Text:
     against, weakly_against, _, weakly, strongly = _MARKS
-    if e.chosen:
+    if e.meaning == "membership":
         line = Text(f"{weakly} chosen, {strongly} chosen often")
     else:
         support, opposes = map(visible, say.directions(e))
         line = Text(f"{weakly} {support}, {strongly} strongly")
-        if say.has_signs(e):
+        if say.has_two_sides(e):
             line.append(f"   {weakly_against} {opposes}, {against} strongly")
     return _with_exceptions(line, e, Text("~"))
 

@@ -15,7 +15,7 @@ from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
-from pertinent.results.explanation import Failure
+from pertinent.results.failures import Failure
 
 
 @dataclass(frozen=True, eq=False, repr=False)

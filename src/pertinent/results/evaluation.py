@@ -15,7 +15,8 @@ from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.errors import SettingError, unknown
 from pertinent.intervals import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
-from pertinent.results.explanation import Explanations, Failure
+from pertinent.results.explanation import Explanations
+from pertinent.results.failures import Failure
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")

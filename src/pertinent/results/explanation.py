@@ -13,12 +13,13 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import visible
 from pertinent.errors import SettingError
-from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
+from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.serialisation import input_to_dict
 from pertinent.outputs import Classes, Output, Scale, column_index
 from pertinent.results.explanation_decoding import explanation_fields
+from pertinent.results.failures import Failure, failures_to_plain
 from pertinent.settings import Count, Share, checked
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ class Explanation:
         The names of the model's columns (classes, labels or values), its output for the whole input
         (probabilities or values), and the column explained.
     scores
-        One number per feature for the target; for a search, the share of sparsities at which the
-        feature was chosen.
+        One number per feature for the target.
+    meaning
+        What the scores say of features: their signed ``"effect"`` on the target; the ``"magnitude"`` by which
+        they matter; the ``"membership"``, the share of sparsities at which they were chosen; or how much an
+        ``"attack"`` on the prediction needs them.
     standard_errors
         The standard error of each score, where the method samples.
     class_scores, class_standard_errors
@@ -58,12 +62,15 @@ class Explanation:
     chosen
         The best set found for each sparsity, where the method searches.
     evaluations, budget
-        Distinct masks asked for, a gradient counting as two, and how many were allowed (for each
-        sparsity, in a search).
+        Distinct masks asked for, a gradient counting as two, and how many were allowed.
+    budget_per_sparsity
+        Whether each sparsity was allowed the full budget, as in a search.
     seconds
         The time that the model took for it.
     measures
         Its measures, by metric: sparsity to value.
+    better
+        For each measure, whether ``"lower"`` or ``"higher"`` is better.
     removal_settings
         Settings of the removal that differ from their defaults.
     sparsities
@@ -86,6 +93,7 @@ class Explanation:
     target: int
     prediction: Floats
     scores: Floats
+    meaning: ScoreMeaning = "effect"
     output: Output = field(default_factory=Classes)
     index: int = 0
     id: str | None = None
@@ -95,10 +103,12 @@ class Explanation:
     base_values: Floats | None = None
     chosen: Mapping[float, Masks] = field(default_factory=dict)
     budget: int = 0
+    budget_per_sparsity: bool = False
     evaluations: int = 0
     seconds: float = 0.0
     seed: int = 0
     measures: Mapping[str, Mapping[float | None, float]] = field(default_factory=dict)
+    better: Mapping[str, str] = field(default_factory=dict)
     removal_settings: Mapping[str, Any] = field(default_factory=dict)
     sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -173,6 +183,7 @@ class Explanation:
             standard_errors=None if errors is None else errors[column],
             chosen={},
             measures={},
+            better={},
         )
 
     def by_class(self, *classes: int | str) -> ByClass:
@@ -197,14 +208,17 @@ class Explanation:
             "output": self.output.to_dict(),
             "classes": list(self.classes),
             "target": self.target,
+            "meaning": self.meaning,
             **{name: _listed(getattr(self, name)) for name in _ARRAYS},
             "chosen": [[s, np.flatnonzero(m).tolist()] for s, m in self.chosen.items()],
             "budget": self.budget,
+            "budget_per_sparsity": self.budget_per_sparsity,
             "evaluations": self.evaluations,
             "seconds": self.seconds,
             "seed": self.seed,
             "sparsities": list(self.sparsities),
             "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
+            "better": dict(self.better),
             "details": dict(self.details),
             "warnings": list(self.warnings),
             "scale": self.scale,
@@ -275,19 +289,6 @@ class Explanation:
         return rendered(self)
 
 
-@dataclass(frozen=True)
-class Failure:
-    """An input that could not be explained or measured, and why.
-
-    `index` is its position among the inputs given, from 0; `id` is the user's own name for it.
-    """
-
-    index: int
-    reason: str
-    error: Exception | None = field(default=None, repr=False, compare=False)
-    id: str | None = None
-
-
 class Explanations(Sequence[Explanation]):
     """Explanations of several inputs, in their order; `failures` lists which are missing and why."""
 
@@ -332,8 +333,8 @@ class Explanations(Sequence[Explanation]):
     def to_json(self) -> str:
         """A JSON string."""
         plain = [_finite(e.to_dict()) for e in self]
-        failures = [{"index": f.index, "id": f.id, "reason": f.reason} for f in self.failures]
-        return json.dumps({"explanations": plain, "failures": failures}, ensure_ascii=False)
+        failed = failures_to_plain(self.failures)
+        return json.dumps({"explanations": plain, "failures": failed}, ensure_ascii=False)
 
     @checked
     def save(self, path: str | Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Masks
 from pertinent.decoding import PlainData, expect, number, pairs, share, wholes
+from pertinent.explainers.base import ScoreMeaning, n_kept
 from pertinent.inputs.serialisation import input_from_dict
 from pertinent.outputs import NAMES, SCALES, Output, output_named
 
@@ -26,6 +27,33 @@ _ADDED: dict[str, Any] = {
     "scale": "natural",
 }
 """What files of earlier versions do not have."""
+
+_ATTACKS_IN_0_1 = ("counterfactual", "greedy", "greedy-as", "one-step-banzhaf")
+_MAGNITUDES_IN_0_1 = ("cxplain", "functional-information", "invase", "l2x", "magnex", "vibi")
+_LOWER_IN_0_1 = (
+    "brevity",
+    "class-iou",
+    "deletion",
+    "negative-delta-log-odds",
+    "purity",
+    "robustness-of-relevant",
+    "sufficiency",
+)
+_HIGHER_IN_0_1 = (
+    "average-precision",
+    "class-faithfulness",
+    "comprehensiveness",
+    "faithfulness",
+    "insertion",
+    "iou-stability",
+    "monotonicity",
+    "positive-delta-log-odds",
+    "precision-at-k",
+    "robustness-of-irrelevant",
+    "share-removed",
+    "sufficiency-of-selected",
+)
+"""What version 0.1 knew of its methods and metrics, but did not write into files."""
 
 
 def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,9 +80,11 @@ def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("standard_errors", "class_standard_errors"):
         found = arrays[name]
         expect(found is None or not (found < 0).any(), name, "at least 0", found)
+    scores = data.floats("scores", d)
+    expect(not np.isinf(scores).any(), "scores", "finite", "infinity")
     sparsities = tuple(share(value, "sparsities") for value in data.items("sparsities"))
     expect(len(sparsities) > 0, "sparsities", "at least one", sparsities)
-    return {
+    fields = {
         **arrays,
         **{name: data.text(name) for name in ("method", "removal")},
         **{name: data.mapping(name) for name in ("settings", "removal_settings", "details")},
@@ -65,7 +95,7 @@ def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
         "classes": classes,
         "target": data.whole("target", below=n_classes),
         "prediction": prediction,
-        "scores": _not_infinite(data.floats("scores", d)),
+        "scores": scores,
         "output": _output(data.mapping("output")),
         "chosen": _chosen(data, d),
         "sparsities": sparsities,
@@ -73,11 +103,34 @@ def explanation_fields(plain: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": data.texts("warnings"),
         "scale": data.text("scale", SCALES),
     }
+    if "meaning" not in data:
+        return fields | _unsaid_in_0_1(fields)
+    ways = PlainData(data.mapping("better"), "better")
+    return fields | {
+        "meaning": data.text("meaning", get_args(ScoreMeaning)),
+        "budget_per_sparsity": data.flag("budget_per_sparsity"),
+        "better": {name: ways.text(name, ("lower", "higher")) for name in data.mapping("better")},
+    }
 
 
-def _not_infinite(scores: Floats) -> Floats:
-    expect(not np.isinf(scores).any(), "scores", "finite", "infinity")
-    return scores
+def _unsaid_in_0_1(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the scores mean, what the budget is for, and which measures are better, of version 0.1."""
+    method, details = fields["method"], fields["details"]
+    sets = {n_kept(s, len(fields["scores"])): mask for s, mask in fields["chosen"].items()}
+    meaning: ScoreMeaning = "effect"
+    if method in _ATTACKS_IN_0_1 or "pertinence" in details:
+        meaning = "attack"
+    elif method in _MAGNITUDES_IN_0_1 or "selected" in details:
+        meaning = "magnitude"
+    elif sets and np.allclose(fields["scores"], np.mean(list(sets.values()), axis=0)):
+        meaning = "membership"
+    divided = fields["settings"].get("spread") or "anchors" in details
+    ways = {**dict.fromkeys(_LOWER_IN_0_1, "lower"), **dict.fromkeys(_HIGHER_IN_0_1, "higher")}
+    return {
+        "meaning": meaning,
+        "budget_per_sparsity": meaning == "membership" and not divided,
+        "better": {name: ways[name] for name in fields["measures"] if name in ways},
+    }
 
 
 def _output(plain: Mapping[str, Any]) -> Output:

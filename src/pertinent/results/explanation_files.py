@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
-from pertinent.decoding import PlainData, expect
+from pertinent.decoding import PlainData
 from pertinent.errors import FileError, InputError
 from pertinent.files import atomic_write, read_parquet, read_parquet_metadata, write_text
-from pertinent.results.explanation import Explanation, Explanations, Failure
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure, failures_from_plain, failures_to_plain
 from pertinent.settings import checked
 
 logger = logging.getLogger(__name__)
@@ -24,13 +25,14 @@ _NESTED = (
     "removal_settings",
     "output",
     "measures",
+    "better",
     "chosen",
     "class_scores",
     "class_standard_errors",
     "details",
     "input",
 )
-_TEXTS = ("method", "removal", "id", "scale", *_NESTED)
+_TEXTS = ("method", "removal", "meaning", "id", "scale", *_NESTED)
 _LISTS = {
     "features": "string",
     "classes": "string",
@@ -43,7 +45,7 @@ _LISTS = {
 }
 _NUMBERS = {"index": "int64", "target": "int64", "budget": "int64", "evaluations": "int64", "seed": "int64"}
 _FORMAT = b"pertinent"
-_VERSIONS = (b"1", b"2")
+_VERSIONS = (b"1", b"2", b"3")
 _ROWS_AT_ONCE = 100
 
 
@@ -133,27 +135,15 @@ def journal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.journal")
 
 
-def failures_in(record: Mapping[str, Any]) -> Iterator[Failure]:
-    """The failures of one input, from a record of a journal."""
-    data = PlainData(record, "record")
-    for reason in data.texts("failures"):
-        yield Failure(record["key"][0], reason, id=data.text("id") if "id" in data else None)
-
-
-def failures_to_plain(failures: Iterable[Failure]) -> list[Any]:
-    """An index, a reason and an id for each."""
-    return [[f.index, f.reason, f.id] for f in failures]
-
-
-def failures_from_plain(plain: Any) -> list[Failure]:
-    """The inverse; files of version 0.1 have no ids."""
-    found = []
-    for each in PlainData({"failures": plain}, "failures").items("failures"):
-        expect(isinstance(each, list) and len(each) in (2, 3), "failures", "index, reason and id", each)
-        data = PlainData(dict(zip(("index", "reason", "id"), each, strict=False)), "failures")
-        own_id = data.text("id") if "id" in data else None
-        found.append(Failure(data.whole("index"), data.text("reason"), id=own_id))
-    return found
+def failures_in(record: Mapping[str, Any]) -> list[Failure]:
+    """The failures of one input, from a record of a journal; those of version 0.1 are reasons alone."""
+    data, index = PlainData(record, "record"), record["key"][0]
+    return failures_from_plain(
+        [
+            [index, each, record.get("id")] if isinstance(each, str) else each
+            for each in data.items("failures")
+        ]
+    )
 
 
 def _read_journal(path: Path) -> Explanations:
@@ -190,7 +180,8 @@ def _schema(arrow: Any) -> Any:
     columns = {name: arrow.string() for name in _TEXTS}
     columns |= {name: arrow.list_(getattr(arrow, kind)()) for name, kind in _LISTS.items()}
     columns |= {name: getattr(arrow, kind)() for name, kind in _NUMBERS.items()}
-    return arrow.schema([*columns.items(), ("seconds", arrow.float64())])
+    columns |= {"seconds": arrow.float64(), "budget_per_sparsity": arrow.bool_()}
+    return arrow.schema(list(columns.items()))
 
 
 def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class FunctionalInformation(GradientExplainer):
     """
 
     paper = "Gat et al. 2022"
-    has_signs = False
+    meaning = "magnitude"
     summary = "the functional Fisher information of each feature, around the input"
     samples: Count = 100
     noise: Positive = 0.387

@@ -46,6 +46,7 @@ class AttackExplainer(Explainer):
     columnwise = False
     numeric = True
     any_target = False
+    meaning = "attack"
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: Literal["auto", "projection", "pgd", "decision"] = field(default="auto", kw_only=True)

@@ -60,6 +60,7 @@ class MeaningfulPerturbation(Explainer):
     scales = ("natural",)
     columnwise = False
     numeric = True
+    meaning = "magnitude"
     deletion_weight: NotNegative = 0.08
     smoothness_weight: NotNegative = 8.0
     smoothness_power: Annotated[float, Range(at_least=1)] = 3.0

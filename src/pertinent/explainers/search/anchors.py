@@ -74,7 +74,6 @@ class Anchors(SeparateSearches):
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
     summary = "the smallest set that nearly always leads to the prediction"
-    for_each_sparsity = False
     threshold: Share = 0.95
     delta: ProperShare = 0.05
     epsilon: ProperShare = 0.1
@@ -90,6 +89,11 @@ class Anchors(SeparateSearches):
         require(
             not self.trajectory, "trajectory", "False for anchors, which never ask for the set itself", True
         )
+
+    @property
+    def budget_per_sparsity(self) -> bool:
+        """One run reads off the anchors of all sparsities."""
+        return False
 
     def explain(self, task: Task) -> Steps:
         """Run once for the largest sparsity, and read off the anchor for each sparsity."""

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -43,12 +43,17 @@ class Search(Explainer):
         evaluations so far and the target's probability at each improvement.
     """
 
-    for_each_sparsity: ClassVar[bool] = True
+    meaning = "membership"
     scales = ("natural",)
     columnwise = False
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
     spread: bool = field(default=False, kw_only=True)
     trajectory: bool = field(default=False, kw_only=True)
+
+    @property
+    def budget_per_sparsity(self) -> bool:
+        """Whether the budget is not spread over the sparsities."""
+        return not self.spread
 
     def explain(self, task: Task) -> Steps:
         """Search for the best set of each size."""

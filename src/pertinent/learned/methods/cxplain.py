@@ -97,7 +97,7 @@ class CXPlain(LearnedExplainer):
 
     learner = LearnsLoss
     paper = "Schwab & Karlen 2019, Eqn. 2 to 5"
-    has_signs = False
+    meaning = "magnitude"
     summary = "shares of the model's loss, predicted by a network"
 
     def explain(self, task: Task) -> Steps:

@@ -88,7 +88,7 @@ class INVASE(SelectionExplainer):
     learner = LearnsINVASE
     paper = "Yoon et al. 2019"
     summary = "the probability that a feature is needed, by an actor and a critic"
-    has_signs = False
+    meaning = "magnitude"
 
     def explain(self, task: Task) -> Steps:
         """Predict."""

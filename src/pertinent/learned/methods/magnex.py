@@ -142,7 +142,7 @@ class MAGNEx(SelectionExplainer):
     learner = LearnsMAGNEx
     paper = "MAGNEx, Eqns. 1–11"
     summary = "the probability that a feature is among those that are enough, by REINFORCE"
-    has_signs = False
+    meaning = "magnitude"
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:

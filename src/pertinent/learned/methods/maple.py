@@ -85,4 +85,6 @@ class Maple(LearnedExplainer):
         """Fit the linear model around the input."""
         self.columns(task)
         scores = yield NetworkOutputs(self.network)
-        return Finding(of_columns(np.abs(scores) if self.absolute else scores))
+        if self.absolute:
+            return Finding(of_columns(np.abs(scores)), meaning="magnitude")
+        return Finding(of_columns(scores))

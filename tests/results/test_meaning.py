@@ -1,0 +1,121 @@
+"""An explanation says what its scores mean; a report needs no method to be installed."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.explainers.base import Explainer, Finding, explainers
+from pertinent.learned.base import learned
+from pertinent.report.facts import directions, facts, score_text
+from pertinent.results.explanation import Explanation
+
+NEW_FIELDS = ("meaning", "budget_per_sparsity", "better")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+
+
+def explained(model, method, **options):
+    return pertinent.explain(model, "a bad film", method=method, progress=False, **options)
+
+
+def of_version_0_1(e):
+    """The explanation as version 0.1 wrote it."""
+    plain = {k: v for k, v in json.loads(e.to_json()).items() if k not in NEW_FIELDS}
+    return Explanation.from_dict(plain)
+
+
+@pytest.mark.parametrize(
+    ("method", "meaning"),
+    [("leave-one-out", "effect"), ("random-search", "membership"), ("anchors", "membership")],
+)
+def test_the_meaning_is_kept_in_files_and_known_of_old_ones(model, tmp_path, method, meaning):
+    e = explained(model, method)
+    e.save(tmp_path / "e.parquet")
+    read = pertinent.read(tmp_path / "e.parquet")[0]
+    for each in (e, read, Explanation.from_dict(e.to_dict()), of_version_0_1(e)):
+        assert each.meaning == meaning
+        assert each.budget_per_sparsity == (method == "random-search")
+        assert facts(each)["budget"].endswith("per sparsity") == (method == "random-search")
+
+
+def test_every_method_says_what_its_scores_mean():
+    of_methods = {name: cls.meaning for name, cls in (explainers.all() | learned.all()).items()}
+    assert of_methods["greedy-as"] == of_methods["counterfactual"] == "attack"
+    assert of_methods["parallel-local-search"] == "membership"
+    assert of_methods["magnex"] == of_methods["functional-information"] == "magnitude"
+    assert of_methods["shapley"] == of_methods["fastshap"] == "effect"
+
+
+@pytest.mark.parametrize(
+    ("changes", "meaning"),
+    [
+        ({"method": "magnex"}, "magnitude"),
+        ({"method": "aim", "details": {"selected": 1}}, "magnitude"),
+        ({"method": "greedy"}, "attack"),
+        ({"method": "my-own-attack", "details": {"pertinence": [1, 0, -1]}}, "attack"),
+        ({"method": "my-own-search", "chosen": {0.5: np.array([True, True, False])}}, "effect"),
+    ],
+)
+def test_the_meaning_of_old_files_is_derived_from_what_they_hold(model, changes, meaning):
+    assert of_version_0_1(replace(explained(model, "leave-one-out"), **changes)).meaning == meaning
+
+
+def test_an_unknown_meaning_or_direction_is_an_error(model):
+    plain = explained(model, "leave-one-out").to_dict()
+    with pytest.raises(pertinent.PertinentError, match="`meaning` must be one of effect, magnitude"):
+        Explanation.from_dict(plain | {"meaning": "size"})
+    with pytest.raises(pertinent.PertinentError, match="`sufficiency` must be one of lower, higher"):
+        Explanation.from_dict(plain | {"better": {"sufficiency": "sideways"}})
+
+
+def test_a_finding_may_mean_something_else(model):
+    @dataclass(frozen=True)
+    class Sizes(Explainer):
+        name = "sizes"
+        paper = summary = ""
+
+        def explain(self, task):
+            yield from ()
+            return Finding(np.arange(task.n_features) / 10, meaning="magnitude")
+
+    e = explained(model, Sizes())
+    assert e.meaning == "magnitude"
+    assert directions(e) == ("matters for class 0", "does not matter for class 0")
+    assert score_text(e, 2) == "+0.200"
+
+
+def test_measures_say_which_way_is_better(model, tmp_path):
+    es = pertinent.explain(model, ["a bad film"], "leave-one-out", progress=False)
+    measured = pertinent.evaluate(es, model, ["sufficiency", "comprehensiveness"]).explanations
+    measured.save(tmp_path / "e.parquet")
+    for e in (measured[0], pertinent.read(tmp_path / "e.parquet")[0], of_version_0_1(measured[0])):
+        assert e.better == {"sufficiency": "lower", "comprehensiveness": "higher"}
+        assert 'sufficiency <span title="lower is better">↓</span>' in e.to_html()
+
+
+def test_nothing_that_is_shown_imports_methods(model, tmp_path):
+    e = replace(explained(model, "leave-one-out"), method="my-own-method", meaning="magnitude")
+    e.save(tmp_path / "e.parquet")
+    code = f"""
+import sys, pertinent
+from rich.console import Console
+e = pertinent.read({str(tmp_path / "e.parquet")!r})[0]
+console = Console(record=True, width=200)
+console.print(e)
+print("matters for class 0" in e.to_html(), "speaks against" in e.to_html())
+print("matters for class 0" in console.export_text(clear=False), "speaks" in console.export_text())
+print(sorted(name for name in sys.modules if name.startswith(("pertinent.explainers.", "pertinent.learned"))))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # The base and the settings that its task has.
+    known = ["base", "early_stopping", "removal_jackknife"]
+    modules = str([f"pertinent.explainers.{name}" for name in known])
+    assert done.stdout.splitlines()[-3:] == ["True False", "True False", modules]
