@@ -7,6 +7,7 @@ from tokenizers import processors
 
 import pertinent
 from pertinent.errors import BudgetError, FileError, InputError, ModelError, SettingError
+from pertinent.explainers import explainers
 from tests import tiny
 
 
@@ -34,7 +35,7 @@ def test_nothing_but_failures_raises(model):
         pertinent.explain(model, ["", " "])
 
 
-@pytest.mark.parametrize("method", [m.name for m in pertinent.methods() if m.name != "tree-shap"])
+@pytest.mark.parametrize("method", [m for m in explainers.all() if m != "tree-shap"])
 def test_one_feature(model, method):
     e = pertinent.explain(model, "w1", method=method)
     assert e.features == ("w1",)

@@ -12,7 +12,6 @@ import pytest
 from PIL import Image
 
 import pertinent
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli import main
 from pertinent.cli.demo import TEXTS
 from pertinent.cli.parser import COMMANDS, make_parser
@@ -522,7 +521,7 @@ def test_catalogues(run, what, monkeypatch):
 def test_methods_to_fit_are_listed_apart(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     ready, learning = run("methods")[1].split("methods that learn first: pertinent fit")
-    for name in TO_BE_FITTED:
+    for name in learned.all():
         assert f"\n{name} " in learning
         assert f"\n{name} " not in ready
     words = " ".join(learning.split())

@@ -13,11 +13,11 @@ from pkgutil import resolve_name
 import pytest
 
 import pertinent
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli.models import is_own
 from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.cli.settings import make_methods, make_metrics
 from pertinent.explainers import explainers
+from pertinent.learned import learned
 from pertinent.metric import metrics
 from pertinent.models.embedded.load import NAMES
 from pertinent.models.wrap import _OPTIONS
@@ -69,7 +69,7 @@ COMMAND_LINES = [(name(page), line, words) for page in PAGES for line, words in 
 @pytest.fixture(autouse=True)
 def _as_before():
     """What a page registers is forgotten, and what it does to logging undone."""
-    kept = [(registry, dict(registry.all())) for registry in (explainers, metrics, removals)]
+    kept = [(registry, dict(registry.all())) for registry in (explainers, learned, metrics, removals)]
     level = logging.getLogger("pertinent").level
     yield
     for registry, classes in kept:
@@ -108,7 +108,7 @@ def test_commands_are_understood(page, line, words):
     args = parse(words)
     methods = getattr(args, "methods", [args.method] if getattr(args, "method", None) else [])
     if args.command == "fit":
-        assert args.method in TO_BE_FITTED
+        assert args.method in learned
     elif methods and not any(method.startswith("./") for method in methods):
         make_methods(methods, args.set)
     make_metrics(getattr(args, "metrics", None) or (), None)
@@ -276,7 +276,7 @@ def test_entry_points_are_in_the_groups_that_are_read():
     tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
     (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
     groups = tomllib.loads(shown.code)["project"]["entry-points"]
-    assert set(groups) == {registry._package for registry in (explainers, metrics, removals)}
+    assert set(groups) == {registry._package for registry in (explainers, learned, metrics, removals)}
 
 
 def test_reference_has_every_error():

@@ -22,12 +22,12 @@ class Registry(Generic[T]):
     """Classes of one kind by their kebab-case name.
 
     They come from one sub-package, where a file is named after the class it registers and is imported
-    on first use, and from other packages' entry points in the group ``pertinent.<sub-package>``.
+    on first use, and from other packages' entry points in a group, by default the name of the sub-package.
     """
 
-    def __init__(self, what: str, package: str) -> None:
+    def __init__(self, what: str, package: str, group: str | None = None) -> None:
         self.what = what
-        self._package = package
+        self._package, self._group = package, group or package
         self._modules: list[str] | None = None
         self._loaded = False
         self._classes: dict[str, type[T]] = {}
@@ -57,7 +57,7 @@ class Registry(Generic[T]):
         if not self._loaded:
             for module in self._find_modules():
                 importlib.import_module(module)
-            for point in entry_points(group=self._package):
+            for point in entry_points(group=self._group):
                 try:
                     point.load()
                 except Exception as error:  # noqa: BLE001  another package may raise anything
@@ -74,6 +74,14 @@ class Registry(Generic[T]):
         if name not in self._classes and name not in self.all():
             raise unknown(self.what, name, self._classes)
         return self._classes[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a class is called `name`; imports every class if no file has that name."""
+        try:
+            self.get(str(name))
+        except SettingError:
+            return False
+        return True
 
     def _find_modules(self) -> list[str]:
         """The module names of the sub-package, without importing them."""

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.cli import main
 from pertinent.cli.parser import make_parser
+from pertinent.learned import learned
 from pertinent.models.embedded.load import load_transformer
 from tests import tiny
 
@@ -216,7 +216,7 @@ def test_bad_usage(run, arguments, message):
     assert message in err
 
 
-@pytest.mark.parametrize("method", TO_BE_FITTED)
+@pytest.mark.parametrize("method", learned.all())
 def test_every_method_is_fitted_to_rows_and_explains_them(run, monkeypatch, method):
     monkeypatch.setattr(sys, "path", list(sys.path))
     Path("own_rows.py").write_text(ROWS)
@@ -244,7 +244,7 @@ def test_without_accelerate(run, monkeypatch):
 def test_defaults_are_those_of_python():
     parser = make_parser()[1]["fit"]
     (method,) = [action for action in parser._actions if action.dest == "method"]
-    assert not [name for name in TO_BE_FITTED if name not in method.help]
+    assert not [name for name in learned.all() if name not in method.help]
     parameters = inspect.signature(pertinent.fit).parameters
     named = [action for action in parser._actions if action.dest in parameters and action.dest != "model"]
     assert len(named) > 12
@@ -304,7 +304,7 @@ def test_a_registered_name_wins_over_a_folder(run):
         (["--method", "fitted", "--model", "./other"], "fitted to another model"),
         (["--method", "fitted", "--removal", "mask-token"], "fitted with the removal 'attention-mask'"),
         (["--method", "fitted", "--scale", "logit"], "`scale` must be 'natural'"),
-        *((["--method", name], f"{name!r} has to learn first: pertinent fit") for name in TO_BE_FITTED),
+        *((["--method", name], f"{name!r} has to learn first: pertinent fit") for name in learned.all()),
     ],
 )
 def test_what_cannot_explain_is_said_once(run, arguments, message):

@@ -28,7 +28,8 @@ OF_SOME_MODELS = {
     "one-step-banzhaf",
     "tree-shap",
 }  # they need numbers to attack, or trees
-METHODS = [entry.name for entry in pertinent.methods() if entry.name not in OF_SOME_MODELS]
+SAMPLING = [e.name for e in pertinent.methods() if "samples" in e.settings and not e.fitted_first]
+METHODS = [name for name in explainers.all() if name not in OF_SOME_MODELS]
 NEED_GRADIENTS = {
     "expected-gradients",
     "functional-information",
@@ -355,7 +356,7 @@ def test_the_least_budget_suffices_and_less_is_refused(method):
     assert str(least - 1) in str(error.value)
 
 
-@pytest.mark.parametrize("method", [e.name for e in pertinent.methods() if "samples" in e.settings])
+@pytest.mark.parametrize("method", SAMPLING)
 def test_samples_beyond_the_budget_are_refused(method):
     needed = explainers.make(method, {"samples": 60}).evaluations(7)
     assert explain(method, samples=60, budget=None).budget == needed

@@ -8,9 +8,7 @@ import torch
 from torch import nn
 
 import pertinent
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.errors import FileError, InputError, ModelError, SettingError
-from pertinent.learned.base import learned
 from pertinent.learned.networks.table_scorer import CATEGORIES, Column
 from pertinent.learned.networks.word_scorer import WordScorer
 from pertinent.models.embedded import diabetes, digits, wines
@@ -317,10 +315,6 @@ def test_a_damaged_configuration_is_refused(fitted, tmp_path):
         (tmp_path / "f" / "config.json").write_text(json.dumps(config | damage))
         with pytest.raises(FileError, match="cannot be loaded"):
             pertinent.load_explainer(tmp_path / "f")
-
-
-def test_the_list_of_methods_to_fit_is_complete():
-    assert tuple(sorted(learned.all())) == TO_BE_FITTED
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import transformers
 import pertinent
 from pertinent.asks import MaskGradients, Part
 from pertinent.errors import InputError, ModelError, PertinentError, SettingError
+from pertinent.explainers import explainers
 from pertinent.inputs.text import Text
 from pertinent.models.torch.compaction import Compaction
 from pertinent.removal.attention_mask import AttentionMask
@@ -296,7 +297,7 @@ def test_sub_words_share_a_feature(model):
 # -- explanations ------------------------------------------------------------------------------
 
 
-METHODS = [entry.name for entry in pertinent.methods()]
+METHODS = list(explainers.all())
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -15,12 +15,17 @@ from pertinent.removal.base import removals as registered_removals
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a catalogue."""
+    """One line of a catalogue.
+
+    A method that is `fitted_first` has to be trained by `fit`, whose settings are shown; `explain` takes what
+    `fit` returns.
+    """
 
     name: str
     summary: str
     paper: str
     settings: Mapping[str, Any]
+    fitted_first: bool = False
 
 
 class Catalogue(list[Entry]):
@@ -28,7 +33,10 @@ class Catalogue(list[Entry]):
 
     def __repr__(self) -> str:
         width = max((len(entry.name) for entry in self), default=0)
-        return "\n".join(f"{entry.name:{width}}  {entry.summary}  ({entry.paper})" for entry in self)
+        return "\n".join(
+            f"{entry.name:{width}}  {entry.summary}  ({entry.paper}{'; fitted first' * entry.fitted_first})"
+            for entry in self
+        )
 
     def __rich__(self) -> Any:
         from pertinent.report.terminal import catalogue_table
@@ -37,13 +45,9 @@ class Catalogue(list[Entry]):
 
 
 def methods() -> Catalogue:
-    """The methods that `explain` knows."""
-    return _catalogue(explainers)
-
-
-def methods_to_fit() -> Catalogue:
-    """The methods that `fit` knows, with its settings."""
-    return Catalogue(_entry(name, cls, cls.learner) for name, cls in learned.all().items())
+    """The methods that `explain` knows, and then those that `fit` has to train first."""
+    to_fit = (_entry(name, cls, cls.learner, fitted_first=True) for name, cls in learned.all().items())
+    return Catalogue([*_catalogue(explainers), *to_fit])
 
 
 def metrics() -> Catalogue:
@@ -60,9 +64,9 @@ def _catalogue(registry: Registry[Any]) -> Catalogue:
     return Catalogue(_entry(name, cls, cls) for name, cls in registry.all().items())
 
 
-def _entry(name: str, cls: Any, settings_of: Any) -> Entry:
+def _entry(name: str, cls: Any, settings_of: Any, *, fitted_first: bool = False) -> Entry:
     settings = {f.name: _default(f) for f in fields(settings_of) if f.init and f.name != "background"}
-    return Entry(name, cls.summary, _source(cls), settings)
+    return Entry(name, cls.summary, _source(cls), settings, fitted_first)
 
 
 def _source(cls: Any) -> str:

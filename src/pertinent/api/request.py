@@ -15,7 +15,7 @@ from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
 from pertinent.explainers.early_stopping import EarlyStopping
-from pertinent.learned.base import LearnedExplainer
+from pertinent.learned.base import LearnedExplainer, learned
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Scale
@@ -24,8 +24,6 @@ from pertinent.removal.base import Removal, removals
 from pertinent.settings import Count, ProperShare, Seed, Share, checked
 
 DEFAULT_METHOD = "shapley"
-TO_BE_FITTED = ("aim", "amortized-shapley", "cxplain", "fastshap", "invase", "l2x", "magnex", "maple", "vibi")
-"""Methods that learn first."""
 
 Until: TypeAlias = Literal["stable"]
 """When a method may stop before its budget is spent."""
@@ -152,7 +150,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
     """An explainer by name and settings, or the instance itself."""
     if isinstance(method, Explainer):
         return with_settings(method, settings) if settings else method
-    if method in TO_BE_FITTED:
+    if method not in explainers and method in learned:
         raise SettingError(f"{method!r} has to learn first: pertinent.fit(model, inputs, {method!r}).")
     return explainers.make(method, settings)
 

@@ -90,9 +90,10 @@ def catalogue(args: Namespace) -> int:
     from pertinent.report.terminal import catalogue_table
 
     console = Console(highlight=False)
-    console.print(catalogue_table(getattr(catalogues, args.command)(), args.command))
+    entries = getattr(catalogues, args.command)()
+    console.print(catalogue_table([e for e in entries if not e.fitted_first], args.command))
     if args.command == "methods":
-        console.print(catalogue_table(catalogues.methods_to_fit(), _TO_FIT))
+        console.print(catalogue_table([e for e in entries if e.fitted_first], _TO_FIT))
     return 0
 
 

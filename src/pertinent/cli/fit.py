@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.api.runner import Runner
 from pertinent.cli.items import Columns, Item
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
@@ -16,7 +15,7 @@ from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.records import file_items
 from pertinent.cli.settings import read_pairs
-from pertinent.errors import SettingError, unknown
+from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.learned.base import learned
 from pertinent.learned.fit import fit as fit_explainer
@@ -34,12 +33,10 @@ _PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": [
 
 def fit(args: Namespace) -> int:
     """Fit an explainer, and print how well it does and how to use it."""
-    if args.method not in TO_BE_FITTED:
-        raise unknown("method to fit", args.method, TO_BE_FITTED)
     output = Output(Namespace(quiet=args.quiet))
-    settings = _settings(args)
     args.model = args.model or DEFAULTS[kind_given(args) or "text"]
     own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
+    settings = _settings(args)  # after a module of the user's own is imported: it may register the method
     found = _items(args, kind_read(args.model, own))
     model = own or load_model(args.model, args.device, args.dtype)
     prepare = Runner(model, "fit").prepare

@@ -59,7 +59,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
 
 def _is_explainer(folder: Path) -> bool:
     """Whether `fit` wrote a folder, by the method in its card."""
-    from pertinent.api.request import TO_BE_FITTED
+    from pertinent.explainers.base import learned
     from pertinent.files import read_json
     from pertinent.training.run_folder import RECORD
 
@@ -67,7 +67,7 @@ def _is_explainer(folder: Path) -> bool:
         card = read_json(folder / RECORD)
     except FileError:
         return False
-    return isinstance(card, dict) and card.get("method") in TO_BE_FITTED
+    return isinstance(card, dict) and card.get("method") in learned
 
 
 def _own_model(name: str) -> Model:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from pertinent.api.request import TO_BE_FITTED
 from pertinent.errors import SettingError, unknown
-from pertinent.explainers.base import Explainer, explainers
+from pertinent.explainers.base import Explainer, explainers, learned
 from pertinent.explainers.search.local import LocalSearch
 from pertinent.metric.base import Metric, metrics
 from pertinent.registry import with_settings
@@ -47,12 +46,12 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
 
 def _made(name: str, settings: Mapping[str, str]) -> Explainer:
     """A registered method, else the explainer in a folder of that name."""
-    if Path(name).is_dir() and name not in explainers.all():
+    if Path(name).is_dir() and name not in explainers:
         from pertinent.learned.fit_run import load_explainer
 
         fitted = load_explainer(name)
         return with_settings(fitted, read_settings(type(fitted), settings))
-    if name in TO_BE_FITTED:
+    if name not in explainers and name in learned:
         raise SettingError(
             f"{name!r} has to learn first: pertinent fit --method {name} --out FOLDER, then --method FOLDER."
         )
@@ -62,7 +61,7 @@ def _made(name: str, settings: Mapping[str, str]) -> Explainer:
         )
     read = read_settings(explainers.get(name), settings)
     if issubclass(explainers.get(name), LocalSearch) and isinstance(start := read.get("start"), str):
-        read["start"] = start if start in explainers.all() else _made(start, {})
+        read["start"] = start if start in explainers else _made(start, {})
     return explainers.make(name, read)
 
 

@@ -172,6 +172,8 @@ class Explainer(Settings, ABC):
 
 
 explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
+learned: Registry[Any] = Registry("method to fit", "pertinent.learned.methods", "pertinent.learned")
+"""The methods that `fit` trains first: subclasses of `LearnedExplainer`, which lies in a layer above."""
 
 
 def plan_budget(explainer: Explainer, budget: int | None, n_features: int) -> int:

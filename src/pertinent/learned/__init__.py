@@ -1,1 +1,5 @@
-"""Explainers that are fitted to a model first, and then answer in one pass of a network."""
+"""Learned explainers: `fit` trains a network that scores the features of an input in one pass."""
+
+from pertinent.learned.base import LearnedExplainer, LearnsScores, learned
+
+__all__ = ["LearnedExplainer", "LearnsScores", "learned"]

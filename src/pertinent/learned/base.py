@@ -21,6 +21,7 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import Network
 from pertinent.decoding import PlainData
 from pertinent.errors import SettingError
+from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Task
 from pertinent.outputs import Scale
 from pertinent.registry import Registry
@@ -180,7 +181,7 @@ class LearnedExplainer(Explainer):
         return [task.target]
 
 
-learned: Registry[LearnedExplainer] = Registry("method to fit", "pertinent.learned.methods")
+learned: Registry[LearnedExplainer] = base.learned
 
 
 def normalized(scores: Floats, total: Floats) -> Floats:

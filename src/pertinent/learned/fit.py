@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pertinent._optional import optional
-from pertinent.api.request import TO_BE_FITTED, Request, for_each, of_input
+from pertinent.api.request import Request, for_each, of_input
 from pertinent.api.runner import Runner
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require, unknown
@@ -111,11 +111,9 @@ def fit(
         Settings of the method, such as ``loss="rank"`` or ``k=10``, and of what it learns from, such as
         ``samples=50``.
     """
-    if method not in TO_BE_FITTED:
-        raise unknown("method to fit", method, TO_BE_FITTED)
+    explainer = learned.get(method)
     optional("accelerate")
     model = wrap(model)
-    explainer = learned.get(method)
     learner, others = _learner(explainer, reference, settings)
     _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
     if not learner.trained and (epochs or learning_rate):

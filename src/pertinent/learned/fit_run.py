@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.request import TO_BE_FITTED, Request
+from pertinent.api.request import Request
 from pertinent.api.runner import Runner
 from pertinent.array_types import Floats
 from pertinent.decoding import PlainData
@@ -57,7 +57,7 @@ def load_explainer(folder: str | Path) -> LearnedExplainer:
     card = read_json(path / CARD)
     try:
         data = PlainData(card, "card")
-        explainer = learned.get(data.text("method", TO_BE_FITTED))
+        explainer = learned.get(data.text("method", learned.all()))
         data.text("classes", CLASSES)
         data.text("scale", SCALES)
         if data.value("features") is not None:
@@ -159,7 +159,7 @@ class Fitting:
         """Raise a `SettingError` if the method cannot explain what the model answers with."""
         kind = found[0].output.kind
         if kind not in self.learner.outputs:
-            every = {name: learned.get(name).learner for name in TO_BE_FITTED}
+            every = {name: cls.learner for name, cls in learned.all().items()}
             able = [
                 name
                 for name, each in every.items()

@@ -89,7 +89,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
 
 
 def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
-    """Name, summary, source and settings of each entry."""
+    """Name, summary, source and settings of each entry, and whether it is fitted first if only some are."""
     table = Table(
         title=Text(title) if title else None,
         box=None,
@@ -101,9 +101,14 @@ def catalogue_table(catalogue: Iterable[Entry], title: str = "") -> Table:
     table.add_column("name", no_wrap=True, style="bold")
     for column in ("what it does", "source", "settings"):
         table.add_column(column, style="" if column == "what it does" else "dim", overflow="fold")
-    for entry in catalogue:
+    entries = list(catalogue)
+    mixed = len({entry.fitted_first for entry in entries}) > 1
+    if mixed:
+        table.add_column("fitted first")
+    for entry in entries:
         settings = ", ".join(f"{name}={value}" for name, value in entry.settings.items())
-        table.add_row(Text(entry.name), Text(entry.summary), Text(entry.paper), Text(settings or "–"))
+        fitted_first = ["yes" if entry.fitted_first else ""] if mixed else []
+        table.add_row(*map(Text, (entry.name, entry.summary, entry.paper, settings or "–", *fitted_first)))
     return table
 
 

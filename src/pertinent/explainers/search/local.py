@@ -13,9 +13,8 @@ import numpy as np
 from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.errors import SettingError
-from pertinent.explainers.base import Explainer, Finding, Task, explainers, n_kept
+from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned, n_kept
 from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
-from pertinent.learned.base import learned
 
 SHARE = 4
 """A start that adapts to its budget gets a quarter of it."""
@@ -43,7 +42,7 @@ class LocalSearch(SeparateSearches):
             try:
                 explainers.get(self.start)
             except SettingError as error:
-                if self.start in learned.all():
+                if self.start in learned:
                     raise SettingError(
                         f"`start` {self.start!r} has to learn first: give what pertinent.fit returns."
                     ) from None
