@@ -30,7 +30,11 @@ PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").glob("
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-CATALOGUES = {"methods": pertinent.methods, "metrics": pertinent.metrics, "removals": pertinent.removals}
+CATALOGUES = {
+    "methods": lambda: [entry for entry in pertinent.methods() if not entry.fitted_first],
+    "metrics": pertinent.metrics,
+    "removals": pertinent.removals,
+}
 
 
 @dataclass(frozen=True)

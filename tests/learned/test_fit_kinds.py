@@ -302,6 +302,19 @@ def test_a_killed_fit_goes_on_and_gives_the_same_network(rater, tmp_path):
     assert not (tmp_path / "f" / "checkpoints").exists()
 
 
+def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
+    rows = people(8, seed=5)
+    one, two = (pertinent.fit(rater, rows, seed=seed, **FAST | {"epochs": 1}) for seed in (0, 1))
+    assert one.folder is None
+    one.save(tmp_path / "f")
+    assert one.folder == one.refined(2).folder == tmp_path / "f"
+    loaded = pertinent.load_explainer(tmp_path / "f", digest=one.digest)
+    assert (loaded.folder, loaded.digest) == (tmp_path / "f", one.digest)
+    assert two.digest != one.digest
+    with pytest.raises(FileError, match=f"another explainer .* {one.digest}, not {two.digest}"):
+        pertinent.load_explainer(tmp_path / "f", digest=two.digest)
+
+
 def test_another_model_is_refused(fitted):
     other = pertinent.wrap(lambda rows: np.zeros(len(rows)), kind="table", output="value")
     with pytest.raises(ModelError, match="fitted to another model"):

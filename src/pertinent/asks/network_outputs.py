@@ -28,9 +28,12 @@ class Network(ABC):
     ----------
     card
         What it was trained on, and how well it does, in plain JSON.
+    folder
+        The folder that it was last saved to or loaded from, as an absolute path; ``None`` if there is none.
     """
 
     card: Mapping[str, Any]
+    folder: Path | None = None
 
     @property
     @abstractmethod

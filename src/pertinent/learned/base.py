@@ -160,6 +160,16 @@ class LearnedExplainer(Explainer):
         """Raise an `InputError` if the card lacks what the method needs."""
         del card
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder that it was last saved to or loaded from; ``None`` if it is in no folder."""
+        return self.network.folder
+
+    @property
+    def digest(self) -> str:
+        """A digest of the network's weights and its card, in hexadecimal digits, for `load_explainer`."""
+        return self.network.fingerprint.hex()
+
     def save(self, folder: str | Path) -> None:
         """Write the network and its card into a folder, for `load_explainer`."""
         self.network.save(Path(folder))

@@ -44,10 +44,17 @@ PILOT = 100
 """How many inputs the learner's pilot methods are tried on."""
 
 
-def load_explainer(folder: str | Path) -> LearnedExplainer:
-    """The explainer that `fit` or `save` wrote into a folder.
+def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
+    """Load the explainer that `fit` or `save` wrote into a folder.
 
     It explains the model that it was fitted to, and refuses others.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    digest
+        The `digest` that the explainer must have; a `FileError` is raised if the folder holds another one.
     """
     require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
@@ -70,7 +77,13 @@ def load_explainer(folder: str | Path) -> LearnedExplainer:
         removal.mapping("settings")
     except InputError as error:
         raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
-    return explainer(load_network(path, card))
+    loaded = explainer(load_network(path, card))
+    if digest not in (None, loaded.digest):
+        raise FileError(
+            f"{str(path)!r} holds another explainer than the one that is wanted: its digest is "
+            f"{loaded.digest}, not {digest}."
+        )
+    return loaded
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,6 +96,7 @@ class FittedNetwork(Network):
         save_file(self._weights(), folder / _WEIGHTS)
         self.scorer.save_config(folder)
         write_json(folder / CARD, self.card)
+        self.folder = folder.absolute()
 
     def _weights(self) -> dict[str, torch.Tensor]:
         return {name: tensor.contiguous().cpu() for name, tensor in self.scorer.state_dict().items()}
@@ -144,4 +145,6 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
         scorer.load_state_dict(weights)
     except Exception as error:
         raise FileError(f"The explainer in {str(folder)!r} cannot be loaded: {error}") from error
-    return FittedNetwork(scorer, card)
+    network = FittedNetwork(scorer, card)
+    network.folder = folder.absolute()
+    return network
