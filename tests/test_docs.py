@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 import pytest
 
 import pertinent
+from pertinent import removal
 from pertinent.cli.models import is_own
 from pertinent.cli.parser import COMMANDS, make_parser, parse
 from pertinent.cli.settings import make_methods, make_metrics
@@ -176,8 +177,8 @@ def test_reference_has_every_registered_name_and_setting(what):
         assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
     if what == "removals":
         for key, cls in removals.all().items():
-            where = f"`{cls.__module__.removeprefix('pertinent.removal.')}.{cls.__name__}`"
-            assert table[key][1:3] == [", ".join(cls.kinds), where]
+            assert getattr(removal, cls.__name__) is cls
+            assert table[key][1:3] == [", ".join(cls.kinds()), f"`{cls.__name__}`"]
     else:
         assert all(entry.paper == table[key][-2] for key, entry in entries.items())
 

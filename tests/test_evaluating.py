@@ -11,7 +11,7 @@ from pertinent.explainers.shapley.kernel_shap import KernelShap
 from pertinent.inputs.table import Background
 from pertinent.metric.ablation import Sufficiency
 from pertinent.metric.base import metrics
-from pertinent.removal.background import FromBackground
+from pertinent.removal import FromBackground
 from tests import tiny
 
 

@@ -11,11 +11,7 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 import pertinent
 from pertinent.digests import digest
 from pertinent.inputs.table import Background
-from pertinent.removal.background import FromBackground
-from pertinent.removal.constant import Constant
-from pertinent.removal.mean import Mean
-from pertinent.removal.random_token import RandomToken
-from pertinent.removal.uniform_noise import UniformNoise
+from pertinent.removal import Constant, FromBackground, Mean, RandomToken, UniformNoise
 from tests import tiny
 
 ROWS = np.random.default_rng(0).normal(size=(2001, 3))

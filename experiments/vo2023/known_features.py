@@ -19,7 +19,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.removal.background import FromBackground
+from pertinent.removal import FromBackground
 
 N_COLUMNS = 10
 TASKS = ("xor", "orange skin", "additive", "switch")

@@ -12,8 +12,7 @@ import pertinent
 from pertinent.explainers.base import Explainer, Finding
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.intervals import student_factor
-from pertinent.removal.background import FromBackground
-from pertinent.removal.uniform_noise import UniformNoise
+from pertinent.removal import FromBackground, UniformNoise
 
 D, ROWS = 6, 300
 SEEDS = 60

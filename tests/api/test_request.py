@@ -10,8 +10,7 @@ from pertinent.errors import SettingError
 from pertinent.explainers.gradients.integrated_gradients import IntegratedGradients
 from pertinent.inputs.table import Background
 from pertinent.metric.ablation import Sufficiency
-from pertinent.removal.background import FromBackground
-from pertinent.removal.uniform_noise import UniformNoise
+from pertinent.removal import FromBackground, UniformNoise
 
 FULL = Request.of(
     "kernel-shap",

@@ -18,8 +18,7 @@ import pertinent
 from pertinent.errors import BudgetError, ModelError, SettingError
 from pertinent.explainers.base import explainers, n_kept
 from pertinent.explainers.search.base import Search
-from pertinent.removal.background import FromBackground
-from pertinent.removal.uniform_noise import UniformNoise
+from pertinent.removal import FromBackground, UniformNoise
 
 OF_SOME_MODELS = {
     "counterfactual",

@@ -16,8 +16,7 @@ from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.inputs.table import Background, table_input
 from pertinent.outputs import column_index
-from pertinent.removal.background import FromBackground
-from pertinent.removal.constant import Constant
+from pertinent.removal import Constant, FromBackground
 from pertinent.results.failures import Failure
 from tests import tiny
 
@@ -474,7 +473,7 @@ def test_warnings_are_shown_and_escaped(check):
         for r in check.rows
     ]
     nasty = RemovalCheck(tuple(rows), "agreement", "slice-out", check.classes, "words", 10, 0)
-    from pertinent.removal.mask_token import MaskToken
+    from pertinent.removal import MaskToken
 
     e = explained(MaskToken(text="<b>[MASK]"), check=nasty)[0]
     assert "⚠ the removal mask-token text=<b>[MASK] is badly out" in shown(e, 300)
@@ -489,7 +488,7 @@ def _rest(row):
 
 def test_attach_says_what_was_not_checked(check, caplog):
     model = pertinent.wrap(afraid_of_masks, classes=["no", "yes"])
-    from pertinent.removal.mask_token import MaskToken
+    from pertinent.removal import MaskToken
 
     e = pertinent.explain(model, TEXTS[0], "leave-one-out", removal=MaskToken(text="…"))
     assert check.attach(e).warnings == ()

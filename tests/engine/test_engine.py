@@ -14,9 +14,7 @@ from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.inputs.table import Background
 from pertinent.models.function import FunctionModel
-from pertinent.removal.background import FromBackground
-from pertinent.removal.constant import Constant
-from pertinent.removal.uniform_noise import UniformNoise
+from pertinent.removal import Constant, FromBackground, UniformNoise
 from tests.engine.jobs import Counting, asks, job, run
 
 

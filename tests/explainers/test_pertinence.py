@@ -6,8 +6,7 @@ import torch
 
 import pertinent
 from pertinent.explainers.robustness.pertinence import pertinence
-from pertinent.inputs.numbers import Numbers
-from pertinent.models.numbers import numbers_of
+from pertinent.inputs.base import Numbers
 from pertinent.removal.base import removals
 
 METHODS = {
@@ -73,7 +72,7 @@ def test_texts_and_categories_have_none():
     e = pertinent.explain(model, "slow but wonderful", "counterfactual", progress=False)
     assert e.pertinence is None
     rows = pertinent.wrap(lambda rows: [[0.5, 0.5] for _ in rows], kind="table")
-    assert numbers_of(rows, rows.prepare(["a", 1.0]), removals.make("constant")) is None
+    assert rows.prepare(["a", 1.0]).numbers(rows.background, 0.0) is None
 
 
 def test_no_attack_no_pertinence():

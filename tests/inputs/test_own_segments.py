@@ -6,14 +6,12 @@ import torch
 
 import pertinent
 from pertinent.errors import InputError, SettingError
+from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
-from pertinent.inputs.own_features import own_features
-from pertinent.inputs.serialisation import input_from_dict, input_to_dict
+from pertinent.inputs.modality import input_from_dict
 from pertinent.inputs.text import Text, own_spans
+from pertinent.removal import Constant, MaskToken, SliceOut
 from pertinent.removal.base import kept_tokens
-from pertinent.removal.constant import Constant
-from pertinent.removal.mask_token import MaskToken
-from pertinent.removal.slice_out import SliceOut
 from tests import tiny
 
 PHOTO = np.arange(48, dtype=np.float32).reshape(3, 4, 4)
@@ -33,7 +31,7 @@ def test_segments_of_any_number(given):
 def test_segments_are_named_by_their_numbers():
     cut = image_input(PHOTO, HALVES)
     assert cut.features == ("segment -2", "segment 9")
-    assert image_input(PHOTO, own_features(cut)).features == cut.features
+    assert image_input(PHOTO, cut.own_features).features == cut.features
 
 
 def test_other_segments_have_other_fingerprints():
@@ -60,9 +58,9 @@ def test_models_take_segments():
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 3))
     for model in (pertinent.wrap(module), pertinent.wrap(lambda x: x.mean((2, 3)), output="value")):
         given = model.prepare(PHOTO, HALVES)
-        again = model.prepare(given.raw, own_features(given))
+        again = model.prepare(given.raw, given.own_features)
         assert again.features == given.features and again.fingerprint == given.fingerprint
-        assert own_features(model.prepare(PHOTO, "patches:2")) == "patches:2"
+        assert model.prepare(PHOTO, "patches:2").own_features == "patches:2"
 
 
 SPANS = [(8, 13), (0, 3)]
@@ -139,17 +137,17 @@ def test_spans_without_a_token(transformer):
 
 def test_truncated_spans_are_said(transformer):
     given = transformer.prepare(tiny.text(400), [(0, 5), (1000, 1003)])
-    assert given.notes == ("truncated to 200 tokens: 1 of 2 spans are seen",)
+    assert given.truncation == Truncation(1, 2, 200, "spans")
 
 
 def test_spans_are_the_same_when_prepared_or_read_again(transformer):
     given = transformer.prepare(TEXT, SPANS)
-    again = transformer.prepare(given.raw, own_features(given))
-    read = input_from_dict(input_to_dict(given), given.features)
+    again = transformer.prepare(given.raw, given.own_features)
+    read = input_from_dict(given.to_dict(), given.features)
     assert given.fingerprint == again.fingerprint == read.fingerprint
-    np.testing.assert_array_equal(own_features(read), own_features(given))
+    np.testing.assert_array_equal(read.own_features, given.own_features)
     assert transformer.prepare(TEXT, SPANS[:1]).fingerprint != given.fingerprint
-    assert own_features(transformer.prepare(TEXT, "sentences")) == "sentences"
+    assert transformer.prepare(TEXT, "sentences").own_features == "sentences"
 
 
 def test_table_rows_have_columns_alone():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import pertinent
 from pertinent.errors import InputError, SettingError
+from pertinent.inputs.base import Truncation
 from pertinent.inputs.text import Text, cut
 from tests import tiny
 
@@ -86,12 +87,11 @@ def test_special_tokens_and_the_query_are_fixed(model):
 def test_truncation_is_said(model):
     given = model.prepare(tiny.text(400))
     assert len(given.tokens.ids) == 200
-    assert given.notes == ("truncated to 200 tokens: 198 of 400 words are seen",)
-    assert model.prepare(tiny.text(400), "tokens").notes == (
-        "truncated to 200 tokens: 198 of 400 tokens are seen",
-    )
+    assert given.truncation == Truncation(198, 400, 200, "words")
+    assert model.prepare(tiny.text(400), "tokens").truncation == Truncation(198, 400, 200, "tokens")
     explained = pertinent.explain(model, tiny.text(400), method="leave-one-out")
-    assert explained.notes == given.notes
+    assert explained.notes == ("truncated to 200 tokens: 198 of 400 words are seen",)
+    assert model.prepare(tiny.text(5)).truncation is None
 
 
 def test_truncation_is_logged_once_for_each_model(caplog):

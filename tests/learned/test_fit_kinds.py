@@ -13,7 +13,7 @@ from pertinent.learned.networks.table_scorer import CATEGORIES, Column
 from pertinent.learned.networks.word_scorer import WordScorer
 from pertinent.models.embedded import diabetes, digits, wines
 from pertinent.rank_correlation import spearman
-from pertinent.removal.background import FromBackground
+from pertinent.removal import FromBackground
 
 FAST = {"samples": 6, "epochs": 25, "progress": False}
 SOME = FromBackground(rows=10)

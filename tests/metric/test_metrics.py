@@ -16,8 +16,7 @@ from pertinent.intervals import bootstrap
 from pertinent.metric.ablation import Comprehensiveness, Sufficiency
 from pertinent.metric.curves import Deletion, Insertion
 from pertinent.outputs import log_odds
-from pertinent.removal.background import FromBackground
-from pertinent.removal.constant import Constant
+from pertinent.removal import Constant, FromBackground
 from pertinent.results.explanation import Explanation
 
 SCALES = ("natural", "weight-of-evidence")

@@ -72,7 +72,7 @@ def test_the_value_matters_and_the_explanation_stays(network):
 
 def test_uniform_noise_from_0_to_1(network):
     """The draws of each mask are those of the removal; all lie in the range, and are the seed's."""
-    from pertinent.removal.uniform_noise import UniformNoise
+    from pertinent.removal import UniformNoise
 
     model = pertinent.wrap(network, kind="image", output="logit")
     es = pertinent.explain(model, IMAGES, "leave-one-out", removal="constant", features=f"patches:{PATCH}")

@@ -17,9 +17,8 @@ from pertinent.errors import InputError, ModelError, PertinentError, SettingErro
 from pertinent.explainers import explainers
 from pertinent.inputs.text import Text
 from pertinent.models.torch.compaction import Compaction
-from pertinent.removal.attention_mask import AttentionMask
+from pertinent.removal import AttentionMask, Marginalize
 from pertinent.removal.base import TokenRows, removals
-from pertinent.removal.marginalize import Marginalize
 from tests import tiny
 from tests.conformance.test_every_method import OF_SOME_MODELS, small_budget
 

@@ -9,7 +9,7 @@ import pertinent
 from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.models.torch import masked_lm as fillers
-from pertinent.removal.marginalize import Marginalize
+from pertinent.removal import Marginalize
 from tests import tiny
 
 PAIR = {"text": "w1 w2 w3 w4", "text_pair": "w5 w6"}

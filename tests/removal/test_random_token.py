@@ -9,7 +9,7 @@ from pertinent.asks import Values
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job
 from pertinent.errors import SettingError
-from pertinent.removal.random_token import RandomToken
+from pertinent.removal import RandomToken
 from tests import tiny
 
 SPECIAL = [tiny.VOCABULARY[name] for name in tiny.SPECIAL]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
 from pertinent.inputs.text import Text, text_input
 from pertinent.report.html import fragment
@@ -68,7 +69,7 @@ def test_images_are_drawn_with_characters(image):
 
 
 def test_words_after_truncation_look_unread(words):
-    seen = replace(words.input, notes=("truncated to 8 tokens: 5 of 6 words are seen",))
+    seen = replace(words.input, truncation=Truncation(5, 6, 8, "words"))
     assert [piece.text for piece in pieces(seen) if piece.unread] == [", truly"]
     assert not any(piece.unread for piece in pieces(words.input))
     e = replace(words, input=seen)
@@ -86,7 +87,7 @@ def test_words_after_truncation_look_unread(words):
 
 def test_what_a_tokenizer_merges_is_not_called_unread(words):
     merged = replace(words.input, spans=words.input.spans[[0, 1, 4]], features=("slow", "愛", "wonderful"))
-    noted = replace(merged, notes=("truncated to 8 tokens: 3 of 6 words are seen",))
+    noted = replace(merged, truncation=Truncation(3, 6, 8, "words"))
     assert [piece.text for piece in pieces(noted) if piece.unread] == [", truly"]
 
 

@@ -15,6 +15,7 @@ import pertinent
 from pertinent import report
 from pertinent.diagnostics.ablated_predictions import Ablated
 from pertinent.diagnostics.removal_check import RemovalCheck
+from pertinent.inputs.base import Truncation
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import PlainValues
@@ -55,7 +56,8 @@ def spelt(e, word, number):
         e.input,
         features=(word,) * len(e.features),
         granularity=word,
-        notes=(f"truncated {word}",),
+        notes=(f"noted {word}",),
+        truncation=Truncation(1, 2, 3, word),
         fingerprint=f"{number} {word}".encode(),
     )
     if isinstance(input, TextInput):

@@ -70,7 +70,7 @@ def _entry(name: str, cls: Any, settings_of: Any, *, fitted_first: bool = False)
 
 
 def _source(cls: Any) -> str:
-    return str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds)
+    return str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds())
 
 
 def _default(field: Field[Any]) -> Any:

@@ -14,7 +14,6 @@ from pertinent.asks import Algorithm
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
-from pertinent.inputs.own_features import own_features
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
@@ -86,7 +85,7 @@ def evaluate(
                 index,
                 explanation.input.raw,
                 _algorithm(explanation, chosen, model),
-                own_features(explanation.input),
+                explanation.input.own_features,
                 own,
                 explanation.seed if seed is None else seed,
             )

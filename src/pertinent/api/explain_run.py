@@ -24,7 +24,6 @@ from pertinent.explainers.base import Finding, ScoreMeaning, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
-from pertinent.models.numbers import numbers_of
 from pertinent.models.trees import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.registry import settings_of
@@ -193,7 +192,7 @@ def _algorithm(request: Request, runner: Runner, index: int, *, repeat: bool) ->
             request.until,
             trees=may_be_walked(model, input, removal),
             columns=classes,
-            numbers=numbers_of(model, input, removal) if explainer.numeric else None,
+            numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
         )
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         finding = task.counted((yield from meter.watch(asked)))

@@ -13,14 +13,12 @@ from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request, for_each
 from pertinent.api.runner import Runner, raise_first
 from pertinent.array_types import Floats
-from pertinent.digests import digest, generator
+from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
+from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import TableInput
-from pertinent.models.attack_space import pixel_range
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
@@ -45,22 +43,12 @@ class Neighbourhood:
     def of(self, input: Input, model: Model) -> list[Input]:
         """Inputs near this one, with the same features."""
         rng = generator(self.seed, MEASURE, input.fingerprint)
-        if isinstance(input, ImageInput):
-            own = input.pixels
-            low, high = pixel_range(own)
-            steps = self.steps(rng, own.size).reshape(-1, *own.shape)
-            moved = [np.clip(own + step, low, high).astype(own.dtype) for step in steps]
-            return [replace(input, pixels=y, fingerprint=digest(input.fingerprint, y)) for y in moved]
-        if not isinstance(input, TableInput) or input.without_numbers():
+        if not isinstance(input, ArrayInput) or input.without_numbers():
             raise InputError(
                 "Set sensitivity moves numbers a little: it needs images or table rows of numbers."
             )
-        values, units = input.values.astype(np.float64), np.ones(len(input.values))
-        if model.background is not None:
-            spread = np.nanstd(model.background.values.astype(np.float64), axis=0)
-            units = np.where(spread > 0, spread, 1.0)
-        moved = [values + step * units for step in self.steps(rng, len(values))]
-        return [replace(input, values=y, fingerprint=digest(input.fingerprint, y)) for y in moved]
+        steps = self.steps(rng, input.array.size).reshape(-1, *input.array.shape)
+        return [input.moved(step * input.units(model.background)) for step in steps]
 
     def steps(self, rng: np.random.Generator, d: int) -> Floats:
         """Points of the ball around 0 (samples, d)."""

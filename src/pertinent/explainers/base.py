@@ -15,7 +15,7 @@ from pertinent.asks import Ask
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.explainers.removal_jackknife import RemovalJackknife
-from pertinent.inputs.numbers import Numbers
+from pertinent.inputs.base import Numbers
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings

@@ -2,14 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from abc import ABC
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.errors import SettingError
+
+if TYPE_CHECKING:
+    from pertinent.inputs.modality import Modality
+    from pertinent.inputs.table import Background
+
+Features: TypeAlias = str | Sequence[Any] | Array
+"""A granularity; or features that the user cut, such as character spans of a text or segments of an image."""
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """A model reads only the beginning of an input.
+
+    Attributes
+    ----------
+    n_seen, n_total
+        Number of features that the model reads, and that the whole input has.
+    max_tokens
+        Number of tokens to which the input was cut.
+    unit
+        What is counted: ``"words"``, ``"tokens"``, ``"sentences"`` or ``"spans"``.
+
+    >>> str(Truncation(5, 8, 12, "words"))
+    'truncated to 12 tokens: 5 of 8 words are seen'
+    """
+
+    n_seen: int
+    n_total: int
+    max_tokens: int
+    unit: str
+
+    def __str__(self) -> str:
+        seen = f"{self.n_seen} of {self.n_total} {self.unit} are seen"
+        return f"truncated to {self.max_tokens} tokens: {seen}"
 
 
 @dataclass(frozen=True, eq=False)
-class Input:
-    """One input to explain.
+class Numbers:
+    """The values of an input that is an array.
+
+    Attributes
+    ----------
+    values
+        The values themselves.
+    absent
+        For each value, the value that means "nothing is there": what the removal fills in if it is
+        constant; else black for pixels, and for a column the background's mean, or 0 without one.
+    owners
+        For each value, the number of the feature that it belongs to.
+    """
+
+    values: Floats
+    absent: Floats
+    owners: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Input(ABC):
+    """One input to explain. Each modality has a subclass.
 
     Attributes
     ----------
@@ -20,9 +80,11 @@ class Input:
     granularity
         What one feature is: ``"words"``, ``"patches"``, ``"columns"`` …
     notes
-        What the user should know about this input, such as truncation.
+        What the user should know about this input, such as that an image was resized.
     fingerprint
         A digest of the content: random draws depend on it, not on the position in a list.
+    truncation
+        How much of the input the model reads, if not all of it.
     """
 
     raw: Any
@@ -30,14 +92,92 @@ class Input:
     granularity: str
     notes: tuple[str, ...]
     fingerprint: bytes = field(repr=False)
+    truncation: Truncation | None = field(default=None, kw_only=True)
     kind: ClassVar[str] = ""
 
     @property
+    def modality(self) -> Modality:
+        """The registered modality of this kind of input."""
+        from pertinent.inputs.modality import modality_named
+
+        return modality_named(self.kind)
+
+    @property
     def n_features(self) -> int:
-        """How many features can be removed."""
+        """Number of features that can be removed."""
         return len(self.features)
 
     @property
     def group(self) -> Hashable:
         """Inputs of different groups, such as images of different sizes, cannot share a batch."""
         return self.kind
+
+    @property
+    def length(self) -> int:
+        """Number of parts that a network reads: tokens of a text, else features."""
+        return self.n_features
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that one copy of the input takes in a batch, in bytes; 0 if it is of no account."""
+        return 0
+
+    @property
+    def content(self) -> Hashable:
+        """What makes two inputs the same, however they are divided into features."""
+        return self.fingerprint
+
+    @property
+    def own_features(self) -> str | Array:
+        """The `features` that give the same features when the input is prepared again."""
+        return self.granularity
+
+    def shown(self) -> tuple[str, ...] | None:
+        """The value of each feature as text, where a feature has a value beside its name."""
+        return None
+
+    def feature_values(self) -> Array:
+        """The value of each feature for a data frame; ``None`` where a feature has no single value."""
+        return objects([None] * self.n_features)
+
+    def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
+        """What shap plots: scores, the data that they belong to, and the names of features, if any."""
+        return scores, self.feature_values(), self.features
+
+    def heatmap(self, scores: Floats) -> Floats:
+        """The scores as a picture (height, width), which only images have."""
+        del scores
+        raise SettingError(
+            f"Only an image has a heat map, but the input is a {self.kind}: use `scores`, "
+            "`to_dataframe()` or `plot()`."
+        )
+
+    def annotated(self, annotation: Array) -> Masks | None:
+        """The features that an annotation in a form of this modality's own marks; ``None`` if it is none."""
+        del annotation
+        return None
+
+    def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
+        """The values of the input and of its absence; ``None`` if the input is not made of numbers.
+
+        `constant` is what the removal fills in, if it fills in one value.
+        """
+        del background, constant
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings and lists, from which the modality's `read` makes the input again."""
+        return {
+            "kind": self.kind,
+            "granularity": self.granularity,
+            "notes": list(self.notes),
+            "truncation": None if self.truncation is None else asdict(self.truncation),
+            "fingerprint": self.fingerprint.hex(),
+        }
+
+
+def objects(items: Sequence[Any]) -> Array:
+    """A one-dimensional array of anything."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.array_types import Array, Ints
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.decoding import PlainData, expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, require, unknown
-from pertinent.inputs.base import Input
-from pertinent.inputs.image_file import pil_pixels, read_image
+from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import Features
+from pertinent.inputs.image_file import is_image_file, pil_pixels, read_image
+from pertinent.inputs.modality import Modality, modalities
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
@@ -24,21 +27,111 @@ _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
 
 @dataclass(frozen=True, eq=False)
-class ImageInput(Input):
-    """An image (channels, height, width) and the feature that each pixel belongs to.
+class ImageInput(ArrayInput):
+    """An image (channels, height, width) and the feature that each pixel (height, width) belongs to.
 
     With `channels_last` the model gets it as (height, width, channels), the order in which it was given.
+    `segment_ids` are the user's own numbers of the features, where the user cut the image into segments.
     """
 
     pixels: Array
     labels: Ints
     channels_last: bool = False
+    segment_ids: Ints | None = None
     kind: ClassVar[str] = "image"
+    dtype = np.float32
+
+    @property
+    def array(self) -> Array:
+        """The pixels."""
+        return self.pixels
+
+    @property
+    def owners(self) -> Ints:
+        """The feature of each pixel, the same in all channels."""
+        return np.broadcast_to(self.labels, self.pixels.shape)
+
+    def with_array(self, array: Array) -> ImageInput:
+        """An image with other pixels."""
+        return replace(self, pixels=array, fingerprint=digest(self.fingerprint, array))
 
     @property
     def group(self) -> Hashable:
         """Images of the same size share batches."""
         return self.kind, self.pixels.shape, self.channels_last
+
+    @property
+    def content(self) -> Hashable:
+        """The pixels."""
+        return self.pixels.shape, self.pixels.tobytes()
+
+    @property
+    def own_features(self) -> str | Array:
+        """The granularity, or the segments that the user cut."""
+        if self.granularity != "segments":
+            return self.granularity
+        return self.labels if self.segment_ids is None else self.segment_ids[self.labels]
+
+    def fill(self, masks: Masks, filler: Array) -> Array:
+        """Images (masks, …), in the order of axes in which the image was given."""
+        filler = filler.astype(self.pixels.dtype)
+        return self.as_read(np.where(masks[:, self.labels][:, None], self.pixels, filler))
+
+    def as_read(self, rows: Array) -> Array:
+        """Images in the order of axes in which the image was given."""
+        return np.moveaxis(rows, 1, -1) if self.channels_last else rows
+
+    def moved(self, change: Array) -> ImageInput:
+        """The image after a change of its pixels, within their range."""
+        moved = np.clip(self.pixels + change, *pixel_range(self.pixels))
+        return self.with_array(moved.astype(self.pixels.dtype))
+
+    def mean(self, background: Any) -> Array:
+        """The mean of each channel."""
+        del background
+        return np.asarray(self.pixels.mean(axis=(1, 2), keepdims=True))
+
+    def limits(self, background: Any) -> tuple[float, float]:
+        """From black to white."""
+        del background
+        return pixel_range(self.pixels)
+
+    def absent(self, background: Any) -> float:
+        """Black."""
+        return self.limits(background)[0]
+
+    def for_shap(self, scores: Floats) -> tuple[Array, Array, None]:
+        """The share of each pixel and channel in the score of its feature, and the pixels."""
+        pixels = np.moveaxis(self.pixels, 0, -1)
+        sizes = np.bincount(self.labels.ravel(), minlength=len(scores))
+        shares = (scores / np.maximum(sizes, 1))[self.labels] / pixels.shape[-1]
+        return np.repeat(shares[..., None], pixels.shape[-1], axis=-1), pixels, None
+
+    def heatmap(self, scores: Floats) -> Floats:
+        """The score of each pixel (height, width)."""
+        return scores[self.labels]
+
+    def annotated(self, annotation: Array) -> Masks | None:
+        """The features more than half of whose pixels an array (height, width) of booleans marks."""
+        if annotation.dtype != np.bool_ or annotation.shape != self.labels.shape:
+            return None
+        counts = np.bincount(self.labels.ravel(), minlength=self.n_features)
+        marked = np.bincount(self.labels[annotation], minlength=self.n_features)
+        return np.asarray(2 * marked > counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The pixels and the feature of each."""
+        ids = None if self.segment_ids is None else self.segment_ids.tolist()
+        own = {"pixels": self.pixels.tolist(), "labels": self.labels.tolist(), "segment_ids": ids}
+        return super().to_dict() | own | {"channels_last": self.channels_last}
+
+
+def pixel_range(values: Array) -> tuple[float, float]:
+    """From 0 to 1 or to 255, as the values suggest, else what they are between."""
+    low, high = float(values.min()), float(values.max())
+    if low < 0:
+        return low, high
+    return 0.0, next((end for end in (1.0, 255.0) if high <= end), high)
 
 
 def as_pixels(raw: Any) -> Array:
@@ -91,7 +184,7 @@ def _has_channels_last(shape: tuple[int, ...]) -> bool:
     return len(shape) == 3 and shape[2] in CHANNELS and shape[0] not in CHANNELS
 
 
-def image_input(raw: Any, features: str | Sequence[Any] | Array = "patches") -> ImageInput:
+def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     """Cut an image into ``"pixels"``, ``"patches"`` or ``"superpixels"``, or into segments of the user's.
 
     A number after a colon is the patch's side in pixels, or the number of superpixels. An array
@@ -102,13 +195,14 @@ def image_input(raw: Any, features: str | Sequence[Any] | Array = "patches") -> 
     >>> image_input(np.zeros((1, 2, 2)), [[7, 7], [3, 3]]).features
     ('segment 3', 'segment 7')
     """
-    pixels = as_pixels(raw)
+    pixels, ids = as_pixels(raw), None
     if isinstance(features, str):
         labels, granularity = _cut(pixels, features)
         names = _names(labels, granularity)
     else:
-        labels, granularity = _renumbered(features, pixels.shape[1:]), "segments"
-        names = [f"segment {number}" for number in np.unique(np.asarray(features))]
+        numbers, labels = _renumbered(features, pixels.shape[1:])
+        granularity, names = "segments", [f"segment {number}" for number in numbers]
+        ids = numbers.astype(np.int64)
     is_array = hasattr(raw, "detach") or isinstance(raw, np.ndarray)
     last = is_array and _has_channels_last(tuple(raw.shape))
     if is_array:  # a copy: a stream may hand out one buffer again and again
@@ -122,6 +216,7 @@ def image_input(raw: Any, features: str | Sequence[Any] | Array = "patches") -> 
         pixels,
         labels,
         last,
+        ids,
     )
 
 
@@ -148,12 +243,12 @@ def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
             channel_axis=-1 if colour else None,
             compactness=10.0 if colour else 0.1,
         )
-        return _renumbered(found, (height, width)), f"superpixels:{size}"
+        return _renumbered(found, (height, width))[1], f"superpixels:{size}"
     raise unknown("image feature", granularity, GRANULARITIES)
 
 
-def _renumbered(segments: Any, shape: tuple[int, ...]) -> Ints:
-    """Segment numbers as 0, 1, 2 …, in the same order, after a check that there is one for each pixel."""
+def _renumbered(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """The segment numbers that occur, and the place among them of each pixel's, which must have one."""
     try:
         numbers = np.asarray(segments.detach().cpu() if hasattr(segments, "detach") else segments)
     except ValueError as error:
@@ -165,7 +260,8 @@ def _renumbered(segments: Any, shape: tuple[int, ...]) -> Ints:
             f"`features` must have one segment number for each pixel, an array {shape}, but has shape "
             f"{numbers.shape}."
         )
-    return np.unique(numbers, return_inverse=True)[1].reshape(shape).astype(np.int64)
+    ids, places = np.unique(numbers, return_inverse=True)
+    return ids, places.reshape(shape).astype(np.int64)
 
 
 def _size(number: str) -> int:
@@ -184,3 +280,50 @@ def _names(labels: Ints, granularity: str) -> list[str]:
     rows, columns = np.divmod(first, labels.shape[1])
     name = _SINGULAR[granularity.partition(":")[0]]
     return [f"{name} at row {r}, column {c}" for r, c in zip(rows.tolist(), columns.tolist(), strict=True)]
+
+
+@modalities.register("image")
+@dataclass(frozen=True)
+class ImageModality(Modality):
+    """Images: arrays, files and PIL images."""
+
+    summary = "an image: an array, the path of a file, or a PIL image"
+    input_type = ImageInput
+    plural = "images"
+    features = "patches"
+    dimensions = (2, 3)
+    precedence = 1
+    default_removal = "mean"
+    scorer = "pertinent.learned.networks.image_scorer:ImageScorer"
+
+    def recognises(self, raw: Any) -> bool:
+        """A path, the name of an image file, a PIL image, or an array of at least two dimensions."""
+        is_array = hasattr(raw, "shape") and len(raw.shape) > 1 and not hasattr(raw, "iterrows")
+        return is_array or isinstance(raw, Path) or hasattr(raw, "getbands") or is_image_file(raw)
+
+    def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
+        """Cut an image into patches, or as `image_input` is told to."""
+        return image_input(raw, self.features if features is None else features)
+
+    def read(self, data: PlainData, shared: Mapping[str, Any]) -> ImageInput:
+        """The pixels, which must be finite, and the feature of each."""
+        d = len(shared["features"])
+        with np.errstate(over="ignore"):
+            pixels = data.floats("pixels", None, None, None).astype(np.float32)
+        expect(pixels.size > 0 and bool(np.isfinite(pixels).all()), "pixels", "finite", "NaN or nothing")
+        labels = data.wholes("labels", *pixels.shape[1:])
+        expect(bool(((labels >= 0) & (labels < d)).all()), "labels", f"from 0 to {d - 1}", "other numbers")
+        last = "channels_last" in data and data.flag("channels_last")
+        ids = data.wholes("segment_ids", d) if "segment_ids" in data else _old_segment_ids(shared)
+        raw = np.moveaxis(pixels, 0, -1) if last else pixels
+        return ImageInput(
+            raw=raw, pixels=pixels, labels=labels, channels_last=last, segment_ids=ids, **shared
+        )
+
+
+def _old_segment_ids(shared: Mapping[str, Any]) -> Ints | None:
+    """The user's numbers of segments, which files of version 0.1 have in the names of features alone."""
+    numbers = [name.rpartition(" ")[2] for name in shared["features"]]
+    if shared["granularity"] != "segments" or not all(n.removeprefix("-").isdecimal() for n in numbers):
+        return None
+    return np.array(numbers, dtype=np.int64)

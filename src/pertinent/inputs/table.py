@@ -5,19 +5,22 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pertinent.array_types import Array, Ints
+from pertinent.array_types import Array, Floats, Ints
+from pertinent.decoding import PlainData, expect, wholes
 from pertinent.digests import digest
-from pertinent.errors import InputError, unknown
-from pertinent.inputs.base import Input
+from pertinent.errors import InputError, SettingError, unknown
+from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import Features, objects
 from pertinent.inputs.frames import frame_values, is_frame
-from pertinent.inputs.rows import NUMBERS, as_row, missing, row_values
+from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.rows import NUMBERS, as_row, is_row, missing, row_values
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ class Background:
         values = self.values.astype(np.float64)
         return np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
 
+    def deviation(self) -> Floats:
+        """The standard deviation of each column of numbers; 1 where all values are the same."""
+        spread = np.nanstd(self.values.astype(np.float64), axis=0)
+        return np.where(spread > 0, spread, 1.0)
+
 
 def _stacked(rows: Any) -> Array:
     """Rows that are not a data frame, as one array."""
@@ -133,7 +141,7 @@ def _centre(values: Array, statistic: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class TableInput(Input):
+class TableInput(ArrayInput):
     """One row: its values, and the columns that each feature covers."""
 
     values: Array
@@ -142,9 +150,9 @@ class TableInput(Input):
     kind: ClassVar[str] = "table"
 
     @property
-    def group(self) -> Hashable:
-        """Rows with the same number of columns share batches, but not rows with categories and without."""
-        return self.kind, len(self.values), self.values.dtype == object
+    def array(self) -> Array:
+        """The values."""
+        return self.values
 
     @cached_property
     def owners(self) -> Ints:
@@ -154,13 +162,67 @@ class TableInput(Input):
             feature[list(columns)] = i
         return feature
 
+    def with_array(self, array: Array) -> TableInput:
+        """A row with other values."""
+        return replace(self, values=array, fingerprint=digest(self.fingerprint, array))
+
+    @property
+    def group(self) -> Hashable:
+        """Rows with the same number of columns share batches, but not rows with categories and without."""
+        return self.kind, len(self.values), self.values.dtype == object
+
     def without_numbers(self) -> list[str]:
         """The names of the columns that hold something else than a number."""
         return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not _is_number(v)]
 
-    def plain_values(self) -> list[Any]:
-        """The values as numbers and texts; a date, or whatever else there is, as text."""
-        return [v if isinstance(v, bool | int | float | str) else _show(v) for v in self.values.tolist()]
+    def background_rows(self, background: Background | None) -> Background:
+        """The background, which must be given and have the columns of the row."""
+        if background is None:
+            raise SettingError(
+                "This removal fills columns from a background set: wrap the model with "
+                "`background=` some rows, such as a sample of the training data."
+            )
+        background.check_width(len(self.values), "row")
+        return background
+
+    def mean(self, background: Background | None) -> Array:
+        """The mean of each column of the background, or its most frequent category."""
+        return self.background_rows(background).centre("mean")
+
+    def value_range(self, background: Background | None) -> tuple[Array, Array]:
+        """The smallest and largest value of each column of the background."""
+        background = self.background_rows(background)
+        if background.values.dtype == object:
+            raise SettingError("Uniform noise needs a background of numbers; use 'background' instead.")
+        low, high = background.range()
+        finite = np.isfinite(low) & np.isfinite(high)
+        if not finite.all():
+            names = ", ".join(self.names[i] for i in np.flatnonzero(~finite))
+            raise SettingError(f"The background has no finite range in: {names}; use 'background' instead.")
+        return low, high
+
+    def units(self, background: Background | None) -> Floats:
+        """The standard deviation of each column of the background; 1 without one."""
+        return np.ones(len(self.values)) if background is None else background.deviation()
+
+    def limits(self, background: Background | None) -> tuple[Array, Array] | None:
+        """The range of each column of the background, if there is one."""
+        if background is None:
+            return None
+        known = background.values.astype(np.float64)
+        return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+
+    def deviation(self, background: Background | None) -> Floats:
+        """The standard deviation of each column of the background; 1 without one."""
+        return self.units(background)
+
+    def absent(self, background: Background | None) -> Any:
+        """The mean of each column of the background; 0 without one."""
+        return 0.0 if background is None else background.centre("mean")
+
+    def known_rows(self, background: Background | None) -> Floats | None:
+        """The rows of the background."""
+        return None if background is None else background.values.astype(np.float64)
 
     def shown(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""
@@ -171,6 +233,19 @@ class TableInput(Input):
             or "none"
             for group in self.columns
         )
+
+    def feature_values(self) -> Array:
+        """The value of each column; of a group the text that is shown."""
+        if all(len(group) == 1 for group in self.columns):
+            return self.values[[group[0] for group in self.columns]]
+        pairs = zip(self.columns, self.shown(), strict=True)
+        return objects([self.values[g[0]] if len(g) == 1 else shown for g, shown in pairs])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values as numbers and texts (a date, or whatever else there is, as text), and the columns."""
+        values = [v if isinstance(v, bool | int | float | str) else _show(v) for v in self.values.tolist()]
+        own = {"values": values, "columns": [list(c) for c in self.columns], "names": list(self.names)}
+        return super().to_dict() | own
 
 
 def _is_number(value: Any) -> bool:
@@ -201,3 +276,56 @@ def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
         tuple(features.values()),
         names,
     )
+
+
+@modalities.register("table")
+@dataclass(frozen=True)
+class TableModality(Modality):
+    """Rows of a table; `columns` are those that the model reads, if they are known."""
+
+    summary = "a table row: an array, a list, a mapping from columns to values, or a pandas row"
+    input_type = TableInput
+    plural = "table rows"
+    features = "columns"
+    dimensions = (1,)
+    precedence = 3
+    default_removal = "background"
+    drawn_baseline = "background"
+    scorer = "pertinent.learned.networks.table_scorer:TableScorer"
+    columns: Columns | None = None
+
+    def recognises(self, raw: Any) -> bool:
+        """A mapping, a sequence or an array, if it is nothing else."""
+        return isinstance(raw, Mapping | tuple | list) or hasattr(raw, "shape")
+
+    def is_one(self, raw: Any) -> bool:
+        """A list or tuple without rows in it is a row itself."""
+        return isinstance(raw, list | tuple) and len(raw) > 0 and not any(map(is_row, raw))
+
+    def prepare(self, raw: Any, features: Features | None = None) -> TableInput:
+        """Cut a row into its columns."""
+        if features is not None and (not isinstance(features, str) or features != self.features):
+            raise unknown("table feature", features, [self.features])
+        return table_input(raw, self.columns)
+
+    def read(self, data: PlainData, shared: Mapping[str, Any]) -> TableInput:
+        """The values of the row, and the columns of each feature; every column belongs to one."""
+        names, values = data.texts("names"), data.items("values")
+        plain = all(isinstance(value, bool | int | float | str | None) for value in values)
+        expect(plain, "values", "numbers or texts", values)
+        expect(len(set(names)) == len(names) == len(values), "names", "different, one for each value", names)
+        columns = [wholes(own, "columns", None).tolist() for own in data.items("columns")]
+        d, together = len(shared["features"]), sorted(column for own in columns for column in own)
+        complete = len(columns) == d and all(columns) and together == list(range(len(values)))
+        expect(complete, "columns", f"{d} groups of the {len(values)} columns", columns)
+        return TableInput(
+            raw=dict(zip(names, values, strict=True)),
+            values=row_values(values, names),
+            columns=tuple(map(tuple, columns)),
+            names=names,
+            **shared,
+        )
+
+    def removal_for(self, background: Background | None) -> str:
+        """`constant` without a background."""
+        return "constant" if background is None else self.default_removal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pertinent.array_types import Ints
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.decoding import PlainData, expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import Features, Input, Truncation, objects
+from pertinent.inputs.modality import Modality, modalities
 
 GRANULARITIES = ("words", "tokens", "sentences")
 
@@ -126,9 +128,59 @@ class TextInput(Input):
 
     @cached_property
     def token_counts(self) -> Ints:
-        """How many tokens each feature has; the last entry counts the fixed ones."""
+        """Number of tokens of each feature; the last entry counts the fixed ones."""
         assert self.tokens is not None
         return np.bincount(self.tokens.feature % (self.n_features + 1), minlength=self.n_features + 1)
+
+    @property
+    def length(self) -> int:
+        """Number of tokens, or of features if there are no tokens."""
+        return self.n_features if self.tokens is None else len(self.tokens.ids)
+
+    @property
+    def content(self) -> Hashable:
+        """The text."""
+        return self.text
+
+    @property
+    def own_features(self) -> str | Array:
+        """The granularity, or the spans that the user cut."""
+        return self.spans if self.granularity == "spans" else self.granularity
+
+    def feature_values(self) -> Array:
+        """The words themselves."""
+        return objects(self.features)
+
+    def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
+        """Each feature with the characters up to the next, which shap's plot puts side by side."""
+        segments, spans = self.text.segments, self.spans.tolist()
+        pieces = []
+        for (segment, start, _), after in zip(spans, [*spans[1:], None], strict=True):
+            end = after[1] if after is not None and after[0] == segment else len(segments[segment])
+            pieces.append(segments[segment][start:end])
+        return scores, objects(pieces), self.features
+
+    def annotated(self, annotation: Array) -> Masks | None:
+        """The features that share a character with a span (start, end), or (segment, start, end)."""
+        if annotation.ndim != 2 or annotation.dtype.kind not in "iu":
+            return None
+        if annotation.shape[1] == 2 and self.text.second is None:
+            annotation = np.insert(annotation, 0, 0, axis=1)
+        if annotation.shape[1] != 3:
+            wanted = "(start, end)" if self.text.second is None else "(segment, start, end)"
+            raise InputError(f"`marks` must be spans {wanted} in characters, but got {annotation.tolist()}.")
+        lengths = [len(segment) for segment in self.text.segments]
+        for segment, start, end in annotation.tolist():
+            if not 0 <= segment < len(lengths) or not 0 <= start < end <= lengths[segment]:
+                raise InputError(f"The span {(segment, start, end)} in `marks` does not lie in the text.")
+        mine, theirs = self.spans[:, None], annotation[None]
+        shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
+        return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text and its spans; tokens are left out, because the tokenizer can recreate them."""
+        own = {"first": self.text.first, "second": self.text.second, "fixed": self.text.fixed}
+        return super().to_dict() | own | {"spans": self.spans.tolist()}
 
 
 def cut(text: Text, granularity: str) -> Ints:
@@ -185,6 +237,8 @@ def text_input(
     spans: Ints,
     tokens: Tokens | None = None,
     notes: tuple[str, ...] = (),
+    *,
+    truncation: Truncation | None = None,
 ) -> TextInput:
     """Make an input from a text and its spans; features are named by the characters they cover."""
     segments = text.segments
@@ -192,4 +246,92 @@ def text_input(
     content = [text.first, text.second, text.fixed, granularity, tokens is None or tokens.ids]
     if granularity == "spans":
         content.append(spans)
-    return TextInput(text, names, granularity, notes, digest(*content), text, spans, tokens)
+    fingerprint = digest(*content)
+    return TextInput(text, names, granularity, notes, fingerprint, text, spans, tokens, truncation=truncation)
+
+
+_KEYS = {"text", "text_pair", "premise", "hypothesis", "query", "document", "question", "context"}
+
+
+@modalities.register("text")
+@dataclass(frozen=True)
+class TextModality(Modality):
+    """Texts, pairs of texts, and queries with documents."""
+
+    summary = "a text, a pair of texts, or a query and its document"
+    input_type = TextInput
+    plural = "texts"
+    features = "words"
+    aligned = False
+    precedence = 2
+    default_removal = "slice-out"
+    fixed_baseline = "mask-token"
+    drawn_baseline = "random-token"
+    scorer = "pertinent.learned.networks.word_scorer:WordScorer"
+
+    def recognises(self, raw: Any) -> bool:
+        """A string, a pair of strings, or a mapping with the keys of a text."""
+        is_pair = isinstance(raw, tuple | list) and len(raw) == 2 and all(isinstance(v, str) for v in raw)
+        return is_pair or isinstance(raw, str | Text) or (isinstance(raw, Mapping) and set(raw) <= _KEYS)
+
+    def is_one(self, raw: Any) -> bool:
+        """A tuple of two strings is a pair; a list of two is two texts."""
+        return isinstance(raw, Text) or is_pair(raw)
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The texts in a pandas Series, a frame of one column, an array or any other collection."""
+        found = texts_in(raw)
+        return super().split(raw) if found is None else found
+
+    def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
+        """Cut a text into words, sentences or spans of the user's own, for a model that reads strings."""
+        text = Text.of(raw)
+        features = self.features if features is None else features
+        if not isinstance(features, str):
+            return text_input(text, "spans", own_spans(text, features))
+        if features == "tokens":
+            raise InputError(
+                "The features 'tokens' need a transformer; this model reads strings: use 'words'."
+            )
+        return text_input(text, features, cut(text, features))
+
+    def read(self, data: PlainData, shared: Mapping[str, Any]) -> TextInput:
+        """The text and its spans, each of which must lie inside its segment."""
+        second = data.text("second") if "second" in data else None
+        fixed: Any = data.text("fixed", ("none", "first", "second"))
+        text = Text(data.text("first"), second, fixed)
+        spans = data.wholes("spans", len(shared["features"]), 3)
+        segment, start, end = spans.T
+        lengths = np.array([len(part) for part in text.segments])
+        inside = (segment >= 0) & (segment < len(lengths)) & (start >= 0) & (start <= end)
+        inside[inside] &= end[inside] <= lengths[segment[inside]]
+        expect(bool(inside.all()), "spans", "inside the text", spans[~inside].tolist()[:1])
+        return TextInput(raw=text, text=text, spans=spans, **shared)
+
+    def baseline_for(self, input: TextInput, *, drawn: bool) -> str:
+        """The mask token, or a zero vector where the tokenizer has none."""
+        has_none = input.tokens is not None and input.tokens.mask_id is None
+        return "zero-vector" if has_none and not drawn else super().baseline_for(input, drawn=drawn)
+
+
+def is_pair(raw: Any) -> bool:
+    """Whether it is a tuple of two strings."""
+    return isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw)
+
+
+def texts_in(raw: Any) -> list[str] | None:
+    """The texts in a pandas Series, a frame of one column or an array, if that is what it holds.
+
+    A row of a frame is a Series too, but its index holds the names of columns.
+    """
+    if hasattr(raw, "iterrows"):
+        if raw.shape[1] != 1:
+            return None
+        raw = raw.iloc[:, 0]
+    elif hasattr(raw, "index") and hasattr(raw, "iloc"):
+        if any(isinstance(name, str) for name in raw.index):
+            return None
+    elif not isinstance(raw, np.ndarray) or raw.ndim != 1:
+        return None
+    found = list(raw)
+    return found if found and all(isinstance(text, str) for text in found) else None

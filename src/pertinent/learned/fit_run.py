@@ -19,7 +19,6 @@ from pertinent.digests import digest, generator
 from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.files import read_json
 from pertinent.inputs.base import Input
-from pertinent.inputs.own_features import own_features
 from pertinent.learned.base import LearnedExplainer, Learner, LearnsScores, learned
 from pertinent.learned.networks.fitted_network import CARD, FittedNetwork, load_network
 from pertinent.learned.networks.scorer import Scorer
@@ -226,7 +225,7 @@ class Fitting:
                 "settings": {name: str(value) for name, value in settings_of(removal).items()},
                 "fingerprint": removal.bind(model).fingerprint.hex(),
             },
-            "features": cut if isinstance(cut := own_features(self.inputs[0]), str) else None,
+            "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,
             "scale": request.scale,
             "reference": {name: asked[name] for name in ("method", "settings")},
             "dev": self.dev,

@@ -12,7 +12,6 @@ import torch
 
 from pertinent.array_types import Array, Ints
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import TextInput
 from pertinent.learned.base import Lesson
 from pertinent.learned.networks.scorer import Scorer
 from pertinent.models.base import Model
@@ -31,7 +30,7 @@ class Lessons:
     @cached_property
     def lengths(self) -> Ints:
         """Tokens or features of each."""
-        return np.array([_length(input) for input in self.inputs], dtype=np.int64)
+        return np.array([input.length for input in self.inputs], dtype=np.int64)
 
     def pick(self, chosen: Ints) -> Lessons:
         """Some of them."""
@@ -76,9 +75,3 @@ def stacked(arrays: Sequence[Array]) -> Array:
     for row, array in zip(found, arrays, strict=True):
         row[tuple(map(slice, array.shape))] = array
     return found
-
-
-def _length(input: Input) -> int:
-    if isinstance(input, TextInput) and input.tokens is not None:
-        return len(input.tokens.ids)
-    return input.n_features

@@ -12,10 +12,8 @@ import numpy as np
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError
+from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import Background, TableInput
-from pertinent.removal.fill import owners
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
@@ -56,19 +54,18 @@ class Space:
 
 def space_of(model: Model, parts: Sequence[Part]) -> Space:
     """The space of the rows of a batch."""
-    values, units, lower, upper = zip(*(_ranges(model, part.input) for part in parts), strict=True)
+    inputs = [attackable(part.input) for part in parts]
+    values, units, lower, upper = zip(*(_ranges(model, input) for input in inputs), strict=True)
     bounded = all(low is not None for low in lower)
-    known = None
-    if model.background is not None and isinstance(parts[0].input, TableInput):
-        known = model.background.values.astype(np.float64) / units[0]
+    known = inputs[0].known_rows(model.background)
     return Space(
         np.stack(values),
         np.stack(units),
         np.stack(lower) if bounded else None,
         np.stack(upper) if bounded else None,
-        np.stack([owners(part.input).ravel() for part in parts]),
+        np.stack([input.owners.ravel() for input in inputs]),
         *sets_of(parts),
-        known=known,
+        known=None if known is None else known / units[0],
     )
 
 
@@ -81,44 +78,25 @@ def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
     return sets, np.repeat(np.arange(len(parts)), counts)
 
 
-def values_of(input: Input) -> Array:
-    """The numbers of an image or a table row."""
-    if not isinstance(input, ImageInput | TableInput):
+def attackable(input: Input) -> ArrayInput:
+    """The input, seen to be made of numbers."""
+    if not isinstance(input, ArrayInput):
         raise InputError(
             "An attack perturbs numbers: it needs an image, a table row, or a text under a transformer."
         )
-    values = input.pixels if isinstance(input, ImageInput) else input.values
-    if values.dtype == object:
+    if input.array.dtype == object:
         raise InputError("An attack perturbs numbers, but the row holds categories.")
-    return values
+    return input
 
 
-def _ranges(model: Model, input: Input) -> tuple[Floats, Floats, Floats | None, Floats | None]:
+def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | None, Floats | None]:
     """The values of an input, their units, and their bounds as changes; all in units."""
-    values = values_of(input).astype(np.float64).ravel()
-    if isinstance(input, ImageInput):
-        low, high = pixel_range(values)
-        return values, np.ones_like(values), low - values, high - values
-    if model.background is None:
-        return values, np.ones_like(values), None, None
-    units, least, greatest = _column_ranges(model.background)
-    lower, upper = np.minimum(least - values, 0), np.maximum(greatest - values, 0)
-    return values / units, units, lower / units, upper / units
-
-
-def pixel_range(values: Floats) -> tuple[float, float]:
-    """From 0 to 1 or to 255, as the values suggest, else what they are between."""
-    low, high = float(values.min()), float(values.max())
-    if low < 0:
-        return low, high
-    return 0.0, next((end for end in (1.0, 255.0) if high <= end), high)
-
-
-def _column_ranges(background: Background) -> tuple[Floats, Floats, Floats]:
-    """The standard deviation, the least and the greatest value of each column."""
-    known = background.values.astype(np.float64)
-    spread = np.nanstd(known, axis=0)
-    return np.where(spread > 0, spread, 1.0), np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+    values = input.array.astype(np.float64)
+    units, limits = input.units(model.background), input.limits(model.background)
+    if limits is None:
+        return (values / units).ravel(), units.ravel(), None, None
+    lower, upper = np.minimum(limits[0] - values, 0), np.maximum(limits[1] - values, 0)
+    return (values / units).ravel(), units.ravel(), (lower / units).ravel(), (upper / units).ravel()
 
 
 def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -> Floats:

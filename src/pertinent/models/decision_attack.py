@@ -16,8 +16,7 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
-from pertinent.inputs.image import ImageInput
-from pertinent.models.attack_space import Space, space_of, values_of
+from pertinent.models.attack_space import Space, attackable, space_of
 from pertinent.models.base import Answer, immediately
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
     space = space_of(model, parts)
     if space.lower is None:
         raise InputError("An attack by decisions starts from other values: wrap the model with a background.")
-    shape = values_of(parts[0].input).shape
+    shape = attackable(parts[0].input).array.shape
 
     def run() -> Any:
         found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
@@ -74,12 +73,11 @@ def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
 def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Callable[[Floats, Ints], Masks]:
     """Whether the decision differs at each of the points (n, values) of these rows."""
     asked = [part.question for part in parts for _ in part.rows]
-    shape, last = values_of(parts[0].input).shape, getattr(parts[0].input, "channels_last", False)
-    dtype = np.float32 if isinstance(parts[0].input, ImageInput) else np.float64
+    first = attackable(parts[0].input)
 
     def differs(points: Floats, rows: Ints) -> Masks:
-        batch = (points * space.units[space.origin[rows]]).reshape(len(points), *shape).astype(dtype)
-        answers = np.asarray(model.submit([np.moveaxis(batch, 1, -1) if last else batch]).outputs())
+        batch = (points * space.units[space.origin[rows]]).reshape(len(points), *first.array.shape)
+        answers = np.asarray(model.submit([first.as_read(batch.astype(first.dtype))]).outputs())
         values = model.output.natural(model.checked(answers, len(points)))
         found = np.empty(len(points), dtype=np.bool_)
         for i, row in enumerate(rows.tolist()):

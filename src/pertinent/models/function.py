@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError, PertinentError, require
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import Features, Input
+from pertinent.inputs.detection import modality_of, split_any
 from pertinent.inputs.frames import Frame, is_frame, select_columns
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.own_features import Features
-from pertinent.inputs.rows import extra_columns, is_row, missing
-from pertinent.inputs.table import Background, Columns, TableInput
+from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.rows import extra_columns, missing
+from pertinent.inputs.table import Background, Columns, TableModality
 from pertinent.inputs.text import Text
 from pertinent.models.base import Answer, Model, immediately
 from pertinent.models.decision_attack import decision_attacks
-from pertinent.models.input_detection import DEFAULT_REMOVAL, prepare_any, split_inputs
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
 from pertinent.settings import checked
@@ -42,7 +41,7 @@ class FunctionModel(Model):
         self,
         function: Callable[[Any], Any],
         *,
-        kind: Literal["text", "image", "table"] | None = None,
+        kind: str | None = None,
         classes: Sequence[Any] = (),
         names: Sequence[Any] = (),
         output: str | None = None,
@@ -72,11 +71,16 @@ class FunctionModel(Model):
             self.background.check_width(len(self.columns.names), "table")
         is_table = self.background is not None or self.columns is not None
         self.kind = "table" if kind is None and is_table else kind
+        self.modality: Modality | None = None
+        if self.kind is not None:
+            self.modality = modalities.make(self.kind)
+        if self.kind == "table":
+            self.modality = TableModality(self.columns)
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""
-        input = prepare_any(raw, self.kind, features, self.columns)
-        if isinstance(input, TableInput) and self.columns is not None:
+        input = (self.modality or modality_of(raw)).prepare(raw, features)
+        if self.columns is not None and self.kind == "table":
             self._leave_out(extra_columns(raw, self.columns.names))
         return input
 
@@ -88,16 +92,12 @@ class FunctionModel(Model):
             logger.warning("The model does not know these columns, so they are left out: %s.", ", ".join(new))
 
     def split(self, raw: Any) -> Iterable[Any] | None:
-        """The inputs in `raw`, if it holds several; a list without rows in it is one row itself."""
-        if self.kind == "table" and isinstance(raw, list | tuple) and raw and not any(map(is_row, raw)):
-            return None
-        return split_inputs(raw, self.kind)
+        """The inputs in `raw`, if it holds several."""
+        return split_any(raw) if self.modality is None else self.modality.split(raw)
 
     def default_removal(self, input: Input) -> str:
-        """`constant` for a table without background, else the default of the kind of input."""
-        if input.kind == "table" and self.background is None:
-            return "constant"
-        return DEFAULT_REMOVAL[input.kind]
+        """The default of the input's modality."""
+        return input.modality.removal_for(self.background)
 
     def identity(self) -> object:
         """The function: its code and the variables it closes over."""
@@ -109,7 +109,7 @@ class FunctionModel(Model):
 
     def gradient_cost(self, input: Input) -> int:
         """One, or more for a large image."""
-        return max(1, input.pixels.nbytes // ROW_BYTES) if isinstance(input, ImageInput) else 1
+        return max(1, input.nbytes // ROW_BYTES)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Call the function once for the whole batch."""

@@ -15,12 +15,11 @@ import torch
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import Features, Input
+from pertinent.inputs.detection import modality_of
 from pertinent.inputs.image import as_pixels, image_input
-from pertinent.inputs.own_features import Features
 from pertinent.models.base import Answer
 from pertinent.models.function import FunctionModel
-from pertinent.models.input_detection import kind_of
 from pertinent.models.torch import devices
 from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
 from pertinent.models.torch.evaluating import evaluating, n_weights
@@ -57,7 +56,8 @@ class ModuleModel(FunctionModel):
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut an image into patches, a row into columns; a string is the path of an image."""
-        if self.kind == "image" or (self.kind is None and kind_of(raw) == "image") or isinstance(raw, str):
+        kind = modality_of(raw).name if self.kind is None else self.kind
+        if kind == "image" or isinstance(raw, str):
             raw = self._as_read(as_pixels(raw), raw)
             input = image_input(raw, "patches" if features is None else features)
             return replace(input, channels_last=False)

@@ -14,8 +14,7 @@ import torch
 from pertinent.array_types import Array
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError, require
-from pertinent.inputs.base import Input
-from pertinent.inputs.own_features import Features
+from pertinent.inputs.base import Features, Input
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices

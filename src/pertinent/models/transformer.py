@@ -16,13 +16,12 @@ import torch
 from pertinent.array_types import Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import InputError, ModelError
-from pertinent.inputs.base import Input
-from pertinent.inputs.own_features import Features
+from pertinent.inputs.base import Features, Input, Truncation
+from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
 from pertinent.models.base import Answer, Model
 from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.function import column_names
-from pertinent.models.input_detection import split_inputs
 from pertinent.models.torch import devices
 from pertinent.models.torch.attention_bias_check import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
@@ -129,11 +128,10 @@ class TransformerModel(Model):
         if not len(spans):
             raise InputError("No token of the text lies in any of the spans.")
         notes: tuple[str, ...] = ()
+        truncation = None
         if encoded.encodings[0].overflowing:
-            notes = (
-                f"truncated to {self.max_length} tokens: {len(spans)} of {n_all} {granularity} are seen",
-            )
-            self._warn_of_truncation(notes[0])
+            truncation = Truncation(len(spans), n_all, self.max_length, granularity)
+            self._warn_of_truncation(truncation)
         elif granularity == "spans" and len(spans) < n_all:
             notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
         tokens = Tokens(
@@ -144,19 +142,19 @@ class TransformerModel(Model):
             self.tokenizer.pad_token_id,
             place,
         )
-        return text_input(text, granularity, spans, tokens, notes)
+        return text_input(text, granularity, spans, tokens, notes, truncation=truncation)
 
-    def _warn_of_truncation(self, note: str) -> None:
-        """Warn of the first text that is truncated; each input has the note."""
+    def _warn_of_truncation(self, truncation: Truncation) -> None:
+        """Warn of the first text that is truncated; each input says whether it is."""
         if self._warned_of_truncation:
-            logger.debug("A text was %s.", note)
+            logger.debug("A text was %s.", truncation)
         else:
-            logger.warning("A text was %s; there may be more: see `Explanation.notes`.", note)
+            logger.warning("A text was %s; there may be more: see `Explanation.notes`.", truncation)
             self._warned_of_truncation = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""
-        return split_inputs(raw, "text")
+        return modality_named("text").split(raw)
 
     def default_removal(self, input: Input) -> str:
         """Attention-mask removal."""

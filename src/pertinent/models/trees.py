@@ -19,7 +19,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
 from pertinent.outputs import Probabilities, Scale
-from pertinent.removal.background import FromBackground
+from pertinent.removal import FromBackground
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model

@@ -1,5 +1,33 @@
-"""Removals: what an input looks like without some of its features. One file per removal."""
+"""Removals: what an input looks like without some of its features."""
 
 from pertinent.removal.base import Removal, removals
+from pertinent.removal.drawn_values import FromBackground, NeedsBackground, UniformNoise
+from pertinent.removal.fill_in import Blur, Constant, Mean, MedianMode
+from pertinent.removal.marginalize import Marginalize
+from pertinent.removal.token_removals import (
+    AttentionMask,
+    MaskToken,
+    PadToken,
+    RandomToken,
+    SliceOut,
+    ZeroVector,
+)
 
-__all__ = ["Removal", "removals"]
+__all__ = [
+    "AttentionMask",
+    "Blur",
+    "Constant",
+    "FromBackground",
+    "Marginalize",
+    "MaskToken",
+    "Mean",
+    "MedianMode",
+    "NeedsBackground",
+    "PadToken",
+    "RandomToken",
+    "Removal",
+    "SliceOut",
+    "UniformNoise",
+    "ZeroVector",
+    "removals",
+]

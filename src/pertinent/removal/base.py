@@ -13,13 +13,14 @@ import numpy as np
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import digest, generator
 from pertinent.errors import SettingError
+from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modalities
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.masks import mask_bytes
 from pertinent.registry import Registry, settings_of
 from pertinent.settings import Settings
 
 if TYPE_CHECKING:
-    from pertinent.inputs.base import Input
     from pertinent.models.base import Model
 
 
@@ -67,7 +68,8 @@ class Removal(Settings, ABC):
     """
 
     name: ClassVar[str]
-    kinds: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[type[Input]]
+    """The class of inputs that it can be applied to; subclasses, too."""
     summary: ClassVar[str]
     hides: ClassVar[Literal["nothing", "tokens", "tokens and positions"]] = "nothing"
     opens: ClassVar[tuple[str, ...]] = ()
@@ -85,12 +87,17 @@ class Removal(Settings, ABC):
 
     @property
     def undrawn(self) -> float:
-        """The share of all that could be drawn that is not: less than 1 only where each is drawn once."""
+        """Fraction of what could be drawn that is not; less than 1 only if nothing is drawn twice."""
         return 1.0
 
     @property
+    def constant(self) -> float | None:
+        """The value that it fills in, if that is the same for all removed values."""
+        return None
+
+    @property
     def groups(self) -> tuple[Ints, ...]:
-        """The draws of each group that is left out in turn; none where nothing is drawn several times."""
+        """The draws of each group that is left out in turn; no groups if each mask has one draw."""
         return _groups(self.draws) if self.is_random and self.draws > 1 else ()
 
     @cached_property
@@ -108,17 +115,22 @@ class Removal(Settings, ABC):
         del model
         return settings_of(self)
 
-    def check(self, input: Input) -> None:
+    @classmethod
+    def kinds(cls) -> list[str]:
+        """The kinds of input that it can be applied to."""
+        return [kind for kind, own in modalities.all().items() if issubclass(own.input_type, cls.inputs)]
+
+    def check(self, input: Any) -> None:
         """Raise a `SettingError` if this removal cannot be applied to the input."""
-        if input.kind not in self.kinds:
+        if not isinstance(input, self.inputs):
             raise SettingError(
-                f"The removal {self.name!r} is for {' and '.join(self.kinds)}, but the input is "
+                f"The removal {self.name!r} is for {' and '.join(self.kinds())}, but the input is "
                 f"{input.kind}; choose from {', '.join(removals.for_kind(input.kind))}."
             )
 
     @abstractmethod
-    def __call__(self, input: Input, masks: Masks, seed: int) -> Rows:
-        """The rows that the model will see."""
+    def __call__(self, input: Any, masks: Masks, seed: int) -> Rows:
+        """The rows that the model will see; `input` is of the class `inputs`."""
 
 
 class Removals(Registry[Removal]):
@@ -126,7 +138,7 @@ class Removals(Registry[Removal]):
 
     def for_kind(self, kind: str) -> list[str]:
         """The names of the removals for a kind of input."""
-        return [name for name, cls in self.all().items() if kind in cls.kinds]
+        return [name for name, cls in self.all().items() if kind in cls.kinds()]
 
 
 removals = Removals("removal", "pertinent.removal")
@@ -142,16 +154,21 @@ def _groups(draws: int) -> tuple[Ints, ...]:
 class TokenRemoval(Removal):
     """A removal that works on tokens, so the model must be a transformer."""
 
-    kinds = ("text",)
+    inputs = TextInput
 
-    def check(self, input: Input) -> None:
+    def check(self, input: TextInput) -> None:
         """The model must read tokens."""
         super().check(input)
-        if not isinstance(input, TextInput) or input.tokens is None:
+        self.tokens_of(input)
+
+    def tokens_of(self, input: TextInput) -> Tokens:
+        """The tokens of a text that a transformer reads."""
+        if input.tokens is None:
             raise SettingError(
                 f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
                 "strings; choose 'slice-out' or 'mask-token'."
             )
+        return input.tokens
 
 
 def kept_tokens(input: TextInput, masks: Masks) -> Masks:

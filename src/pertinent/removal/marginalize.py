@@ -10,7 +10,6 @@ import numpy as np
 
 from pertinent.array_types import Masks
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput
 from pertinent.registry import settings_of
 from pertinent.removal.base import (
@@ -44,6 +43,7 @@ class Marginalize(TokenRemoval):
 
     summary = "filled in by a masked language model and averaged (Hase et al. 2021)"
     opens = ("filler",)
+    is_random = True
     filler: Any = None
     samples: Count = 10
 
@@ -63,11 +63,6 @@ class Marginalize(TokenRemoval):
     def draws(self) -> int:
         """Rows per mask."""
         return self.samples
-
-    @property
-    def is_random(self) -> bool:
-        """Fillings are drawn at random."""
-        return True
 
     def bind(self, model: Model) -> Marginalize:
         """The same removal with the filler loaded on the model's device and its vocabulary checked."""
@@ -91,32 +86,31 @@ class Marginalize(TokenRemoval):
             settings["filler"] = NOT_KEPT if folder is None else str(folder)
         return settings
 
-    def check(self, input: Input) -> None:
+    def check(self, input: TextInput) -> None:
         """There must be a filler, and it must be able to read the text."""
         super().check(input)
-        assert isinstance(input, TextInput) and input.tokens is not None
         if self.filler is None:
             raise SettingError(
                 "The removal 'marginalize' needs a masked language model: "
                 "Marginalize(filler=(model, tokenizer)), or the name of a folder."
             )
-        longest, length = self._bound.max_length, len(input.tokens.ids)
+        longest, length = self._bound.max_length, len(self.tokens_of(input).ids)
         if length > longest:
             raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
 
-    def __call__(self, input: Input, masks: Masks, seed: int) -> TokenRows:
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """`samples` rows per mask, as long as the text."""
-        assert isinstance(input, TextInput) and input.tokens is not None
+        tokens = self.tokens_of(input)
         removed = ~kept_tokens(input, masks)
         generators = row_generators(input, masks, seed, self.name)
         uniform = np.concatenate(
             [g.random((self.samples, n)).T for g, n in zip(generators, removed.sum(axis=1), strict=True)]
         )
         row, column = removed.nonzero()
-        ids = np.tile(input.tokens.ids, (len(masks), self.samples, 1))
-        ids[row, :, column] = self._bound.draw(input.tokens, removed, uniform)
-        ids = ids.reshape(-1, len(input.tokens.ids))
-        return TokenRows(input.tokens, np.ones(ids.shape, dtype=np.bool_), ids)
+        ids = np.tile(tokens.ids, (len(masks), self.samples, 1))
+        ids[row, :, column] = self._bound.draw(tokens, removed, uniform)
+        ids = ids.reshape(-1, len(tokens.ids))
+        return TokenRows(tokens, np.ones(ids.shape, dtype=np.bool_), ids)
 
     @property
     def _bound(self) -> Filler:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.text import TextInput
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 
@@ -47,19 +44,10 @@ def by_input(explanations: Iterable[Explanation]) -> list[Explained]:
     """
     groups: dict[tuple[int, Hashable], list[Explanation]] = {}
     for e in explanations:
-        groups.setdefault((e.index, _content(e.input)), []).append(e)
+        groups.setdefault((e.index, e.input.content), []).append(e)
     first: dict[Hashable, int] = {}
     found = []
     for (index, content), group in sorted(groups.items(), key=lambda item: item[0][0]):
         original = first.setdefault(content, index)
         found.append(Explained(tuple(group), None if original == index else original))
     return found
-
-
-def _content(input: Input) -> Hashable:
-    """What makes two inputs the same, however they are cut into features."""
-    if isinstance(input, TextInput):
-        return input.text
-    if isinstance(input, ImageInput):
-        return input.pixels.shape, input.pixels.tobytes()
-    return input.fingerprint

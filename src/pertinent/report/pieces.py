@@ -32,14 +32,13 @@ def pieces(input: TextInput) -> Iterator[Piece]:
     Tokens that share characters (the bytes of an emoji) form one piece, and a token without
     characters joins its neighbour.
     """
-    truncated = any(note.startswith("truncated") for note in input.notes)
     for segment, text in enumerate(input.text.segments):
         position = 0
         runs = _runs(input, segment)
         for start, end, features in [*runs, (len(text), len(text), ())]:
             if start > position:
                 outer = position == 0 or not features
-                unread = truncated and outer and input.text.removable(segment)
+                unread = input.truncation is not None and outer and input.text.removable(segment)
                 yield Piece(
                     segment, text[position:start], unread=unread and not text[position:start].isspace()
                 )

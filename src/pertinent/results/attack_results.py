@@ -12,9 +12,8 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.errors import InputError
+from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import TableInput
 from pertinent.results.failures import Failure
 
 
@@ -56,12 +55,9 @@ class Attacked:
     @property
     def perturbed(self) -> Array:
         """The inputs after the attacks (sets, …); of sets without attack, the input as it is."""
-        if not isinstance(self.input, ImageInput | TableInput):
+        if not isinstance(self.input, ArrayInput):
             raise InputError("The perturbed embeddings of a text are no text: see `changes`.")
-        own = self.input.pixels if isinstance(self.input, ImageInput) else self.input.values
-        moved = np.asarray(own + self.changes)
-        last = isinstance(self.input, ImageInput) and self.input.channels_last
-        return np.moveaxis(moved, 1, -1) if last else moved
+        return self.input.as_read(np.asarray(self.input.array + self.changes))
 
     def __repr__(self) -> str:
         n, n_found = len(self.radii), int(self.found.sum())

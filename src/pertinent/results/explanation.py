@@ -15,8 +15,6 @@ from pertinent.control_characters import visible
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.serialisation import input_to_dict
 from pertinent.outputs import Classes, Output, Scale, column_index
 from pertinent.results.explanation_decoding import explanation_fields
 from pertinent.results.failures import Failure, failures_to_plain
@@ -123,8 +121,9 @@ class Explanation:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know, such as truncation."""
-        return self.input.notes
+        """What the user should know of the input, such as truncation."""
+        truncation = self.input.truncation
+        return self.input.notes if truncation is None else (str(truncation), *self.input.notes)
 
     @property
     def target_name(self) -> str:
@@ -222,7 +221,7 @@ class Explanation:
             "details": dict(self.details),
             "warnings": list(self.warnings),
             "scale": self.scale,
-            "input": input_to_dict(self.input),
+            "input": self.input.to_dict(),
         }
 
     @classmethod
@@ -251,12 +250,7 @@ class Explanation:
 
     def heatmap(self) -> Floats:
         """The score of each pixel of an image (height, width)."""
-        if not isinstance(self.input, ImageInput):
-            raise SettingError(
-                f"Only an image has a heat map, but the input is a {self.input.kind}: use `scores`, "
-                "`to_dataframe()` or `plot()`."
-            )
-        return self.scores[self.input.labels]
+        return self.input.heatmap(self.scores)
 
     @checked
     def save(self, path: str | Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.array_types import Masks
 from pertinent.decoding import PlainData, expect, number, pairs, share, wholes
 from pertinent.explainers.base import ScoreMeaning, n_kept
-from pertinent.inputs.serialisation import input_from_dict
+from pertinent.inputs.modality import input_from_dict
 from pertinent.outputs import NAMES, SCALES, Output, output_named
 
 _OLD_NAMES = {"errors": "standard_errors"}

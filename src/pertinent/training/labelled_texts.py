@@ -59,7 +59,7 @@ class Examples:
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:
                     raise ExampleError(data, row, error) from error
-        truncated = sum(any(note.startswith("truncated") for note in input.notes) for input in inputs)
+        truncated = sum(input.truncation is not None for input in inputs)
         if truncated:
             logger.warning(
                 "%d of %d texts were truncated to %d tokens.", truncated, len(texts), model.max_length

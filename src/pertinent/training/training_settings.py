@@ -162,9 +162,9 @@ def text_removal(removal: str | Removal) -> Removal:
             f"{', '.join(usable)}."
         )
     made = removals.make(removal) if isinstance(removal, str) else removal
-    if "text" not in made.kinds:
+    if "text" not in made.kinds():
         raise SettingError(
-            f"The removal {name!r} is for {' and '.join(made.kinds)}, but training needs one for text: "
+            f"The removal {name!r} is for {' and '.join(made.kinds())}, but training needs one for text: "
             f"choose from {', '.join(usable)}."
         )
     # One sample per text: an explanation averages over several, training sees a new one in each epoch.

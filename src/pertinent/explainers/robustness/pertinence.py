@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.asks import Ask
 from pertinent.explainers.base import Task
-from pertinent.inputs.numbers import Numbers
+from pertinent.inputs.base import Numbers
 
 if TYPE_CHECKING:
     from pertinent.explainers.robustness.base import AttackExplainer

@@ -21,9 +21,8 @@ from pertinent._optional import optional
 from pertinent.array_types import Array, Ints
 from pertinent.errors import FileError
 from pertinent.files import write_bytes, write_json
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import as_pixels
-from pertinent.inputs.own_features import Features
 from pertinent.models.embedded.cache_folder import own_cache_folder, read_kept
 from pertinent.models.module import ModuleModel
 

@@ -11,9 +11,8 @@ import torch
 from pertinent.array_types import Array
 from pertinent.asks import Part
 from pertinent.errors import InputError, SettingError
+from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices
@@ -27,7 +26,6 @@ from pertinent.models.torch.torch_gradients import (
     shares_of,
     sum_by_feature,
 )
-from pertinent.removal.fill import owners
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
@@ -65,7 +63,7 @@ def _differentiated(
     of_input, of_baseline, of_one, of_itself = _send(weights, model).T[..., None]
     rows = [len(part.rows) for part in parts]
     unit = _send(np.repeat([unit.ravel() for unit in units], rows, axis=0) if units else np.ones(1), model)
-    owner = np.concatenate([np.tile(owners(p.input).ravel(), (len(p.rows), 1)) for p in parts])
+    owner = np.concatenate([np.tile(_array_input(p.input).owners.ravel(), (len(p.rows), 1)) for p in parts])
     n_features = max(part.input.n_features for part in parts)
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
@@ -87,7 +85,7 @@ def _masked(part: Part, filler: Array) -> Array:
     masks = part.question.masks[part.rows]
     if masks.dtype == np.bool_:
         return np.asarray(part.removal(part.input, masks, part.seed))
-    return np.asarray(filler + masks[:, owners(part.input)] * (_values(part.input) - filler))
+    return np.asarray(filler + masks[:, _array_input(part.input).owners] * (_values(part.input) - filler))
 
 
 def _points(part: Part, baseline: Array, unit: Array) -> Array:
@@ -102,12 +100,7 @@ def _unit(model: ModuleModel, part: Part) -> Array:
     noise, values = part.question.noise, _values(part.input)
     if not noise:
         return np.ones(values.shape)
-    if isinstance(part.input, ImageInput):
-        spread = np.full(values.shape, values.std())
-    elif model.background is None:
-        spread = np.ones(values.shape)
-    else:
-        spread = np.nanstd(model.background.values.astype(np.float64), axis=0)
+    spread = _array_input(part.input).deviation(model.background)
     return np.asarray(noise * np.where(spread > 0, spread, 1.0))
 
 
@@ -142,8 +135,12 @@ def _filler(part: Part) -> Array:
 
 
 def _values(input: Input) -> Array:
-    assert isinstance(input, ImageInput | TableInput)
-    return input.pixels if isinstance(input, ImageInput) else input.values
+    return _array_input(input).array
+
+
+def _array_input(input: Input) -> ArrayInput:
+    assert isinstance(input, ArrayInput)
+    return input
 
 
 def _send(array: Array, model: ModuleModel) -> torch.Tensor:

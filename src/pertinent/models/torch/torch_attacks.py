@@ -13,7 +13,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, Part
 from pertinent.asks.base import split
 from pertinent.errors import SettingError
-from pertinent.models.attack_space import Space, norms_by_feature, sets_of, space_of, values_of
+from pertinent.models.attack_space import Space, attackable, norms_by_feature, sets_of, space_of
 from pertinent.models.base import Answer
 from pertinent.models.decision_attack import decision_attacks
 from pertinent.models.torch import devices
@@ -33,7 +33,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     if _attack(parts).algorithm == "decision":
         return decision_attacks(model, parts)
     space = space_of(model, parts)
-    shape = values_of(parts[0].input).shape
+    shape = attackable(parts[0].input).array.shape
     origin = devices.send(space.origin, model.device)
     values, units = (_send(array, model)[origin] for array in (space.values, space.units))
     bounds = Bounds(

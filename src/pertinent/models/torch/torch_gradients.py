@@ -13,14 +13,11 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import Part, PathGradients
 from pertinent.digests import digest, generator
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import TextInput
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.outputs import TINY, Output
 from pertinent.removal.base import Removal, removals
 
-FIXED = {"text": "mask-token", "image": "constant", "table": "constant"}
-DRAWN = {"text": "random-token", "image": "uniform-noise", "table": "background"}
 """The default baselines: fixed, or drawn at random."""
 
 
@@ -117,17 +114,10 @@ def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) ->
 
 def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
-    chosen = FIXED[input.kind] if ask.baseline is None else ask.baseline
-    if isinstance(chosen, str) and chosen == "drawn":
-        chosen = DRAWN[input.kind]
+    chosen, modality = ask.baseline, input.modality
+    if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
+        chosen = modality.baseline_for(input, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
-    if (
-        chosen == "mask-token"
-        and isinstance(input, TextInput)
-        and input.tokens
-        and input.tokens.mask_id is None
-    ):
-        chosen = "zero-vector"
     removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
     removal.check(input)
     return removal

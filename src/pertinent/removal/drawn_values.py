@@ -1,4 +1,4 @@
-"""Removed columns take the values of rows drawn from a background set."""
+"""Removals that draw values at random and average the predictions: background rows, uniform noise."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import generator
-from pertinent.errors import SettingError
-from pertinent.inputs.base import Input
+from pertinent.errors import SettingError, require
+from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of
-from pertinent.removal.base import NOT_KEPT, Removal, removals
-from pertinent.removal.fill import fill_row
+from pertinent.removal.base import NOT_KEPT, Removal, removals, row_generators
 from pertinent.settings import Count
 
 if TYPE_CHECKING:
@@ -40,16 +39,6 @@ class NeedsBackground:
         background = settings.pop("background", None)
         return settings if background is model.background else {**settings, "background": NOT_KEPT}
 
-    def rows_of(self, input: TableInput) -> Background:
-        """The background, after a check that it has the columns of the row."""
-        if self.background is None:
-            raise SettingError(
-                "This removal fills columns from a background set: wrap the model with "
-                "`background=` some rows, such as a sample of the training data."
-            )
-        self.background.check_width(len(input.values), "row")
-        return self.background
-
 
 @removals.register("background")
 @dataclass(frozen=True)
@@ -61,7 +50,7 @@ class FromBackground(NeedsBackground, Removal):
     more rows than that, all are used and nothing is random.
     """
 
-    kinds = ("table",)
+    inputs = TableInput
     summary = "filled from background rows and averaged (interventional)"
     rows: Count = 100
 
@@ -72,24 +61,70 @@ class FromBackground(NeedsBackground, Removal):
 
     @property
     def is_random(self) -> bool:
-        """True unless all rows are used."""
+        """True unless all background rows are used."""
         return self.background is not None and len(self.background.values) > self.rows
 
     @property
     def undrawn(self) -> float:
-        """The share of background rows that are not used."""
+        """Fraction of the background rows that are not used."""
         return 1 - self.draws / len(self.background.values) if self.background else 1.0
 
-    def __call__(self, input: Input, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: TableInput, masks: Masks, seed: int) -> Array:
         """`draws` rows per mask."""
-        assert isinstance(input, TableInput)
-        background = self.rows_of(input).values
+        background = input.background_rows(self.background).values
         if self.is_random:
             background = background[_draw_rows(len(background), self.rows, seed)]
-        return fill_row(input, np.repeat(masks, self.draws, axis=0), np.tile(background, (len(masks), 1)))
+        return input.fill(np.repeat(masks, self.draws, axis=0), np.tile(background, (len(masks), 1)))
 
 
 @lru_cache
 def _draw_rows(n: int, rows: int, seed: int) -> Ints:
     """The numbers of some background rows."""
     return np.sort(generator(seed, "background", n).choice(n, rows, replace=False))
+
+
+@removals.register("uniform-noise")
+@dataclass(frozen=True)
+class UniformNoise(NeedsBackground, Removal):
+    """Uniform noise between `low` and `high`; the prediction is averaged over `samples` draws per mask.
+
+    The range defaults to the image's own, or to the column's in the background.
+    """
+
+    inputs = ArrayInput
+    summary = "replaced by uniform random values"
+    is_random = True
+    low: float | None = None
+    high: float | None = None
+    samples: Count = 1
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        both = None not in (self.low, self.high)
+        require(not both or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return self.samples
+
+    def check(self, input: ArrayInput) -> None:
+        """Table columns must hold numbers."""
+        super().check(input)
+        if others := input.without_numbers():
+            raise SettingError(
+                f"Uniform noise needs columns of numbers, which these are not: {', '.join(others)}; "
+                "use 'background' instead."
+            )
+
+    def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
+        """Rows with noise in place of removed features."""
+        low = high = np.zeros((), input.dtype)
+        if self.low is None or self.high is None:
+            low, high = input.value_range(self.background)
+        low = low if self.low is None else np.full_like(low, self.low)
+        high = high if self.high is None else np.full_like(high, self.high)
+        shape = (self.samples, *input.array.shape)
+        noise = [g.uniform(low, high, shape) for g in row_generators(input, masks, seed, self.name)]
+        return input.fill(np.repeat(masks, self.samples, axis=0), np.concatenate(noise))

@@ -1,0 +1,185 @@
+"""A modality: one kind of input, and everything that the rest of the library needs to know about it.
+
+Text, image and table are registered in this folder. A modality from outside is registered in the same way,
+by ``@modalities.register("time-series")`` or through an entry point in the group ``pertinent.inputs``.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pertinent.decoding import PlainData
+from pertinent.errors import InputError
+from pertinent.inputs.base import Features, Input, Truncation
+from pertinent.registry import Registry
+
+if TYPE_CHECKING:
+    from pertinent.inputs.table import Background
+
+
+@dataclass(frozen=True)
+class Modality(ABC):
+    """One kind of input.
+
+    What only needs an input is a method of its class `input_type`. What is named as ``"module:name"`` is
+    imported when it is used; a class or function can be given in its place.
+
+    Attributes
+    ----------
+    input_type
+        The class of its inputs.
+    plural
+        What several inputs are called in a sentence.
+    features
+        The default granularity.
+    aligned
+        Whether features of one name are the same thing in every input, so that their scores can be stacked.
+    dimensions
+        The possible numbers of dimensions of one input that is given as an array.
+    precedence
+        Modalities with a lower number are asked first whether they recognise an input.
+    default_removal
+        The removal used by default, if the model does not choose one.
+    fixed_baseline, drawn_baseline
+        The removals that make the baseline of path gradients, and a baseline that is drawn at random.
+    scorer
+        The network that learned explainers use by default, a `learned.networks.scorer.Scorer`; ``None`` if
+        they cannot explain this kind of input.
+    drawing
+        How an explanation of such an input is drawn in the terminal, in HTML and in plots.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    input_type: ClassVar[type[Input]]
+    plural: ClassVar[str]
+    features: ClassVar[str]
+    aligned: ClassVar[bool] = True
+    dimensions: ClassVar[tuple[int, ...]] = ()
+    precedence: ClassVar[int] = 0
+    default_removal: ClassVar[str]
+    fixed_baseline: ClassVar[str] = "constant"
+    drawn_baseline: ClassVar[str] = "uniform-noise"
+    scorer: ClassVar[Any] = None
+    drawing: ClassVar[Any] = None
+
+    def recognises(self, raw: Any) -> bool:
+        """Whether one input that a user gave, without saying what it is, is of this kind."""
+        del raw
+        return False
+
+    def is_one(self, raw: Any) -> bool:
+        """Whether a sequence is itself one input of this kind; arrays are judged by `dimensions`."""
+        del raw
+        return False
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The inputs in a collection, or ``None`` if `raw` is itself one input of this kind."""
+        return None if self.is_one(raw) else split_collection(raw, self.dimensions)
+
+    @abstractmethod
+    def prepare(self, raw: Any, features: Features | None = None) -> Input:
+        """Divide one input that a user gave into features, for a model that reads strings or arrays."""
+
+    @abstractmethod
+    def read(self, data: PlainData, shared: Mapping[str, Any]) -> Input:
+        """The inverse of `Input.to_dict`; `shared` are the fields that every input has, but for `raw`."""
+
+    def removal_for(self, background: Background | None) -> str:
+        """The removal used by default, given the rows that the model was wrapped with."""
+        del background
+        return self.default_removal
+
+    def baseline_for(self, input: Any, *, drawn: bool) -> str:
+        """The removal that makes the baseline of path gradients."""
+        del input
+        return self.drawn_baseline if drawn else self.fixed_baseline
+
+
+_OLD_NOTE = re.compile(r"truncated to (\d+) tokens: (\d+) of (\d+) (\w+) are seen")
+
+modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
+
+
+@lru_cache
+def modality_named(kind: str) -> Modality:
+    """The modality of this name."""
+    return modalities.make(kind)
+
+
+def resolved(named: Any) -> Any:
+    """What ``"module:name"`` names; anything else as it is."""
+    if not isinstance(named, str):
+        return named
+    module, _, name = named.partition(":")
+    return getattr(import_module(module), name)
+
+
+def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | None:
+    """The inputs in a collection, or ``None`` if `raw` is one; an array of so many dimensions is one."""
+    if isinstance(raw, str | Path | Mapping):
+        return None
+    if hasattr(raw, "iterrows"):
+        return _FrameRows(raw)
+    if hasattr(raw, "tocsr"):
+        raise InputError("A sparse matrix cannot be explained: give its .toarray().")
+    if hasattr(raw, "shape"):
+        return None if len(raw.shape) in (0, *dimensions) else raw
+    return raw if isinstance(raw, Iterable) else None
+
+
+class _FrameRows:
+    """The rows of a data frame, each made when it is its turn."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (row for _, row in self.frame.iterrows())
+
+
+def input_from_dict(plain: Mapping[str, Any], features: Sequence[str]) -> Input:
+    """The inverse of `Input.to_dict`; an `InputError` says what an input cannot be made of."""
+    data = PlainData(plain, "input")
+    kind = data.text("kind", modalities.all())
+    notes, truncation = _notes(data, is_old="truncation" not in plain)
+    shared = {
+        "features": tuple(features),
+        "granularity": data.text("granularity"),
+        "notes": notes,
+        "fingerprint": _bytes(data.text("fingerprint")),
+        "truncation": truncation,
+    }
+    return modality_named(kind).read(data, shared)
+
+
+def _notes(data: PlainData, *, is_old: bool) -> tuple[tuple[str, ...], Truncation | None]:
+    """The notes and the truncation, which was one of the notes in files of version 0.1."""
+    notes = data.texts("notes")
+    if "truncation" in data:
+        own = PlainData(data.value("truncation"), "truncation")
+        numbers = {name: own.whole(name) for name in ("n_seen", "n_total", "max_tokens")}
+        return notes, Truncation(**numbers, unit=own.text("unit"))
+    for note in notes if is_old else ():
+        if found := _OLD_NOTE.fullmatch(note):
+            max_tokens, n_seen, n_total = map(int, found.groups()[:3])
+            rest = tuple(other for other in notes if other != note)
+            return rest, Truncation(n_seen, n_total, max_tokens, found[4])
+    return notes, None
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"`fingerprint` must be hexadecimal, but got {text[:40]!r}.") from None

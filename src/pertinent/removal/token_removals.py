@@ -1,0 +1,169 @@
+"""Removals of tokens or words from a text, in the manner of Hase et al. 2021, Sec. 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pertinent.array_types import Ints, Masks
+from pertinent.errors import SettingError
+from pertinent.inputs.text import TextInput, Tokens
+from pertinent.removal.base import (
+    Removal,
+    Rows,
+    TokenRemoval,
+    TokenRows,
+    kept_tokens,
+    rebuild,
+    removals,
+    row_generators,
+)
+from pertinent.settings import Count
+
+if TYPE_CHECKING:
+    from pertinent.models.base import Model
+
+
+@removals.register("attention-mask")
+@dataclass(frozen=True)
+class AttentionMask(TokenRemoval):
+    """Hase et al. 2021, Sec. 5: the attention distribution times the mask, renormalised.
+
+    This equals running the model on the kept tokens alone at their original positions, which is how
+    it is computed wherever the architecture allows.
+    """
+
+    summary = "hidden from attention, positions kept (Hase et al. 2021)"
+    hides = "tokens"
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
+        """Rows with the same ids, attending only to the kept tokens."""
+        del seed
+        return TokenRows(self.tokens_of(input), kept_tokens(input, masks))
+
+
+@removals.register("slice-out")
+@dataclass(frozen=True)
+class SliceOut(Removal):
+    """Hase et al. 2021, Sec. 5: the kept tokens as a shorter text, with new positions."""
+
+    inputs = TextInput
+    summary = "cut out, and the rest is joined (Hase et al. 2021)"
+    hides = "tokens and positions"
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
+        """Shorter rows of tokens, or shorter strings where the model reads strings."""
+        del seed
+        if input.tokens is None:
+            return rebuild(input, masks, "")
+        return TokenRows(input.tokens, kept_tokens(input, masks), renumber=True)
+
+
+@removals.register("mask-token")
+@dataclass(frozen=True)
+class MaskToken(Removal):
+    """Hase et al. 2021, Sec. 5: each removed token is replaced by the mask token.
+
+    If the model reads strings, each removed feature is replaced by `text`.
+    """
+
+    inputs = TextInput
+    summary = "replaced by the mask token (Hase et al. 2021)"
+    text: str = "[MASK]"
+
+    def check(self, input: TextInput) -> None:
+        """A transformer's tokenizer must have a mask token."""
+        super().check(input)
+        if input.tokens is not None and input.tokens.mask_id is None:
+            raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
+        """Rows as long as the text."""
+        del seed
+        if input.tokens is None:
+            return rebuild(input, masks, self.text)
+        return _replaced(input, input.tokens, masks, input.tokens.mask_id)
+
+
+@removals.register("pad-token")
+@dataclass(frozen=True)
+class PadToken(TokenRemoval):
+    """Each removed token is replaced by the padding token, with attention left on."""
+
+    summary = "replaced by the padding token, attention left on"
+
+    def check(self, input: TextInput) -> None:
+        """The tokenizer must have a padding token."""
+        super().check(input)
+        if self.tokens_of(input).pad_id is None:
+            raise SettingError("The removal 'pad-token' needs a tokenizer that has a padding token.")
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
+        """Rows as long as the text."""
+        del seed
+        tokens = self.tokens_of(input)
+        return _replaced(input, tokens, masks, tokens.pad_id)
+
+
+def _replaced(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | None) -> TokenRows:
+    """Rows as long as the text, each removed token replaced by one token."""
+    assert token_id is not None
+    kept = kept_tokens(input, masks)
+    return TokenRows(tokens, np.ones_like(kept), np.where(kept, tokens.ids, token_id))
+
+
+@removals.register("zero-vector")
+@dataclass(frozen=True)
+class ZeroVector(TokenRemoval):
+    """Hase et al. 2021, Sec. 5: the word embedding of each removed token is the zero vector.
+
+    Only the word embedding: position and type embeddings stay.
+    """
+
+    summary = "word embedding set to zero (Hase et al. 2021)"
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
+        """Rows as long as the text."""
+        del seed
+        kept = kept_tokens(input, masks)
+        return TokenRows(self.tokens_of(input), np.ones_like(kept), zeroed=~kept)
+
+
+@removals.register("random-token")
+@dataclass(frozen=True)
+class RandomToken(TokenRemoval):
+    """Each removed token is drawn uniformly from the vocabulary, special tokens left out.
+
+    The prediction is averaged over `samples` draws per mask.
+    """
+
+    summary = "replaced by random tokens and averaged"
+    is_random = True
+    samples: Count = 10
+    vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def draws(self) -> int:
+        """Rows per mask."""
+        return self.samples
+
+    def bind(self, model: Model) -> RandomToken:
+        """The same removal with the token ids of the model's vocabulary."""
+        bound = replace(self)
+        object.__setattr__(bound, "vocabulary", getattr(model, "words", None))
+        return bound
+
+    def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
+        """`samples` rows per mask."""
+        tokens = self.tokens_of(input)
+        if self.vocabulary is None:
+            raise SettingError("The removal 'random-token' must be bound to a transformer first.")
+        kept = np.repeat(kept_tokens(input, masks), self.samples, axis=0)
+        shape = (self.samples, kept.shape[1])
+        generators = row_generators(input, masks, seed, self.name)
+        drawn = np.concatenate(
+            [self.vocabulary[g.integers(len(self.vocabulary), size=shape)] for g in generators]
+        )
+        return TokenRows(tokens, np.ones_like(kept), np.where(kept, tokens.ids, drawn))
