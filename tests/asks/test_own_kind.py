@@ -1,16 +1,19 @@
 """A kind of question that the package knows nothing of is asked, metered, batched and remembered."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import pertinent
-from pertinent.asks import Question, Values
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients, Question, TreeValues, Values
 from pertinent.asks.base import split
 from pertinent.errors import BudgetError, ModelError
 from pertinent.explainers.base import Explainer, Finding
 from pertinent.masks import full_mask
+from pertinent.models.base import Handlers, immediately
+from pertinent.models.function import FunctionModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +46,8 @@ class Steps(Question):
     def costs(self, model, input, removal, rows):
         return np.full(len(rows), self.most)
 
-    @staticmethod
-    def submit(model, parts):
+    @classmethod
+    def handle(cls, model, parts):
         sizes.append(sum(len(part.rows) for part in parts))
         rows = []
         for part in parts:
@@ -137,3 +140,118 @@ def test_nonsense_is_refused():
 
     with pytest.raises(TypeError, match="no feature 7"):
         pertinent.explain(pertinent.wrap(classify, kind="table"), [0.0, 0.0, 0.0], Confused())
+
+
+# -- handlers, refusals and groups -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Norm(Question):
+    """How long is the input? Answered by models that have a handler for it, and by no others."""
+
+    keys = (0,)
+
+    def price(self, paid):
+        return 1
+
+    def costs(self, model, input, removal, rows):
+        return np.ones(len(rows), dtype=int)
+
+    @staticmethod
+    def read(model, outputs, parts):
+        return [[float(norm)] for norm in outputs]
+
+    def assemble(self, model, answers):
+        return answers[0]
+
+
+class ScaledNorm(Norm):
+    """A question derived from another kind."""
+
+
+def norms(model, parts):
+    groups.append({part.input.n_features for part in parts})
+    return immediately(lambda: [np.linalg.norm(part.input.values) for part in parts])
+
+
+groups = []
+
+
+class WithNorms(FunctionModel):
+    """Answers a kind of question that `Model` does not know, and keeps inputs of other widths apart."""
+
+    handlers: ClassVar[Handlers] = {**FunctionModel.handlers, Norm: norms}
+
+    def group_of(self, input):
+        return input.n_features
+
+
+def ask(question):
+    """An explainer that asks this question, and scores the first feature with the answer."""
+
+    @dataclass(frozen=True)
+    class Asking(Explainer):
+        name, paper, summary = "asking", "these tests", "asks one question"
+
+        def explain(self, task):
+            answer = yield question
+            return Finding(scores=np.eye(task.n_features)[0] * answer)
+
+    return Asking()
+
+
+def mean(rows):
+    return np.asarray(rows, dtype=float).mean(axis=1)
+
+
+@pytest.mark.parametrize("question", [Norm(), ScaledNorm()])
+def test_a_model_answers_with_its_own_handler(question):
+    e = pertinent.explain(WithNorms(mean, output="value"), [3.0, 4.0], ask(question), removal="constant")
+    assert e.scores.tolist() == [5.0, 0.0]
+
+
+def test_a_handler_may_be_given_to_one_model_alone():
+    model, other = (pertinent.wrap(mean, kind="table", output="value") for _ in range(2))
+    model.handlers = {**model.handlers, Norm: norms}
+    e = pertinent.explain(model, [3.0, 4.0], ask(Norm()), removal="constant")
+    assert e.scores.tolist() == [5.0, 0.0]
+    assert Norm not in other.handlers
+
+
+def test_a_handler_comes_before_the_questions_own_answer():
+    model = pertinent.wrap(classify, kind="table")
+    found = []
+
+    def counted(model, parts):
+        found.append(len(parts))
+        return Values.handle(model, parts)
+
+    model.handlers = {Values: counted}
+    pertinent.explain(model, [0.0, 0.0, 0.0], "leave-one-out", removal="constant")
+    assert found
+
+
+def test_a_model_without_a_handler_refuses():
+    model = pertinent.wrap(mean, kind="table", output="value")
+    with pytest.raises(ModelError, match="FunctionModel does not answer Norm questions"):
+        pertinent.explain(model, [3.0, 4.0], ask(Norm()), removal="constant")
+
+
+@pytest.mark.parametrize("kind", [MaskGradients, PathGradients, AttackRadii, TreeValues])
+def test_each_kind_has_its_own_reason_for_a_refusal(kind):
+    class Bare(WithNorms):
+        handlers: ClassVar[Handlers] = {}
+
+    with pytest.raises(ModelError) as error:
+        kind.submit(Bare(mean, output="value"), [])
+    assert str(error.value) == kind.refusal
+
+
+def test_the_model_decides_which_inputs_share_a_batch():
+    groups.clear()
+    model = WithNorms(mean, kind="table", output="value")
+    rows = [np.ones(2 + i % 2) for i in range(8)]
+    found = pertinent.explain(model, rows, ask(Norm()), removal="constant")
+    np.testing.assert_allclose([e.scores[0] for e in found], np.sqrt([2, 3] * 4))
+    assert {len(widths) for widths in groups} == {1}
+    assert {2} in groups and {3} in groups

@@ -427,7 +427,7 @@ def test_the_values_beside_gradients_are_overlaps(first, name):
     if first == "values":
         values(model, given, masks, removal)
     part = Part(MaskGradients(masks, 0), given, removal, np.arange(12), 0)
-    found, gradients = model.submit_mask_gradients([part]).outputs()
+    found, gradients = MaskGradients.submit(model, [part]).outputs()
     np.testing.assert_allclose(found[:, 0], values(model, given, masks, removal), atol=1e-6)
     assert np.abs(gradients).max() > 0
     assert np.isfinite(gradients).all()
@@ -442,7 +442,7 @@ def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     given = model.prepare(PAIR)
     d = given.n_features
     part = Part(MaskGradients(np.ones((1, d), dtype=bool), 0), given, AttentionMask(), np.arange(1), 0)
-    _, gradients = model.submit_mask_gradients([part]).outputs()
+    _, gradients = MaskGradients.submit(model, [part]).outputs()
     whole = TokenRows(given.tokens, np.ones((1, len(given.tokens.ids)), dtype=bool))
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
     context = torch.tensor(given.tokens.place[:, 0] == 1)

@@ -60,7 +60,7 @@ class Runner:
 
     def notice(self, answer: Floats, again: Floats) -> None:
         """Notice a model that answers the same question differently, beyond rounding."""
-        half = str(getattr(self.model, "dtype", "")).removeprefix("torch.") in ("float16", "bfloat16")
+        half = str(self.model.dtype).removeprefix("torch.") in ("float16", "bfloat16")
         tolerance = SAME_IN_HALF_PRECISION if half else SAME
         if np.allclose(answer, again, rtol=tolerance, atol=tolerance):
             return

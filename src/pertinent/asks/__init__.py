@@ -3,10 +3,8 @@
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.forwarding import relay
-from pertinent.asks.gradients import Gradients
-from pertinent.asks.mask_gradients import MaskGradients
+from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
-from pertinent.asks.path_gradients import PathGradients
 from pertinent.asks.tree_values import TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 

@@ -16,7 +16,7 @@ from pertinent.settings import Count, Positive, Settings
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
-    from pertinent.models.base import Answer, Model
+    from pertinent.models.base import Model
     from pertinent.removal.base import Removal
 
 DECISION_STARTS, DECISION_STEPS = 570, 42
@@ -92,6 +92,10 @@ class AttackRadii(Question):
     `Radii`, which costs the passes that were made. With `keep_changes` the perturbations are returned.
     """
 
+    refusal = (
+        "An attack perturbs numbers: this model reads something else; it needs images, table rows, or a "
+        "transformers text classifier."
+    )
     sets: Masks
     prediction: Floats
     decided: int
@@ -124,19 +128,14 @@ class AttackRadii(Question):
         """Sets must be masks over the input's features."""
         check_masks(self.sets, input)
 
-    def group(self, input: Input) -> Hashable:
-        """A batch is attacked in one way."""
-        return input.group, self.attack, self.keep_changes
+    def group(self, model: Model, input: Input) -> Hashable:
+        """All rows of a batch are attacked with the same settings."""
+        return super().group(model, input), self.attack, self.keep_changes
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """That of a gradient."""
         del removal
         return np.full(len(rows), model.gradient_cost(input))
-
-    @staticmethod
-    def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Attack all rows at once."""
-        return model.submit_attacks(parts)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
-from pertinent.errors import SettingError
+from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ class Question(ABC):
     ----------
     remembered
         Whether answers are cached for the same question about the same input in the same run.
+    refusal
+        The reason given by a model that has no handler for this kind of question.
     """
 
     remembered: ClassVar[bool] = False
+    refusal: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -61,18 +64,25 @@ class Question(ABC):
         """Raise a `TypeError` if the question makes no sense for the input."""
         del input
 
-    def group(self, input: Input) -> Hashable:
-        """Rows of different groups never share a batch."""
-        return input.group
+    def group(self, model: Model, input: Input) -> Hashable:
+        """The group of the rows: rows of different groups never share a batch."""
+        return model.group_of(input)
 
     @abstractmethod
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """What computing each of these rows costs, in the model's unit."""
 
-    @staticmethod
-    @abstractmethod
-    def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Start a batch on the model."""
+    @classmethod
+    def submit(cls, model: Model, parts: Sequence[Part]) -> Answer:
+        """Start a batch with the model's own handler for this kind (`Model.handlers`), else with `handle`."""
+        own = (model.handlers[kind] for kind in cls.__mro__ if kind in model.handlers)
+        return next(own, cls.handle)(model, parts)
+
+    @classmethod
+    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+        """Start a batch on any model that has no handler of its own; by default it is refused."""
+        del parts
+        raise ModelError(cls.refusal or f"{type(model).__name__} does not answer {cls.__name__} questions.")
 
     @staticmethod
     @abstractmethod

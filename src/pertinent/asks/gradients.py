@@ -1,15 +1,15 @@
-"""The base of questions for gradients: their price, and how their answers are checked."""
+"""Gradients: how does the answer change with the entries of a mask, or at points on a line to the input?"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints
-from pertinent.asks.base import Part, Question, first_reason, split
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.asks.base import Part, Question, check_masks, first_reason, split
 from pertinent.errors import ModelError
 
 if TYPE_CHECKING:
@@ -33,8 +33,15 @@ class Gradients:
 class GradientQuestion(Question):
     """A question that only a model with gradients can answer: a transformer or a torch module.
 
-    Gradients are never cached, so every row counts against the budget.
+    A handler's `outputs` are the model's own (rows, columns), and the gradients of the target's
+    log-probability or value (rows, largest number of features). Gradients are never cached, so every row
+    counts against the budget.
     """
+
+    refusal = (
+        "This method needs gradients, which only transformers and torch modules have; "
+        "choose one that asks for values, such as kernel-shap or parallel-local-search."
+    )
 
     def price(self, paid: set[Hashable]) -> int:
         """A forward and a backward pass for each row."""
@@ -71,3 +78,65 @@ class GradientQuestion(Question):
             return Gradients(np.empty((0, len(model.classes))), np.empty((0, 0)))
         scores, gradients = (np.array(column) for column in zip(*answers, strict=True))
         return Gradients(model.output.natural(scores), gradients)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskGradients(GradientQuestion):
+    """How would the target's log-probability (or plain value) change with each entry of these masks?
+
+    Answered with `Gradients`. Where features are hidden from attention, that is the derivative of
+    softmax × mask, renormalised; where values or word embeddings are filled in, of
+    mask · x + (1 − mask) · filler. Masks may be soft: of numbers from 0 to 1, the shares that are kept.
+    """
+
+    masks: Masks | Floats
+    target: int
+
+    @property
+    def keys(self) -> range:
+        """The number of each row."""
+        return range(len(self.masks))
+
+    def check(self, input: Input) -> None:
+        """Masks must be over the input's features, and between 0 and 1."""
+        if self.masks.dtype.kind != "f":
+            check_masks(self.masks, input)  # type: ignore[arg-type]
+            return
+        check_masks(np.ones(self.masks.shape, dtype=np.bool_), input)
+        if not ((self.masks >= 0) & (self.masks <= 1)).all():
+            raise TypeError("Soft masks must be from 0 to 1.")
+
+
+@dataclass(frozen=True, eq=False)
+class PathGradients(GradientQuestion):
+    """How does the target's probability (or plain value) change at points on a line to the input?
+
+    The points are x′ + α (x − x′) for the α in `shares`. The baseline x′ is an array, or the input
+    with all features removed by the removal `baseline`: by default a fixed one that suits the input,
+    with ``"drawn"`` a random one. A random baseline is drawn once for each of `draws`. Answered with
+    `Gradients`, which are multiplied as `times` says (by x − x′, by x, or not at all) and summed over
+    each feature's parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
+
+    With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`, and
+    the gradient is taken along ε. σ is `noise` times the standard deviation of the text's word embeddings,
+    of the image's values, or of the column in the background (1 without one).
+    """
+
+    shares: Floats
+    target: int
+    baseline: str | Removal | Array | None = None
+    times: Literal["difference", "input", "nothing", "itself"] = "difference"
+    draws: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    noise: float = 0.0
+
+    @property
+    def keys(self) -> range:
+        """The number of each row."""
+        return range(len(self.shares))
+
+    def assemble(self, model: Model, answers: list[Any]) -> Gradients:
+        """Gradients of the probability: those of its logarithm times the probability."""
+        found = super().assemble(model, answers)
+        if model.output.kind == "value":
+            return found
+        return Gradients(found.values, found.gradients * found.values[:, [self.target]])

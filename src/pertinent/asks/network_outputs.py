@@ -83,18 +83,18 @@ class NetworkOutputs(Question):
         paid.update(self.keys)
         return len(paid) - before
 
-    def group(self, input: Input) -> Hashable:
+    def group(self, model: Model, input: Input) -> Hashable:
         """A batch is for one network."""
-        return input.group, self.network.fingerprint
+        return super().group(model, input), self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """All of the input, like a gradient, once it is known that the network was fitted for this."""
         self.network.check(model, removal)
         return np.full(len(rows), model.gradient_cost(input))
 
-    @staticmethod
-    def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Run the network, which is the same for all parts."""
+    @classmethod
+    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+        """Run the network, which is the same for all parts of a batch."""
         network: Network = parts[0].question.network
         return network.submit(model, [part.input for part in parts])
 

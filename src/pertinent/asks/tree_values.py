@@ -15,7 +15,7 @@ from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
-    from pertinent.models.base import Answer, Model
+    from pertinent.models.base import Model
     from pertinent.removal.base import Removal
 
 
@@ -41,6 +41,10 @@ class TreeValues(Question):
     where trees do not give the values.
     """
 
+    refusal = (
+        "This method walks the trees of a forest or of boosting, which only scikit-learn, xgboost and "
+        "lightgbm estimators have; choose one that asks for values, such as kernel-shap."
+    )
     scale: Scale = "natural"
     groups: int = 0
     tentative: bool = False
@@ -72,11 +76,6 @@ class TreeValues(Question):
         """Each row is walked together with each row that fills it."""
         del model, input
         return np.full(len(rows), removal.draws)
-
-    @staticmethod
-    def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Walk the trees."""
-        return model.submit_tree_values(parts)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:

@@ -58,9 +58,9 @@ class Values(Question):
         """The tokens, rows or bytes that the model will compute for each mask."""
         return model.cost(removal, input, self.masks if len(rows) == len(self.masks) else self.masks[rows])
 
-    @staticmethod
-    def submit(model: Model, parts: Sequence[Part]) -> Answer:
-        """Remove the features and run the model."""
+    @classmethod
+    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+        """Remove the features and run the model on the rows."""
         return model.submit([p.removal(p.input, p.question.masks[p.rows], p.seed) for p in parts])
 
     @staticmethod

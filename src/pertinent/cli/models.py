@@ -30,8 +30,7 @@ def kind_read(name: str, model: Model | None = None) -> str | None:
 
         folder = "image" if reads_images(name) else "text"
         return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, folder)
-    kind: str | None = getattr(model, "kind", None)
-    return "text" if kind is None and hasattr(model, "tokenizer") else kind
+    return model.kind
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:

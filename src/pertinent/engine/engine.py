@@ -193,7 +193,7 @@ class Engine:
         rows = np.fromiter(missing.values(), dtype=np.int64, count=len(missing))
         costs = np.maximum(1, question.costs(self.model, job.input, job.removal, rows))
         run.question = OpenQuestion(run, question, known, len(missing))
-        group = question.group(job.input)
+        group = question.group(self.model, job.input)
         for chunk in _chunks(run.question, group, rows, list(missing), costs):
             self._scheduler.put(chunk)
         return WAITING

@@ -34,7 +34,7 @@ class ScoreTrainer(ExampleTrainer):
     ) -> None:
         data, dev = examples
         placed = copy.copy(explained)
-        placed.device = arguments.device  # type: ignore[attr-defined]
+        placed.device = arguments.device
         collators = LessonCollator(data, placed, scorer), LessonCollator(dev, placed, scorer)
         super().__init__(scorer, arguments, data, dev, collators=collators, metrics=lambda _: {}, **options)
         self._learner, self._explained, self._scorer, self._dev = learner, placed, scorer, dev

@@ -66,7 +66,7 @@ class SelectionTrainer(ExampleTrainer):
     ) -> None:
         data, dev = examples
         placed = copy.copy(explained)
-        placed.device = arguments.device  # type: ignore[attr-defined]
+        placed.device = arguments.device
         reader = networks.reader
         collators = LessonCollator(data, placed, reader), LessonCollator(dev, placed, reader)
         super().__init__(networks, arguments, data, dev, collators=collators, metrics=lambda _: {}, **options)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Part
+from pertinent.asks import Part, Question
 from pertinent.digests import digest
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background
 from pertinent.outputs import Output
 from pertinent.removal.base import Removal, Rows
+
+if TYPE_CHECKING:
+    import torch
 
 SHOWN_NAMES = 5
 """How many names of columns are shown on the one line that describes a model."""
@@ -36,6 +39,10 @@ class Answer:
     done: Callable[[], bool] = lambda: True
 
 
+Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[Part]], Answer]]
+"""By the type of question, the function that starts a batch of such questions on a model."""
+
+
 class Model(ABC):
     """Anything that maps an input to a row of numbers, evaluated in batches.
 
@@ -46,6 +53,21 @@ class Model(ABC):
         answer if the names are not known before.
     output
         What its answers mean.
+    handlers
+        How it answers each kind of question that needs more than `submit`, by the type of the question. A
+        kind that is not here, nor a base of it, is answered by the question's own `handle`.
+    kind
+        The kind of input it reads, if it reads one alone: ``"text"``, ``"image"`` or ``"table"``.
+    device, dtype
+        Where and in which precision torch computes it; ``None`` for a model that does not use torch.
+    wrapped
+        The user's own object, if the model wraps one.
+    module
+        The torch module that computes its answers, if there is one.
+    tokenizer
+        The tokenizer it reads texts with.
+    processor
+        The image processor it reads images with.
     unit
         The unit in which the cost of a batch is counted.
     first_batch, largest_batch
@@ -58,9 +80,17 @@ class Model(ABC):
         How many batches may be queued on the device while the next one is prepared.
     """
 
+    handlers: ClassVar[Handlers] = {}
     classes: tuple[str, ...] = ()
     background: Background | None = None
     output: Output
+    kind: str | None = None
+    device: torch.device | None = None
+    dtype: torch.dtype | None = None
+    wrapped: Any = None
+    module: Any = None
+    tokenizer: Any = None
+    processor: Any = None
     unit: ClassVar[str] = "rows"
     first_batch: int = 256
     largest_batch: int = 65536
@@ -71,15 +101,15 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         """On one line: what is wrapped, its columns, what it reads and where it computes."""
-        own = vars(self)
-        wrapped = [own[name] for name in ("model", "estimator", "module", "function") if name in own]
-        names = [getattr(thing, "__name__", type(thing).__name__) for thing in wrapped[:1]]
+        names = [type(self).__name__]
+        if self.wrapped is not None:
+            names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
         facts = [_described(self.classes, self.output.kind)]
-        if own.get("kind"):
-            facts.append(f"reads {own['kind']}")
-        if "device" in own:
-            facts.append(f"{own['device']} {str(own['dtype']).removeprefix('torch.')}")
-        return f"<{' '.join([type(self).__name__, *names])}: {', '.join(facts)}>"
+        if self.kind:
+            facts.append(f"reads {self.kind}")
+        if self.device is not None:
+            facts.append(f"{self.device} {str(self.dtype).removeprefix('torch.')}")
+        return f"<{' '.join(names)}: {', '.join(facts)}>"
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:
@@ -103,6 +133,11 @@ class Model(ABC):
         """What its answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
+    @property
+    def words(self) -> Ints | None:
+        """The ids of all tokens that are not special, of a model with a tokenizer."""
+        return None
+
     def details(self, input: Input) -> dict[str, str]:
         """What a person should be told of its prediction beside the numbers, such as an answer in words.
 
@@ -110,6 +145,10 @@ class Model(ABC):
         """
         del input
         return {}
+
+    def group_of(self, input: Input) -> Hashable:
+        """The group of an input: inputs of different groups never share a batch."""
+        return input.group
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
         """The cost of each mask, in `unit`."""
@@ -124,34 +163,6 @@ class Model(ABC):
         """The cost of one gradient, in `unit`."""
         del input
         return 1
-
-    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Start a batch of gradients along masks.
-
-        Its `outputs` are the model's own (rows, columns), and the gradients of the target's
-        log-probability or value (rows, largest number of features).
-        """
-        raise _without_gradients(parts)
-
-    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Start a batch of gradients between a baseline and the input; `outputs` as for mask gradients."""
-        raise _without_gradients(parts)
-
-    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
-        """Start a batch of attacks; `outputs` are the radii, passes and, where asked for, changes of rows."""
-        del parts
-        raise ModelError(
-            "An attack perturbs numbers: this model reads something else; it needs images, table rows, or a "
-            "transformers text classifier."
-        )
-
-    def submit_tree_values(self, parts: Sequence[Part]) -> Answer:
-        """Start a batch of Shapley values of trees; `outputs` are `TreeScores`, one for each part."""
-        del parts
-        raise ModelError(
-            "This method walks the trees of a forest or of boosting, which only scikit-learn, xgboost and "
-            "lightgbm estimators have; choose one that asks for values, such as kernel-shap."
-        )
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an error means that the batch was too large."""
@@ -207,14 +218,6 @@ def immediately(evaluate: Callable[[], Any]) -> Answer:
     outputs = evaluate()
     seconds = time.perf_counter() - start
     return Answer(lambda: outputs, lambda: seconds)
-
-
-def _without_gradients(parts: Sequence[Part]) -> ModelError:
-    del parts
-    return ModelError(
-        "This method needs gradients, which only transformers and torch modules have; "
-        "choose one that asks for values, such as kernel-shap or parallel-local-search."
-    )
 
 
 def _described(names: Sequence[str], kind: str) -> str:

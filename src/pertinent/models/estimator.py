@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pertinent.array_types import Array
-from pertinent.asks import Part
+from pertinent.asks import TreeValues
 from pertinent.errors import ModelError
 from pertinent.inputs.frames import Frame
-from pertinent.models.base import Answer, immediately
+from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.trees import Trees, tree_values
 from pertinent.settings import checked
@@ -23,6 +23,8 @@ class EstimatorModel(FunctionModel):
     An estimator that was fitted on a data frame is called with data frames with the same columns, and
     with the dtypes of the background if that is a frame, too.
     """
+
+    handlers: ClassVar[Handlers] = {**FunctionModel.handlers, TreeValues: tree_values}
 
     @checked
     def __init__(
@@ -40,6 +42,7 @@ class EstimatorModel(FunctionModel):
         self.trees: dict[bytes, Trees] = {}
         function = estimator.predict if output == "value" else estimator.predict_proba
         super().__init__(function, classes=classes, output=output, **options)
+        self.wrapped = estimator
         if names is None and hasattr(estimator, "n_features_in_"):
             self.frame = None  # it was fitted on arrays
         elif names is not None and self.frame is None:
@@ -48,10 +51,6 @@ class EstimatorModel(FunctionModel):
     def identity(self) -> object:
         """What the estimator learned."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
-
-    def submit_tree_values(self, parts: Sequence[Part]) -> Answer:
-        """Walk the trees of the estimator."""
-        return immediately(lambda: tree_values(self, parts))
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)

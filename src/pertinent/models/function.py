@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Part
+from pertinent.asks import AttackRadii
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.detection import modality_of, split_any
@@ -18,7 +18,7 @@ from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import extra_columns, missing
 from pertinent.inputs.table import Background, Columns, TableModality
 from pertinent.inputs.text import Text
-from pertinent.models.base import Answer, Model, immediately
+from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.models.decision_attack import decision_attacks
 from pertinent.outputs import Output, output_named
 from pertinent.removal.base import Removal, Rows
@@ -36,6 +36,8 @@ class FunctionModel(Model):
     If the background is a data frame, it is called with frames with the same columns and dtypes.
     """
 
+    handlers: ClassVar[Handlers] = {AttackRadii: decision_attacks}
+
     @checked
     def __init__(
         self,
@@ -50,7 +52,7 @@ class FunctionModel(Model):
         columns: Sequence[Any] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.function = function
+        self.function = self.wrapped = function
         self.output = output_named(output or "probability", unit)
         self.classes = column_names(classes, names, self.output)
         self._is_meaning_known = output is not None or len(self.classes) > 0
@@ -130,10 +132,6 @@ class FunctionModel(Model):
             if where is not None:
                 raise InputError(f"{where}; the model does not accept it, it answers NaN.")
         return answer
-
-    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
-        """Attack by decisions alone."""
-        return decision_attacks(self, parts)
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """Say, once, what a single number is taken for if the user did not say what it is."""

@@ -7,18 +7,18 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats
-from pertinent.asks import Part
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.detection import modality_of
 from pertinent.inputs.image import as_pixels, image_input
-from pertinent.models.base import Answer
+from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
 from pertinent.models.torch.array_gradients import array_mask_gradients, array_path_gradients
@@ -39,6 +39,14 @@ class ModuleModel(FunctionModel):
     logits or probabilities: rows of non-negative numbers that sum to one are probabilities. With a
     single column, `output` is required.
     """
+
+    handlers: ClassVar[Handlers] = {
+        MaskGradients: array_mask_gradients,
+        PathGradients: array_path_gradients,
+        AttackRadii: array_attacks,
+    }
+    device: torch.device
+    dtype: torch.dtype
 
     def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
         self.module = module
@@ -93,18 +101,6 @@ class ModuleModel(FunctionModel):
     def identity(self) -> object:
         """The module's code and weights."""
         return self.module, self._output_given, self.kind, self.columns
-
-    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Gradients of many inputs of the same shape at once."""
-        return array_mask_gradients(self, parts)
-
-    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Gradients of many inputs of the same shape at once."""
-        return array_path_gradients(self, parts)
-
-    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
-        """Attack many inputs of the same shape at once."""
-        return array_attacks(self, parts)
 
     def scores(self, batch: torch.Tensor) -> torch.Tensor:
         """The module's output for a batch."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from pertinent.array_types import Array
-from pertinent.asks import Part
+from pertinent.asks import MaskGradients, Part, PathGradients
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.text import Text, TextInput, Tokens
-from pertinent.models.base import Answer
+from pertinent.models.base import Answer, Handlers
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import States
 from pertinent.models.torch.spans import (
@@ -37,6 +37,23 @@ from pertinent.settings import Count, checked
 
 OVERLAP = "answer overlap"
 """The name of its one value."""
+
+
+def _mask_gradients(model: QuestionAnsweringModel, parts: Sequence[Part]) -> Answer:
+    """Overlaps, and gradients of the answer's log-probability through the attention masks."""
+    seen = []
+    for part in parts:
+        kept = kept_tokens(_text(part), part.question.masks[part.rows] > 0)
+        hides = part.removal.hides == "tokens"
+        everything = np.ones_like(kept)
+        seen.append(TokenRows(_tokens(part), kept if hides else everything, zeroed=~kept))
+    return token_mask_gradients(model.scoring(seen), parts)
+
+
+def _path_gradients(model: QuestionAnsweringModel, parts: Sequence[Part]) -> Answer:
+    """Overlaps, and gradients of the answer's log-probability at the word embeddings."""
+    wholes = [whole_rows(_tokens(part), len(part.rows)) for part in parts]
+    return token_path_gradients(model.scoring(wholes), parts)
 
 
 class QuestionAnsweringModel(TransformerModel):
@@ -61,6 +78,11 @@ class QuestionAnsweringModel(TransformerModel):
         SQuAD 2 do.
     """
 
+    handlers: ClassVar[Handlers] = {
+        **TransformerModel.handlers,
+        MaskGradients: _mask_gradients,
+        PathGradients: _path_gradients,
+    }
     _scores: Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor] | None = None
 
     @checked
@@ -181,21 +203,6 @@ class QuestionAnsweringModel(TransformerModel):
 
         return Answer(outputs, answer.seconds, answer.done)
 
-    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Overlaps, and gradients of the answer's log-probability through the attention masks."""
-        seen = []
-        for part in parts:
-            kept = kept_tokens(_text(part), part.question.masks[part.rows] > 0)
-            hides = part.removal.hides == "tokens"
-            everything = np.ones_like(kept)
-            seen.append(TokenRows(_tokens(part), kept if hides else everything, zeroed=~kept))
-        return token_mask_gradients(self._scoring(seen), parts)
-
-    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Overlaps, and gradients of the answer's log-probability at the word embeddings."""
-        wholes = [whole_rows(_tokens(part), len(part.rows)) for part in parts]
-        return token_path_gradients(self._scoring(wholes), parts)
-
     def forward(self, batch: TokenBatch, model: Any = None, **options: Any) -> Any:
         """Run the model; what it says of spans is also there as `logits`, as a classifier names them."""
         answer = super().forward(batch, model, **options)
@@ -231,7 +238,7 @@ class QuestionAnsweringModel(TransformerModel):
         own = torch.stack([self._references[part.tokens] for part in parts])
         return own[devices.send(owner, self.device)]
 
-    def _scoring(self, seen: Sequence[TokenRows]) -> TransformerModel:
+    def scoring(self, seen: Sequence[TokenRows]) -> TransformerModel:
         """This model as one with a score per row: an overlap, whose gradient is the log-probability's."""
         wholes = [whole_rows(own.tokens, len(own.attend)) for own in seen]
         unknown = dict.fromkeys(own.tokens for own in wholes if own.tokens not in self._references)

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Ints, Masks
-from pertinent.asks import Part
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
-from pertinent.models.base import Answer, Model
+from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.classifier_config import natural_output, own_names
 from pertinent.models.function import column_names
 from pertinent.models.torch import devices
@@ -44,6 +44,14 @@ class TransformerModel(Model):
     evaluated in eval mode, and afterwards in the mode it was in.
     """
 
+    handlers: ClassVar[Handlers] = {
+        MaskGradients: token_mask_gradients,
+        PathGradients: token_path_gradients,
+        AttackRadii: token_attacks,
+    }
+    kind = "text"
+    device: torch.device
+    dtype: torch.dtype
     unit: ClassVar[str] = "tokens"
     first_batch = largest_batch = 1024
     hides_by_bias = False
@@ -66,7 +74,7 @@ class TransformerModel(Model):
             raise ModelError(
                 "The tokenizer must be a fast one: it has to say which characters a token covers."
             )
-        self.model = self.module = model
+        self.model = self.module = self.wrapped = model
         self.tokenizer = tokenizer
         self.device, self.dtype = devices.placed(model)
         self._n_weights = n_weights(model)
@@ -190,18 +198,6 @@ class TransformerModel(Model):
         """All tokens: a gradient needs the removed ones too."""
         assert isinstance(input, TextInput) and input.tokens is not None
         return len(input.tokens.ids)
-
-    def submit_mask_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Gradients of many texts at once, through their attention masks."""
-        return token_mask_gradients(self, parts)
-
-    def submit_path_gradients(self, parts: Sequence[Part]) -> Answer:
-        """Gradients of many texts at once, at their word embeddings."""
-        return token_path_gradients(self, parts)
-
-    def submit_attacks(self, parts: Sequence[Part]) -> Answer:
-        """Attack the word embeddings of many texts at once."""
-        return token_attacks(self, parts)
 
     def weighs_attention(self, length: int) -> bool:
         """Whether the attention to each token can be weighted, in texts of this length."""

@@ -18,6 +18,7 @@ from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask
+from pertinent.models.base import Answer, immediately
 from pertinent.outputs import Probabilities, Scale
 from pertinent.removal import FromBackground
 
@@ -97,14 +98,18 @@ class Trees:
         return np.where(np.isnan(rounded), np.nan, np.stack(ranks, axis=1))
 
 
-def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Sequence[TreeScores | None]:
-    """The answers to questions for tree values; none to a tentative one that there is none to."""
-    try:
-        return _walked(model, parts)
-    except Exception:
-        if len(parts) > 1 or not parts[0].question.tentative:  # of several, each is tried again by itself
-            raise
-        return [None]
+def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Answer:
+    """The answers to questions for tree values; ``None`` to a tentative one that trees do not answer."""
+
+    def walk() -> Sequence[TreeScores | None]:
+        try:
+            return _walked(model, parts)
+        except Exception:
+            if len(parts) > 1 or not parts[0].question.tentative:  # of several, each is tried again by itself
+                raise
+            return [None]
+
+    return immediately(walk)
 
 
 def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
@@ -138,9 +143,8 @@ def _means(trees: Trees, rows: Floats, groups: Sequence[Ints]) -> list[tuple[Flo
 
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     """Whether asking for tree values is worth a try: what is seen without walking speaks for it."""
-    estimator = getattr(model, "estimator", None)
     return (
-        any(hasattr(estimator, own) for own in _OF_TREES)
+        any(hasattr(model.wrapped, own) for own in _OF_TREES)
         and isinstance(input, TableInput)
         and all(len(own) == 1 for own in input.columns)
         and not input.without_numbers()

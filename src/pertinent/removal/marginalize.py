@@ -66,15 +66,14 @@ class Marginalize(TokenRemoval):
 
     def bind(self, model: Model) -> Marginalize:
         """The same removal with the filler loaded on the model's device and its vocabulary checked."""
-        tokenizer = getattr(model, "tokenizer", None)
-        if self.filler is None or tokenizer is None:
+        if self.filler is None or model.tokenizer is None:
             return self
         from pertinent.models.torch.masked_lm import load_filler
 
         filler = self.filler
         if isinstance(filler, str | Path):
-            filler = load_filler(str(filler), str(getattr(model, "device", "cpu")))
-        filler.check_vocabulary(tokenizer)
+            filler = load_filler(str(filler), str(model.device or "cpu"))
+        filler.check_vocabulary(model.tokenizer)
         return self if filler is self.filler else replace(self, filler=filler)
 
     def settings(self, model: Model) -> dict[str, Any]:

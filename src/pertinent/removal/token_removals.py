@@ -152,7 +152,7 @@ class RandomToken(TokenRemoval):
     def bind(self, model: Model) -> RandomToken:
         """The same removal with the token ids of the model's vocabulary."""
         bound = replace(self)
-        object.__setattr__(bound, "vocabulary", getattr(model, "words", None))
+        object.__setattr__(bound, "vocabulary", model.words)
         return bound
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:

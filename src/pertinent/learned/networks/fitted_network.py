@@ -104,8 +104,7 @@ class FittedNetwork(Network):
 
 def device_of(model: Model) -> torch.device:
     """Where the model computes, and so its explainer; the CPU if the model does not say."""
-    device: torch.device = getattr(model, "device", torch.device("cpu"))
-    return device
+    return model.device or torch.device("cpu")
 
 
 def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:

@@ -93,7 +93,7 @@ def vocabulary_size(model: Model, inputs: Sequence[Input]) -> int:
     """How many words are told apart: all tokens of a model that reads tokens."""
     first = inputs[0]
     assert isinstance(first, TextInput)
-    return BUCKETS if first.tokens is None else len(model.tokenizer)  # type: ignore[attr-defined]
+    return BUCKETS if first.tokens is None else len(model.tokenizer)
 
 
 def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:

@@ -27,7 +27,7 @@ class RandomisedModel:
 
     def __init__(self, model: Model, seed: int) -> None:
         module_of(model)
-        shared = [model.background, getattr(model, "tokenizer", None), getattr(model, "processor", None)]
+        shared = [model.background, model.tokenizer, model.processor]
         try:
             self.model = deepcopy(model, {id(own): own for own in shared if own is not None})
         except Exception as error:
@@ -51,7 +51,7 @@ class RandomisedModel:
 
 def module_of(model: Model) -> nn.Module:
     """The torch module that a model wraps; an error if there are no parameters to randomise."""
-    module = getattr(model, "module", None)
+    module = model.module
     if not isinstance(module, nn.Module):
         raise ModelError(
             "The sanity check randomises a model's parameters, which only torch modules and transformers "
