@@ -142,7 +142,7 @@ def test_rows_of_a_question_that_is_withdrawn_are_forgotten():
         queue.put(chunk(cost, 4, question=one))
         queue.put(chunk(cost, 3, question=other))
     queue.put(chunk(7, 2, question=one))
-    queue.withdraw(one)
+    queue.withdraw([one])
     assert one.withdrawn and not other.withdrawn
     assert queue.cost == 3 * 5 + 3 * 6
     left = queue.pop_batch() + queue.pop_batch()

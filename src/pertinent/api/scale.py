@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pertinent.asks import Algorithm, Ask, Fork, TreeValues, Values, relay
+from pertinent.asks import Algorithm, Ask, Fork, Partial, TreeValues, Values, relay
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.outputs import Output, Scale
@@ -31,5 +31,7 @@ def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
 def _asked_on(ask: Ask, scale: Scale, groups: int) -> Ask:
     if isinstance(ask, Fork):
         return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
+    if isinstance(ask, Partial):
+        return ask
     question = ask.on_scale(scale)
     return replace(question, groups=groups) if isinstance(question, Values | TreeValues) else question

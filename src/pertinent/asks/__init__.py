@@ -5,6 +5,7 @@ from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
 from pertinent.asks.forwarding import relay
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
+from pertinent.asks.partial import Partial
 from pertinent.asks.tree_values import TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
@@ -19,6 +20,7 @@ __all__ = [
     "Network",
     "NetworkOutputs",
     "Part",
+    "Partial",
     "PathGradients",
     "Question",
     "Radii",

@@ -1,4 +1,4 @@
-"""What an algorithm may yield: questions of any kind, and forks.
+"""What an algorithm may yield: questions of any kind, forks, and partial findings.
 
 Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the
 cache know only this interface, not the kinds, so a new kind changes none of them.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
+from pertinent.asks.partial import Partial
 from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Scale
 
@@ -115,7 +116,7 @@ class Fork:
     branches: Sequence[Algorithm]
 
 
-Ask: TypeAlias = Question | Fork
+Ask: TypeAlias = Question | Fork | Partial
 Algorithm: TypeAlias = Generator[Ask, Any, Any]
 
 

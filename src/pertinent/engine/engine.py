@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby
@@ -14,10 +15,10 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
-from pertinent.asks import Fork, Part, Question
+from pertinent.asks import Ask, Fork, Part, Partial, Question
 from pertinent.engine.batch_size import BatchSize
 from pertinent.engine.cache import Cache
-from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion
+from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, Scheduler
 from pertinent.errors import BudgetError, ModelError, PertinentError
@@ -33,6 +34,9 @@ UNANSWERED = 16
 """Jobs that may wait for their first answer, for each batch in flight. First questions are small, so without
 this limit far too many jobs would be started before the backlog grows."""
 
+PATIENCE = 0.25
+"""Seconds that work may wait for further jobs of a stream, between two batches."""
+
 WAITING = object()
 """In place of an answer that has yet to come."""
 
@@ -47,28 +51,49 @@ class _Flight:
 
 
 class Engine:
-    """Runs jobs over one model.
+    """Runs jobs over one model, as a service: jobs may be submitted and cancelled at any time.
 
     Algorithms are generators that yield questions and are sent answers. The engine advances all of
     them that can, collects their questions, and has those of one kind and similar cost answered
     together, whichever input, explainer, seed or sparsity they come from. What goes wrong with a
     question is raised in the algorithm that asked it. One that fails is reported and the rest go on.
+
+    All methods must be called from the same thread.
+
+    Parameters
+    ----------
+    batch_size
+        The largest cost of a batch, in the model's unit; found while working by default.
+    progress
+        Called by `run` whenever answers have come.
+    on_partial
+        Called by `step` with each finding that an algorithm has published.
     """
 
     def __init__(
-        self, model: Model, *, batch_size: int | None = None, progress: Callback | None = None
+        self,
+        model: Model,
+        *,
+        batch_size: int | None = None,
+        progress: Callback | None = None,
+        on_partial: Callable[[Published], None] | None = None,
     ) -> None:
         self.model = model
         self.batch_sizes: defaultdict[type, BatchSize] = defaultdict(
             lambda: BatchSize(model.first_batch, model.largest_batch, batch_size)
         )
         self.progress = progress or (lambda _: None)
+        self.on_partial = on_partial
         self.rows = 0
         self._pools: ThreadpoolController | None = None
-        self._begin()
+        self._open: dict[int, JobRun] = {}
+        self._reset()
 
-    def _begin(self) -> None:
-        """Nothing is under way, nor left of an earlier run that was broken off."""
+    def _reset(self) -> None:
+        """End everything that is under way."""
+        self._source: Iterator[Job | Done] | None = None
+        self._is_stream = False
+        self._last_pull = self._pulling = 0.0
         self.cache = Cache()
         self._scheduler = Scheduler(
             lambda kind: self.batch_sizes[kind].cost,
@@ -77,77 +102,123 @@ class Engine:
         )
         self._flights: deque[_Flight] = deque()
         self._ready: deque[tuple[JobRun, Any, Exception | None]] = deque()
-        self._done: deque[Done] = deque()
-        self._jobs: Iterator[Job | Done] | None = None
+        self._done: list[Done] = []
+        self._published: deque[Published] = deque()
         self._unanswered = 0
+        self._abandon(self._open.values())
+        self._open.clear()
+
+    # -- the service ---------------------------------------------------------------------------
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any job is under way, or has ended since the last `step`."""
+        return bool(self._open or self._done) or self._source is not None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another job would help to fill batches; a service may submit more, but gains nothing."""
+        in_flight = self.model.in_flight
+        return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
+
+    def submit(self, job: Job) -> int:
+        """Begin a job, and return the number by which it can be cancelled."""
+        run = JobRun(job, job.algorithm)
+        self._open[run.number] = run
+        self._unanswered += 1
+        self.cache.open(job.name)
+        self._advance(run, None, None)
+        return run.number
+
+    def cancel(self, number: int) -> bool:
+        """End a job without a result, and return whether it was still under way.
+
+        Its waiting questions and cached answers are freed at once; answers that are being computed are
+        discarded when they come.
+        """
+        run = self._open.pop(number, None)
+        if run is None:
+            return False
+        self._abandon([run])
+        self._release(run)
+        self._ready = deque(entry for entry in self._ready if not entry[0].ended)
+        return True
+
+    def step(self) -> list[Done]:
+        """Work until answers have come or a job has ended, and return the jobs that have ended.
+
+        Partial findings are handed to `on_partial`, which may cancel jobs. Returns an empty list at once if
+        nothing is under way.
+        """
+        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
+            self._pools = ThreadpoolController()
+        rows = self.rows
+        # While a device computes, arithmetic here keeps to one thread: the others of a pool spin for a
+        # while when they have done their part, and slow down the one that feeds the device.
+        with self._pools.limit(limits=1) if self._pools else nullcontext():
+            while not self._done and not self._published and self.rows == rows and self._work():
+                pass
+        while self._published and self.on_partial is not None:
+            self.on_partial(self._published.popleft())
+        done, self._done = self._done, []
+        return done
 
     def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
 
-        One that could not even be prepared is given as `Done`, and passed on.
+        A job that could not even be prepared is given as `Done`, and passed on. Without a `total` the jobs
+        are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
+        can go on.
         """
-        self._jobs = iter(jobs)
-        if self._pools is None and self.model.in_flight > 1:  # once: it takes as long as a small batch
-            self._pools = ThreadpoolController()
+        self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
         try:
-            while self._run_until_progress():
-                while self._done:
-                    ended = self._done.popleft()
+            while self.is_busy:
+                for ended in self.step():
                     done += 1
                     failed += ended.error is not None
                     yield ended
                 self.progress(Progress(done, failed, total, self.rows))
         finally:
-            self._begin()
+            self._reset()
 
-    def _run_until_progress(self) -> bool:
-        """Go on until answers have come or a job is done; whether there was anything to do.
-
-        While a device computes, arithmetic here keeps to one thread: the others of a pool spin for
-        a while when they have done their part, and slow down the one that feeds the device.
-        """
-        rows = self.rows
-        with self._pools.limit(limits=1) if self._pools else nullcontext():
-            while self._step():
-                if self._done or self.rows != rows:
-                    return True
-        return False
-
-    def _step(self) -> bool:
-        """Do what is most urgent, a device's work before all else; whether there was anything to do."""
+    def _work(self) -> bool:
+        """Do what is most urgent, the device's work first; return whether there was anything to do."""
         if self._is_back():
             self._collect()
         elif self._launch_if_worthwhile():
             pass
         elif self._ready:
             self._advance(*self._ready.popleft())
-        elif self._jobs and self._has_room:
-            self._start(next(self._jobs, None))
+        elif self._source is not None and self.has_room and not self._is_slow:
+            self._pull(self._source)
         elif self._scheduler.cost and (not self._flights or self._is_worth_launching_behind):
             self._launch_anything()
         elif self._flights:
             self._collect()
+        elif self._source is not None:
+            self._pull(self._source)
         else:
             return False
         return True
 
     @property
-    def _has_room(self) -> bool:
-        """Whether another job may start."""
-        in_flight = self.model.in_flight
-        return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
+    def _is_slow(self) -> bool:
+        """Whether work would wait too long for the next job of a stream, if it takes as long as the last."""
+        return self._is_stream and self._pulling + self._last_pull > PATIENCE
 
-    def _start(self, job: Job | Done | None) -> None:
-        """Begin a job, if there is one left."""
+    def _pull(self, source: Iterator[Job | Done]) -> None:
+        """Begin the next job, if there is one left."""
+        begin = time.perf_counter()
+        job = next(source, None)
+        self._last_pull = time.perf_counter() - begin
+        self._pulling += self._last_pull
         if job is None:
-            self._jobs = None
+            self._source = None
         elif isinstance(job, Done):
             self._done.append(job)
         else:
-            self.cache.open(job.name)
-            self._unanswered += 1
-            self._advance(JobRun(job, job.algorithm), None, None)
+            self.submit(job)
 
     # -- algorithms ----------------------------------------------------------------------------
 
@@ -164,12 +235,25 @@ class Engine:
                 return self._fail(run, failure)
             error = None
             try:
-                answer = self._fork(run, ask) if isinstance(ask, Fork) else self._enqueue(run, ask)
+                answer = self._take_in(run, ask)
             except Exception as refused:  # noqa: BLE001  for the algorithm to deal with
                 error = refused
             if answer is WAITING and error is None:
                 return None
         return None
+
+    def _take_in(self, run: JobRun, ask: Ask) -> Any:
+        """The answer to what an algorithm has yielded, if it is known at once."""
+        if isinstance(ask, Fork):
+            return self._fork(run, ask)
+        if isinstance(ask, Partial):
+            return self._publish(run, ask)
+        return self._enqueue(run, ask)
+
+    def _publish(self, run: JobRun, partial: Partial) -> None:
+        if self.on_partial is not None:
+            finding = partial.make()
+            self._published.append(Published(run.job.key, run.number, finding, partial.evaluations))
 
     def _fork(self, run: JobRun, fork: Fork) -> Any:
         """Start the branches; the answer comes when the last has returned."""
@@ -214,23 +298,31 @@ class Engine:
         if parent is None:
             self._end(run, None, error)
         elif not parent.ended:
-            for branch in parent.branches:
-                self._abandon(branch)
+            self._abandon(parent.branches)
             self._ready.append((parent, None, error))
 
-    def _abandon(self, run: JobRun) -> None:
-        """Nobody waits for this run any more."""
-        run.ended = True
-        if run.question is not None:
-            self._scheduler.withdraw(run.question)
-        for branch in run.branches:
-            self._abandon(branch)
-        run.algorithm.close()
+    def _abandon(self, runs: Iterable[JobRun]) -> None:
+        """Close these runs and all their branches, and withdraw what they wait for."""
+        tree = list(runs)
+        for run in tree:
+            tree += run.branches
+            run.ended = True
+        self._scheduler.withdraw([run.question for run in tree if run.question is not None])
+        for run in reversed(tree):
+            try:
+                run.algorithm.close()
+            except Exception:  # the others must be closed, too
+                logger.exception("An algorithm failed while it was closed.")
 
     def _end(self, root: JobRun, result: Any, error: Exception | None) -> None:
+        del self._open[root.number]
+        self._release(root)
+        self._done.append(Done(root.job.key, result, error, root.seconds))
+
+    def _release(self, root: JobRun) -> None:
+        """Free what is kept for a job that has ended."""
         self._note_first_answer(root)
         self.cache.close(root.job.name)
-        self._done.append(Done(root.job.key, result, error, root.seconds))
 
     def _note_first_answer(self, root: JobRun) -> None:
         """The job has its first answer, or has ended without one."""
@@ -266,6 +358,7 @@ class Engine:
     def _launch(self, chunks: list[Chunk]) -> None:
         """Put a batch on the device."""
         chunks = _by_question(chunks)
+        self._pulling = 0.0
         try:
             self._flights.append(self._submit(chunks))
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
@@ -331,7 +424,7 @@ class Engine:
     def _reject(self, question: OpenQuestion, error: Exception) -> None:
         """The question has no answer: its algorithm is told why."""
         if not question.withdrawn:
-            self._scheduler.withdraw(question)
+            self._scheduler.withdraw([question])
             question.run.question = None
             self._ready.append((question.run, None, error))
 

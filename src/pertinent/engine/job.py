@@ -44,6 +44,19 @@ class Done:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Published:
+    """A partial finding of a job that goes on; `number` is what `Engine.submit` returned for the job.
+
+    `evaluations` is the number of evaluations that its algorithm has asked for so far.
+    """
+
+    key: Any
+    number: int
+    finding: Any
+    evaluations: int
+
+
 _numbers = count()
 
 

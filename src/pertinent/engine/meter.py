@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
-from pertinent.asks import Algorithm, Ask, Fork, relay
+from pertinent.asks import Algorithm, Ask, Fork, Partial, Question, relay
 from pertinent.errors import BudgetError
 
 
@@ -17,28 +18,28 @@ class Meter:
     Each branch of a fork has the full budget; `evaluations` is the sum over all branches.
     """
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, total: list[int] | None = None) -> None:
         self.budget = budget
         self._paid: defaultdict[type, set[Hashable]] = defaultdict(set)
         self._spent = self._price = 0
-        self._branches: list[Meter] = []
+        self._total = [0] if total is None else total  # one number, shared with the meters of branches
 
     @property
     def evaluations(self) -> int:
-        """The number of evaluations so far, those of branches included."""
-        return self._spent + sum(branch.evaluations for branch in self._branches)
+        """The number of evaluations so far, those of all branches included."""
+        return self._total[0]
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
         """The same algorithm, with its questions charged to the budget."""
         return relay(algorithm, self._charge, self._refund)
 
     def _charge(self, ask: Ask) -> Ask:
+        if isinstance(ask, Partial):
+            return replace(ask, evaluations=self.evaluations)
         if isinstance(ask, Fork):
-            meters = [Meter(self.budget) for _ in ask.branches]
-            self._branches += meters
-            return Fork([m.watch(b) for m, b in zip(meters, ask.branches, strict=True)])
+            return Fork([Meter(self.budget, self._total).watch(branch) for branch in ask.branches])
         self._price = ask.price(self._paid[type(ask)])
-        self._spent += self._price
+        self._spend(self._price)
         if self._spent > self.budget:
             raise BudgetError(
                 f"The method asked for {self._spent} evaluations, but its budget is {self.budget}."
@@ -47,5 +48,9 @@ class Meter:
 
     def _refund(self, ask: Ask, answer: Any) -> None:
         """Give back the part of the last price that its answer did not need."""
-        if not isinstance(ask, Fork):
-            self._spent -= min(self._price, ask.unspent(answer))
+        if isinstance(ask, Question):
+            self._spend(-min(self._price, ask.unspent(answer)))
+
+    def _spend(self, price: int) -> None:
+        self._spent += price
+        self._total[0] += price

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pertinent.engine.job import Chunk, OpenQuestion
@@ -83,12 +83,13 @@ class Scheduler:
         bucket.total += chunk.total
         self.cost += chunk.total
 
-    def withdraw(self, question: OpenQuestion) -> None:
-        """Forget the rows of a question that nobody waits on any more."""
-        question.withdrawn = True
+    def withdraw(self, questions: Collection[OpenQuestion]) -> None:
+        """Remove the waiting rows of these questions, whose answers nobody needs any more."""
+        for question in questions:
+            question.withdrawn = True
         for lane, buckets in list(self._lanes.items()):
             for cost, bucket in list(buckets.items()):
-                left = [chunk for chunk in bucket.chunks if chunk.open is not question]
+                left = [chunk for chunk in bucket.chunks if not chunk.open.withdrawn]
                 total = sum(chunk.total for chunk in left)
                 self.cost -= bucket.total - total
                 bucket.chunks, bucket.total = deque(left), total

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Ask, Fork, Values, relay
+from pertinent.asks import Algorithm, Ask, Question, Values, relay
 
 
 def followed(
@@ -27,9 +27,8 @@ def followed(
 
     def record(ask: Ask, answer: Any) -> None:
         nonlocal passes
-        assert not isinstance(ask, Fork)
         if not isinstance(ask, Values):
-            passes += ask.price(paid)
+            passes += ask.price(paid) if isinstance(ask, Question) else 0
             return
         sets = sets_of(ask.masks)
         lower = sets is not ask.masks
