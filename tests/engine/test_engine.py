@@ -241,7 +241,7 @@ def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
 
 def test_questions_of_one_kind_do_not_starve_those_of_another():
     """Half of the inputs ask for many gradients again and again, the others for few values."""
-    model = pertinent.wrap(torch.nn.Linear(3, 2))
+    model = pertinent.wrap(torch.nn.Linear(3, 2), output="logit")
     answered = []
 
     def asks_for(name, questions):
