@@ -382,7 +382,7 @@ def attack_radius(call):
     if isinstance(several, pertinent.Attacks) and isinstance(call.inputs, list):
         indices = [one.index for one in found] + [failure.index for failure in found.failures]
         assert sorted(indices) == list(range(len(call.inputs))), f"{indices} came back"
-        found.to_pandas()
+        found.to_dataframe()
     for one in several:
         assert not np.isnan(one.radii).any()
         assert np.isfinite(one.changes).all()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
-    from pertinent.results.explanation_files import read
     from pertinent.results.failures import Failure
+    from pertinent.results.read import read
 
 __version__ = "0.1.0"
 
@@ -60,7 +60,7 @@ _HOME = {
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "neighbour_stability": "pertinent.diagnostics.neighbour_stability",
-    "read": "pertinent.results.explanation_files",
+    "read": "pertinent.results.read",
     "removals": "pertinent.api.catalogue",
     "sanity": "pertinent.diagnostics.sanity",
     "save_report": "pertinent.report.page",

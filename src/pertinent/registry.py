@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
@@ -127,6 +127,25 @@ def _check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
     for setting in settings:
         if setting not in known:
             raise unknown(f"setting of {name}", setting, known)
+
+
+def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """A label for each name and its settings: the name, with the settings in which those of that name differ.
+
+    >>> labels([("lime", {"samples": 5, "width": 2}), ("lime", {"width": 2}), ("random", {"seeds": 1})])
+    ['lime samples=5', 'lime', 'random']
+    """
+    used: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, settings in named:
+        used.setdefault(name, {})[repr(settings)] = settings
+    differ = {
+        name: {key for own in every for key in own if len({repr(each.get(key)) for each in every}) > 1}
+        for name, every in ((name, own.values()) for name, own in used.items())
+    }
+    return [
+        " ".join([name, *(f"{k}={v}" for k, v in settings.items() if k in differ[name])])
+        for name, settings in named
+    ]
 
 
 def settings_of(thing: Any) -> dict[str, Any]:

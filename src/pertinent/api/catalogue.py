@@ -11,6 +11,7 @@ from pertinent.learned.base import learned
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import Registry
 from pertinent.removal.base import removals as registered_removals
+from pertinent.results.display import display
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,7 @@ class Catalogue(list[Entry]):
         )
 
     def __rich__(self) -> Any:
-        from pertinent.report.terminal import catalogue_table
-
-        return catalogue_table(self)
+        return display(self, "terminal")
 
 
 def methods() -> Catalogue:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pertinent.api.marking import with_marks
@@ -14,12 +13,12 @@ from pertinent.asks import Algorithm
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
-from pertinent.metric.base import Metric
+from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.removal.base import NOT_KEPT, Removal, removals
-from pertinent.results.evaluation import Evaluation, Measured
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, checked
 
@@ -94,7 +93,7 @@ def evaluate(
     failures: list[Failure] = []
     for done in Runner(model, "evaluate", batch_size, progress).run(tasks(), len(several)):
         if done.error is not None:
-            reasons = [(metric.name, done.error) for metric in chosen]
+            reasons = [(name, done.error) for name in metric_labels(chosen)]
         else:
             found[done.key], reasons = done.result
         e = several[done.key]
@@ -122,22 +121,10 @@ def evaluation_of(
     explanations: Sequence[Explanation], metrics: Sequence[Metric], failures: Sequence[Failure]
 ) -> Evaluation:
     """The table of explanations that carry their measures."""
-    found = table_of(explanations, {metric.name: metric.better for metric in metrics}, failures)
-    return replace(found, within={metric.name: metric.within for metric in metrics if metric.within})
-
-
-def table_of(
-    explanations: Sequence[Explanation], better: Mapping[str, str], failures: Sequence[Failure]
-) -> Evaluation:
-    """The table of some measures that explanations carry, and whether lower or higher is better."""
-    labels = _labels(explanations)
-    rows = [
-        Measured(index, labels[index], metric, sparsity, value)
-        for index, e in enumerate(explanations)
-        for metric in better
-        for sparsity, value in e.measures.get(metric, {}).items()
-    ]
-    return Evaluation(rows, Explanations(explanations), better, list(failures))
+    named = dict(zip(metric_labels(metrics), metrics, strict=True))
+    better = {name: metric.better for name, metric in named.items()}
+    within = {name: metric.within for name, metric in named.items() if metric.within}
+    return Evaluation.of(explanations, better, failures, within)
 
 
 def removal_of(explanation: Explanation) -> Removal:
@@ -184,16 +171,3 @@ def check_same_input(explanation: Explanation, input: Input, model: Model) -> No
 def _nothing(input: Input, removal: Removal) -> Algorithm:
     del input, removal
     yield from ()
-
-
-def _labels(explanations: Sequence[Explanation]) -> list[str]:
-    """The method of each, with its settings where one method was used with several."""
-    used: dict[str, set[str]] = {}
-    for e in explanations:
-        used.setdefault(e.method, set()).add(repr(e.settings))
-    return [
-        " ".join([e.method, *(f"{k}={v}" for k, v in e.settings.items())])
-        if len(used[e.method]) > 1
-        else e.method
-        for e in explanations
-    ]

@@ -147,12 +147,12 @@ def run_tasks(
         method = requests[request_index].method.name if several else None
         own_id = id_of(ids, input_index)
         if done.error is not None:
-            failure = Failure(input_index, str(done.error), method, error=done.error, id=own_id)
+            failure = Failure(input_index, str(done.error), id=own_id, method=method, error=done.error)
             yield Found(input_index, request_index, None, (failure,))
         else:
             explanation, unmeasured = done.result
             failures = tuple(
-                Failure(input_index, str(error), method, metric, error, own_id)
+                Failure(input_index, str(error), id=own_id, method=method, metric=metric, error=error)
                 for metric, error in unmeasured
             )
             finished = replace(explanation, seconds=done.seconds, id=own_id, warnings=runner.warnings)

@@ -12,14 +12,14 @@ from pertinent._optional import optional
 from pertinent.api.explain_run import id_of, merged, run_tasks, tasks
 from pertinent.api.request import Request
 from pertinent.api.runner import Runner, Task
+from pertinent.decoding import encode
 from pertinent.digests import digest
 from pertinent.engine.journal import Journal, differences
 from pertinent.errors import FileError
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanations
-from pertinent.results.explanation_files import failures_in, journal_of, read, read_run, write_rows
-from pertinent.results.failures import failures_to_plain
+from pertinent.results.explanation_files import failures_in, journal_of, read_run, write_rows
 
 
 def explain_journalled(
@@ -43,7 +43,7 @@ def explain_journalled(
     if out.exists():
         _check_same(out, run, runner, inputs, requests)
         journal_of(out).unlink(missing_ok=True)
-        return read(out)
+        return Explanations.read(out)
     with Journal(journal_of(out), run) as journal:
         total = len(inputs) * len(requests) - len(journal.finished) if isinstance(inputs, Sized) else None
         names = _Names()
@@ -52,7 +52,7 @@ def explain_journalled(
             explanation = found.explanation
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
-                "failures": failures_to_plain(found.failures),
+                "failures": encode(found.failures),
                 "id": id_of(ids, found.input_index),
             }
             key = found.input_index, found.request_index
@@ -61,7 +61,7 @@ def explain_journalled(
         failures = [failure for record in journal.records() for failure in failures_in(record)]
         rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
         write_rows(out, rows, merged(failures, requests), run)
-        explanations = read(out)
+        explanations = Explanations.read(out)
         journal.path.unlink()
     return explanations
 

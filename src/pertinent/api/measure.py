@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pertinent.asks import Ask
-from pertinent.metric.base import Metric
+from pertinent.metric.base import Metric, metric_labels
 from pertinent.results.explanation import Explanation
 
 Unmeasured: TypeAlias = list[tuple[str, Exception]]
@@ -18,14 +18,14 @@ def measured(
     explanation: Explanation, metrics: Sequence[Metric]
 ) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
     """The explanation with its measures; a metric that fails leaves the others alone."""
-    named = [metric.name for metric in metrics]
+    named = metric_labels(metrics)
     measures = {name: values for name, values in explanation.measures.items() if name not in named}
     better = {name: way for name, way in explanation.better.items() if name in measures}
     unmeasured: Unmeasured = []
-    for metric in metrics:
+    for name, metric in zip(named, metrics, strict=True):
         try:
-            measures[metric.name] = yield from metric.measure(explanation)
-            better[metric.name] = metric.better
+            measures[name] = yield from metric.measure(explanation)
+            better[name] = metric.better
         except Exception as error:  # noqa: BLE001  recorded, the other metrics go on
-            unmeasured.append((metric.name, error))
+            unmeasured.append((name, error))
     return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured

@@ -16,7 +16,7 @@ from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.learned.base import LearnedExplainer, learned
-from pertinent.metric.base import Metric
+from pertinent.metric.base import Metric, metric_labels
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Scale
 from pertinent.registry import settings_of, with_settings
@@ -173,11 +173,9 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric
     """Metrics by name, or the instances themselves."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
-    for name, n in Counter(metric.name for metric in made).items():
+    for name, n in Counter(metric_labels(made)).items():
         if n > 1:
-            raise SettingError(
-                f"{name} is there {n} times, and one would replace the other: measure with one at a time."
-            )
+            raise SettingError(f"{name} is named {n} times with the same settings: name it once.")
     return made
 
 

@@ -21,7 +21,6 @@ from pertinent.metric.base import Metric
 from pertinent.models.base import Model
 from pertinent.report.numbering import name_of
 from pertinent.results.explanation import Explanations
-from pertinent.results.explanation_files import read
 
 _TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
 
@@ -63,7 +62,7 @@ def evaluate(args: Namespace) -> int:
     """Measure explanations from a file."""
     output = Output(args)
     metrics = make_metrics(args.metrics or DEFAULT_METRICS, args.sparsity)
-    saved = read(args.file)
+    saved = Explanations.read(args.file)
     args.model = args.model or DEFAULTS[_only_kind(saved)]
     model = load_model(args.model, args.device, args.dtype)
     _check_classes(args.model, model, saved)

@@ -15,9 +15,9 @@ from pertinent.control_characters import visible
 from pertinent.errors import PertinentError, SettingError
 from pertinent.files import atomic_write, check_writable, write_text
 from pertinent.report.failures import failure_lines
+from pertinent.results.base import check_suffix
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
-from pertinent.results.explanation_files import check_suffix
 
 Failed = tuple[str, str]
 """What failed, and why."""
@@ -42,7 +42,7 @@ class Output:
         self.silent = getattr(args, "quiet", False) or self.json == "-"
         self._console = Console(quiet=self.silent, highlight=False)
         if self.out is not None and not self._journalled:
-            check_suffix(Path(self.out))
+            check_suffix(Path(self.out), Explanations.suffixes)
         if self.plot is not None and Path(self.plot).suffix.lower() not in PICTURES:
             raise SettingError(f"--plot must end in {', '.join(PICTURES)}, but got {self.plot!r}.")
         named = [Path(p) for p in (self.html, self.out, self.json, self.plot) if p is not None and p != "-"]

@@ -14,8 +14,8 @@ from pertinent.inputs.text import TextInput
 from pertinent.metric import english_words as nltk_words
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower, top_mask, top_words
-from pertinent.results.evaluation import Evaluation, Measured
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, checked
 
@@ -80,7 +80,7 @@ def neighbour_stability(
         identities=[e.input.fingerprint for e in several],
         vectors=_vectors(several, embed) if semantic else None,
     )
-    found, rows, failures = list(several), [], []
+    found, failures = list(several), []
     for i, nearest in enumerate(neighbourhood.find(lexical, semantic)):
         e = several[i]
         if len(nearest):
@@ -88,11 +88,10 @@ def neighbour_stability(
             found[i] = replace(
                 e, measures={**e.measures, NAME: {None: value}}, better={**e.better, NAME: "higher"}
             )
-            rows.append(Measured(i, e.method, NAME, None, value))
         else:
             error = InputError("There is no other text of which the model decides the same.")
             failures.append(Failure(e.index, str(error), metric=NAME, error=error, id=e.id))
-    return Evaluation(rows, Explanations(found), {NAME: "higher"}, failures)
+    return Evaluation.of(found, {NAME: "higher"}, failures)
 
 
 def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:

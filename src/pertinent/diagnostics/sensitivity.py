@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.evaluate import table_of
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request, for_each
 from pertinent.api.runner import Runner, raise_first
@@ -156,7 +155,8 @@ def sensitivity(
         explanations += [_measured(e, own) for e, own in zip(found, others, strict=True) if own]
     if not explanations:
         raise_first(failures, "explained")
-    return table_of(explanations, {MEASURE: "lower"}, sorted(failures, key=lambda failure: failure.index))
+    failures.sort(key=lambda failure: failure.index)
+    return Evaluation.of(explanations, {MEASURE: "lower"}, failures)
 
 
 def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:

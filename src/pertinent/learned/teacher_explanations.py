@@ -17,7 +17,7 @@ from pertinent.learned.base import Learner
 from pertinent.learned.training_data import Lessons
 from pertinent.models.base import Model
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.explanation_files import read, read_run
+from pertinent.results.explanation_files import read_run
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def looked_up(references: str | Path | Explanations, model: Model, removal: str)
             raise FileError(
                 f"{str(references)!r} holds no explanations of this model: leave out `references`."
             )
-        found = read(references)
+        found = Explanations.read(references)
     for other in {e.removal for e in found} - {removal}:
         raise SettingError(
             f"The references were made with the removal {other!r}, but it is {removal!r} here."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from pertinent.array_types import Floats
 from pertinent.asks import Ask
-from pertinent.registry import Registry
+from pertinent.registry import Registry, labels, settings_of
 from pertinent.settings import Settings
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class Metric(Settings, ABC):
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:
         """The algorithm."""
+
+
+def metric_labels(metrics: Sequence[Metric]) -> list[str]:
+    """What the measures of each metric are called: its name, with the settings in which several differ."""
+    return labels([(metric.name, settings_of(metric)) for metric in metrics])
 
 
 metrics: Registry[Metric] = Registry("metric", "pertinent.metric")

@@ -11,8 +11,7 @@ from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
 from pertinent.report import facts as say
 from pertinent.report.colours import full_colour, shares
-from pertinent.results.by_class import ByClass
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import ByClass, Explanation
 
 _TOP = 5
 _TOP_COLUMNS = 20

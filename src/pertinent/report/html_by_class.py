@@ -14,8 +14,7 @@ from pertinent.report.markup import Markup
 from pertinent.report.numbering import name_of
 from pertinent.report.pictures import kept, painted, resized
 from pertinent.report.style import FRAGMENT
-from pertinent.results.by_class import ByClass
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import ByClass, Explanation
 
 _LARGEST_PICTURE = 192
 

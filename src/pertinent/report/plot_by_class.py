@@ -13,7 +13,7 @@ from pertinent.report.by_class import Panel, directions, is_clipped, largest, pa
 from pertinent.report.colours import LIGHT
 from pertinent.report.pictures import kept, original, painted
 from pertinent.report.plots import QUIET, SIDES, add_colour_bar, add_key, clipped, new_figure, tidy
-from pertinent.results.by_class import ByClass
+from pertinent.results.explanation import ByClass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,12 +19,14 @@ from pertinent.report.colours import LIGHT, NEUTRAL, full_colour
 from pertinent.report.pictures import heat_map, original
 from pertinent.report.summary import summary
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import Explanation, Explanations
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 _LONGEST_NAME, _LONGEST_LINE = 32, 80
+_FIRST = 10
+"""How many explanations one figure shows."""
 SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
 # Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
@@ -37,9 +39,34 @@ def plot(explanation: Explanation, top: int | None = 20) -> Figure:
 
     `top` is how many of the strongest features have a bar; ``None`` shows all.
     """
-    if isinstance(explanation.input, ImageInput):
-        return _plot_image(explanation, explanation.input)
-    return _plot_bars(explanation, top)
+    figure = new_figure(6.4, _height(explanation, top))
+    _draw(figure, explanation, top)
+    return figure
+
+
+def plot_all(explanations: Explanations, top: int | None = 5) -> Figure:
+    """The first explanations one below the other, each as `plot` draws it."""
+    shown = list(explanations[:_FIRST])
+    require(bool(shown), "explanations", "at least one", 0)
+    heights = [_height(e, top) for e in shown]
+    figure = new_figure(6.4, sum(heights))
+    for part, e in zip(
+        figure.subfigures(len(shown), height_ratios=heights, squeeze=False), shown, strict=True
+    ):
+        _draw(part[0], e, top)
+    return figure
+
+
+def _height(e: Explanation, top: int | None) -> float:
+    """The height of the figure of one explanation, in inches."""
+    return 3.2 if isinstance(e.input, ImageInput) else 1.2 + 0.27 * len(say.strongest(e, top))
+
+
+def _draw(figure: Figure | SubFigure, e: Explanation, top: int | None) -> None:
+    if isinstance(e.input, ImageInput):
+        _draw_image(figure, e, e.input)
+    else:
+        _draw_bars(figure, e, top)
 
 
 def plot_evaluation(evaluation: Evaluation) -> Figure:
@@ -100,12 +127,11 @@ def plot_check(check: RemovalCheck) -> Figure:
     return figure
 
 
-def _plot_bars(e: Explanation, top: int | None) -> Figure:
+def _draw_bars(figure: Figure | SubFigure, e: Explanation, top: int | None) -> None:
     shown = say.strongest(e, top).tolist()
     errors = np.array([say.error_of(e, i) or 0.0 for i in shown])
     values = e.input.shown() if isinstance(e.input, TableInput) else None
     scores = e.scores[shown]
-    figure = new_figure(6.4, 1.2 + 0.27 * len(shown))
     axes = figure.subplots()
     axes.barh(
         range(len(shown)),
@@ -127,11 +153,9 @@ def _plot_bars(e: Explanation, top: int | None) -> Figure:
     axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
     if e.pertinence is not None:
         add_key(figure, say.directions(e))
-    return figure
 
 
-def _plot_image(e: Explanation, input: ImageInput) -> Figure:
-    figure = new_figure(6.4, 3.2)
+def _draw_image(figure: Figure | SubFigure, e: Explanation, input: ImageInput) -> None:
     for axes, picture in zip(figure.subplots(1, 2), (original(input), heat_map(e)), strict=True):
         axes.imshow(picture, interpolation="nearest")
         axes.set_axis_off()
@@ -142,11 +166,10 @@ def _plot_image(e: Explanation, input: ImageInput) -> Figure:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
-    return figure
 
 
 def add_colour_bar(
-    figure: Figure, largest: float, label: str, *, is_clipped: bool, two_sides: bool = True
+    figure: Figure | SubFigure, largest: float, label: str, *, is_clipped: bool, two_sides: bool = True
 ) -> Any:
     """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0."""
     ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if two_sides else 1 :]
@@ -175,7 +198,7 @@ def _png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def add_key(figure: Figure, meanings: tuple[str, str], note: str | None = None) -> None:
+def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | None = None) -> None:
     """What the two colours mean, below the axes, under a note."""
     patch = optional("matplotlib.patches").Patch
     colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)

@@ -26,7 +26,7 @@ from pertinent.report.terminal_input import (
     marked_segments,
     shaded_segments,
 )
-from pertinent.results.by_class import ByClass
+from pertinent.results.explanation import ByClass
 
 _NARROWEST = 36
 _GAP = 3

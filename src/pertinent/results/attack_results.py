@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf
 from typing import Any, overload
 
 import numpy as np
 
+from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.decoding import PlainData, encode, expect, wholes
 from pertinent.errors import InputError
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
-from pertinent.results.failures import Failure
+from pertinent.inputs.modality import input_from_dict
+from pertinent.results.base import Result
+from pertinent.results.failures import Failure, failures_from_plain, failures_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +62,42 @@ class Attacked:
             raise InputError("The perturbed embeddings of a text are no text: see `changes`.")
         return self.input.as_read(np.asarray(self.input.array + self.changes))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts; the radius of a set without attack is not finite."""
+        names = ("index", "radii", "changes", "passes", "prediction", "decided", "toward", "norm")
+        return {
+            **{name: encode(getattr(self, name)) for name in names},
+            "features": list(self.input.features),
+            "sets": [np.flatnonzero(own).tolist() for own in self.sets],
+            "input": self.input.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Attacked:
+        """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
+        data = PlainData(plain, "attacked")
+        features = data.texts("features")
+        input = input_from_dict(data.mapping("input"), features)
+        members = [wholes(own, "sets", None) for own in data.items("sets")]
+        for own in members:
+            expect(bool(np.isin(own, range(len(features))).all()), "sets", "of the features", own.tolist())
+        n = len(members)
+        radii = np.nan_to_num(data.floats("radii", n), nan=inf)  # JSON has no infinity
+        expect(bool((radii >= 0).all()), "radii", "at least 0", radii.tolist())
+        shape = input.array.shape if isinstance(input, ArrayInput) else (None, None)
+        return cls(
+            input=input,
+            index=data.whole("index"),
+            sets=np.array([np.isin(range(len(features)), own) for own in members]).reshape(n, len(features)),
+            radii=radii,
+            changes=data.floats("changes", n, *shape),
+            passes=data.wholes("passes", n),
+            prediction=data.floats("prediction", None),
+            decided=data.text("decided"),
+            toward=data.text("toward") if "toward" in data else None,
+            norm=data.text("norm"),
+        )
+
     def __repr__(self) -> str:
         n, n_found = len(self.radii), int(self.found.sum())
         aim = f"from {self.decided!r}" + (f" to {self.toward!r}" if self.toward is not None else "")
@@ -69,8 +108,10 @@ class Attacked:
         return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {best:.4g}>"
 
 
-class Attacks(Sequence[Attacked]):
+class Attacks(Result, Sequence[Attacked]):
     """The attacked inputs in their order, and the `failures` of the others."""
+
+    kind = "attacks"
 
     def __init__(self, attacked: Sequence[Attacked], failures: Sequence[Failure] = ()) -> None:
         self._attacked = tuple(attacked)
@@ -84,7 +125,7 @@ class Attacks(Sequence[Attacked]):
 
     def __getitem__(self, index: int | slice) -> Attacked | Attacks:
         if isinstance(index, slice):
-            return Attacks(self._attacked[index])
+            return Attacks(self._attacked[index], failures_of(self.failures, self._attacked, index))
         return self._attacked[index]
 
     def __len__(self) -> int:
@@ -106,29 +147,29 @@ class Attacks(Sequence[Attacked]):
                 "features": [own.input.features[i] for i in np.flatnonzero(own.sets[place])],
                 "radius": radius,
                 "passes": int(own.passes[place]),
+                "decided": own.decided,
+                "toward": own.toward,
+                "norm": own.norm,
             }
             for own in self
             for place, radius in enumerate(own.radii.tolist())
         ]
 
-    def to_json(self) -> str:
-        """The rows, with what was decided and the aim; the radius is null where no attack was found."""
-        decided = {
-            own.index: {"decided": own.decided, "toward": own.toward, "norm": own.norm} for own in self
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts; the `rows` are there for readers other than `read`."""
+        return {
+            "rows": self.rows,
+            "attacked": [own.to_dict() for own in self],
+            "failures": encode(self.failures),
         }
-        found = [
-            row | decided[row["input"]] | {"radius": row["radius"] if isfinite(row["radius"]) else None}
-            for row in self.rows
-        ]
-        return json.dumps(found, ensure_ascii=False, indent=2)
 
-    def to_pandas(self) -> Any:
-        """A data frame of the rows."""
-        from pertinent._optional import optional
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Attacks:
+        """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
+        data = PlainData(plain, "attacks")
+        attacked = [Attacked.from_dict(each) for each in data.items("attacked")]
+        return cls(attacked, failures_from_plain(data.value("failures")))
 
-        return optional("pandas").DataFrame(self.rows, columns=["input", "features", "radius", "passes"])
-
-    def __rich__(self) -> Any:
-        from pertinent.report.attack_table import rendered
-
-        return rendered(self)
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per input and set."""
+        return optional("pandas").DataFrame(self.rows)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
+from pertinent.decoding import NOT_FINITE, Index, PlainData, decode, encode, expect
 from pertinent.errors import SettingError, unknown
 from pertinent.intervals import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
-from pertinent.results.explanation import Explanations
-from pertinent.results.failures import Failure
+from pertinent.registry import labels
+from pertinent.results.base import Result
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure, failures_from_plain
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
@@ -29,26 +32,49 @@ _Cell = tuple[int, tuple[bytes, int]]
 class Measured:
     """One number: the value of a metric for one explanation at one sparsity."""
 
-    explanation: int
+    explanation: Index
     method: str
     metric: str
     sparsity: float | None
-    value: float
+    value: Annotated[float, NOT_FINITE]
 
 
 @dataclass
-class Evaluation:
+class Evaluation(Result):
     """Measures of many explanations, summarised by method and metric.
 
     `better` says for each metric whether lower or higher is better, `within` the smallest and the
     largest value of shares of decisions. Each of `explanations` carries its own measures.
     """
 
+    kind = "evaluation"
+
     rows: list[Measured]
     explanations: Explanations
     better: Mapping[str, str]
     failures: list[Failure] = field(default_factory=list)
     within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        explanations: Sequence[Explanation],
+        better: Mapping[str, str],
+        failures: Iterable[Failure] = (),
+        within: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Evaluation:
+        """The table of those measures of explanations that are in `better`.
+
+        A method that was used with several settings has a line for each.
+        """
+        names = labels([(e.method, e.settings) for e in explanations])
+        rows = [
+            Measured(index, names[index], metric, sparsity, value)
+            for index, e in enumerate(explanations)
+            for metric in better
+            for sparsity, value in e.measures.get(metric, {}).items()
+        ]
+        return cls(rows, Explanations(explanations), better, list(failures), within or {})
 
     @property
     def methods(self) -> list[str]:
@@ -132,6 +158,29 @@ class Evaluation:
             seen[name] += 1
         return placed
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts: the explanations, and their measures."""
+        plain = {name: encode(getattr(self, name)) for name in ("better", "within", "failures", "rows")}
+        return {**plain, "explanations": self.explanations.to_dict()}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
+        """The inverse of `to_dict`; an `InputError` says what an evaluation cannot be made of."""
+        data = PlainData(plain, "evaluation")
+        explanations = Explanations.from_dict(data.mapping("explanations"))
+        better = decode(Mapping[str, Literal["lower", "higher"]], data.value("better"), "better")
+        rows = decode(list[Measured], data.value("rows"), "rows")
+        for row in rows:
+            expect(row.explanation < len(explanations), "rows", "of the explanations", row.explanation)
+            expect(row.metric in better, "rows", f"of {', '.join(better)}", row.metric)
+        return cls(
+            rows,
+            explanations,
+            better,
+            failures_from_plain(data.value("failures")),
+            decode(Mapping[str, tuple[float, float]], data.value("within"), "within"),
+        )
+
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per method, metric and sparsity."""
         rows = [
@@ -152,16 +201,6 @@ class Evaluation:
     def __repr__(self) -> str:
         lines = [f"{method:24} {metric:18} {i}" for method, metric, _, i in self.summary()]
         return visible("\n".join(lines))
-
-    def _repr_html_(self) -> str:
-        from pertinent.report.html import evaluation_table
-
-        return evaluation_table(self)
-
-    def __rich__(self) -> Any:
-        from pertinent.report.terminal import evaluation_table
-
-        return evaluation_table(self)
 
 
 def _arrays(*several: Mapping[_Cell, float]) -> list[Floats]:

@@ -1,8 +1,7 @@
-"""What an explainer found, in a form that can be shown, saved and converted."""
+"""What an explainer found: for one input, for several, and for several classes of one input."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,24 +11,28 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import visible
+from pertinent.decoding import PlainData, encode
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.outputs import Classes, Output, Scale, column_index
+from pertinent.results import exports
+from pertinent.results.base import Result, check_suffix
 from pertinent.results.explanation_decoding import explanation_fields
-from pertinent.results.failures import Failure, failures_to_plain
+from pertinent.results.explanation_files import read_explanations, write_rows
+from pertinent.results.failures import Failure, failures_from_plain, failures_of
 from pertinent.settings import Count, Share, checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from pertinent.results.by_class import ByClass
+    from typing_extensions import Self
 
 _ARRAYS = ("prediction", "scores", "standard_errors", "class_scores", "class_standard_errors", "base_values")
+_MOST_LIKELY = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(Result):
     """Why a model made its decision about one input.
 
     Attributes
@@ -82,6 +85,8 @@ class Explanation:
     marks
         The features that people marked, as `evaluate` was given them; they are not saved.
     """
+
+    kind = "explanation"
 
     method: str
     settings: Mapping[str, Any]
@@ -190,9 +195,15 @@ class Explanation:
 
         By default for the five most likely classes and the target.
         """
-        from pertinent.results.by_class import by_class
+        columns = [column_index(each, self.classes, self.output.column) for each in classes]
+        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self._most_likely())])
 
-        return by_class(self, classes)
+    def _most_likely(self) -> list[int]:
+        """The five most likely columns and the target, the most likely first; of plain values the first."""
+        order = np.arange(len(self.classes))
+        if self.output.kind != "value":
+            order = np.argsort(-self.prediction, kind="stable")
+        return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == self.target]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts."""
@@ -229,13 +240,9 @@ class Explanation:
         """The inverse of `to_dict`; an `InputError` says what an explanation cannot be made of."""
         return cls(**explanation_fields(plain))
 
-    def to_json(self) -> str:
-        """A JSON string; NaN becomes null."""
-        return json.dumps(_finite(self.to_dict()), ensure_ascii=False)
-
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per feature."""
-        return Explanations([self]).to_dataframe()
+        return exports.dataframe([self])
 
     def to_shap(self) -> Any:
         """A `shap.Explanation`, for shap's plots: waterfall, bar, text, image …
@@ -244,47 +251,42 @@ class Explanation:
         a waterfall ends at the prediction. Of an image each pixel and channel has its share of the
         score of its feature.
         """
-        from pertinent.results.exports import shap_explanation
-
-        return shap_explanation(self)
+        return exports.shap_explanation(self)
 
     def heatmap(self) -> Floats:
         """The score of each pixel of an image (height, width)."""
         return self.input.heatmap(self.scores)
 
-    @checked
     def save(self, path: str | Path) -> None:
-        """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
+        """Write a ``.parquet`` or ``.json`` file that `pertinent.read` reads back, or a ``.csv`` file."""
         Explanations([self]).save(path)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Explanation:
+        """Read the first explanation of a file."""
+        return Explanations.read(path)[0]
 
     @checked
     def plot(self, top: Count | None = 20) -> Figure:
-        """A matplotlib figure: bars for texts and rows, a heat map for images."""
-        from pertinent.report.plots import plot
+        """A matplotlib figure: bars for texts and rows, a heat map for images.
 
-        return plot(self, top)
-
-    def to_html(self) -> str:
-        """A fragment of HTML, its text escaped."""
-        from pertinent.report.html import fragment
-
-        return fragment(self)
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
+        `top` is how many of the strongest features have a bar; ``None`` shows all.
+        """
+        return super().plot(top)
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
         return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
 
-    def __rich__(self) -> Any:
-        from pertinent.report.terminal import rendered
 
-        return rendered(self)
+class Explanations(Result, Sequence[Explanation]):
+    """Explanations of several inputs, in their order; `failures` lists which are missing and why.
 
+    A slice has the failures of its inputs; those of inputs without explanation stay with the next one.
+    """
 
-class Explanations(Sequence[Explanation]):
-    """Explanations of several inputs, in their order; `failures` lists which are missing and why."""
+    kind = "explanations"
+    suffixes = (".parquet", ".json", ".csv")
 
     def __init__(self, explanations: Sequence[Explanation], failures: Sequence[Failure] = ()) -> None:
         self._all = list(explanations)
@@ -296,7 +298,7 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, index: slice) -> Explanations: ...
     def __getitem__(self, index: int | slice) -> Explanation | Explanations:
         if isinstance(index, slice):
-            return Explanations(self._all[index])
+            return Explanations(self._all[index], failures_of(self.failures, self._all, index))
         return self._all[index]
 
     def __len__(self) -> int:
@@ -309,43 +311,83 @@ class Explanations(Sequence[Explanation]):
         failed = f", {len(self.failures)} failed" if self.failures else ""
         return f"<{len(self)} explanations{failed}>"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts."""
+        return {"explanations": [e.to_dict() for e in self], "failures": encode(self.failures)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; an `InputError` says what explanations cannot be made of."""
+        data = PlainData(plain, "explanations")
+        every = [Explanation.from_dict(each) for each in data.items("explanations")]
+        return cls(every, failures_from_plain(data.value("failures")))
+
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per explanation and feature."""
-        from pertinent.results.exports import dataframe
-
-        return dataframe(self)
+        return exports.dataframe(self)
 
     def to_shap(self) -> Any:
         """A `shap.Explanation` of all of them, for shap's plots: beeswarm, bar, text, image …
 
         Table rows give a matrix (explanations, features), texts an array of arrays.
         """
-        from pertinent.results.exports import shap_explanations
-
-        return shap_explanations(self)
-
-    def to_json(self) -> str:
-        """A JSON string."""
-        plain = [_finite(e.to_dict()) for e in self]
-        failed = failures_to_plain(self.failures)
-        return json.dumps({"explanations": plain, "failures": failed}, ensure_ascii=False)
+        return exports.shap_explanations(self)
 
     @checked
     def save(self, path: str | Path) -> None:
-        """Write a ``.parquet`` file that `pertinent.read` reads back, or a ``.csv`` or ``.json`` file."""
-        from pertinent.results.explanation_files import save
+        """Write a ``.parquet`` or ``.json`` file that `pertinent.read` reads back, or a ``.csv`` file."""
+        check_suffix(Path(path), self.suffixes)
+        if Path(path).suffix.lower() == ".parquet":
+            write_rows(Path(path), (e.to_dict() for e in self), self.failures)
+        else:
+            super().save(path)
 
-        save(self, Path(path))
+    @classmethod
+    @checked
+    def read(cls, path: str | Path) -> Self:
+        """Read saved explanations, or those that an unfinished run has completed so far.
 
-    def _repr_html_(self) -> str:
-        from pertinent.report.html import fragments
+        If a run with ``out="run.parquet"`` is still running or was killed, its journal beside that file
+        is read.
+        """
+        if Path(path).suffix.lower() == ".json":
+            return super().read(path)
+        return cls(*read_explanations(Path(path), Explanation.from_dict))
 
-        return fragments(self)
 
-    def __rich__(self) -> Any:
-        from pertinent.report.terminal import rendered_all
+class ByClass(Explanations):
+    """One explanation for several classes, labels or values: an `Explanation` for each of them.
 
-        return rendered_all(self)
+    It is shown side by side, on one colour scale, with the chosen set of each class underlined.
+    """
+
+    @property
+    def sparsity(self) -> float:
+        """The smallest sparsity of the explanation, at which the sets are chosen."""
+        return min(self[0].sparsities)
+
+    @property
+    def sets(self) -> list[Masks]:
+        """The chosen set of each class: its top ceil(s·d) features at the smallest sparsity."""
+        return [e.mask(self.sparsity) for e in self]
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per class and feature."""
+        frame = super().to_dataframe()
+        frame[f"chosen at {self.sparsity:g}"] = np.concatenate(self.sets)
+        return frame
+
+    @checked
+    def plot(self, top: Count | None = None) -> Figure:
+        """A matplotlib figure with a panel for each class: bars for texts and rows, heat maps for images.
+
+        `top` is how many features have a bar: by default 5, of a row 20.
+        """
+        return super().plot(top)
+
+    def __repr__(self) -> str:
+        names = ", ".join(repr(e.target_name) for e in self)
+        return f"<Explanation by {visible(self[0].method)} for {names}>"
 
 
 def _listed(array: Floats | None) -> Any:
@@ -354,12 +396,3 @@ def _listed(array: Floats | None) -> Any:
 
 def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
-
-
-def _finite(value: Any) -> Any:
-    """The same with ``None`` for NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

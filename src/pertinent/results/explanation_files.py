@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pertinent._optional import optional
 from pertinent.decoding import PlainData
+from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
-from pertinent.files import atomic_write, read_parquet, read_parquet_metadata, write_text
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.files import atomic_write, read_parquet, read_parquet_metadata
 from pertinent.results.failures import Failure, failures_from_plain, failures_to_plain
-from pertinent.settings import checked
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -49,29 +50,6 @@ _VERSIONS = (b"1", b"2", b"3")
 _ROWS_AT_ONCE = 100
 
 
-def save(explanations: Explanations, path: Path) -> None:
-    """Write the kind of file that the suffix names."""
-    check_suffix(path)
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        write(explanations, path)
-    elif suffix == ".json":
-        write_text(path, explanations.to_json() + "\n")
-    else:
-        write_text(path, explanations.to_dataframe().to_csv(index=False))
-
-
-def check_suffix(path: Path) -> None:
-    """Raise a `FileError` unless the suffix names a kind of file that explanations are saved as."""
-    if path.suffix.lower() not in (".parquet", ".csv", ".json"):
-        raise FileError(f"The name of {str(path)!r} must end in .parquet, .csv or .json.")
-
-
-def write(explanations: Explanations, path: str | Path) -> None:
-    """Write a Parquet file, atomically, with one row per explanation."""
-    write_rows(Path(path), (e.to_dict() for e in explanations), explanations.failures)
-
-
 def write_rows(
     path: Path,
     rows: Iterable[Mapping[str, Any]],
@@ -98,17 +76,13 @@ def write_rows(
             writer.write_table(table)
 
 
-@checked
-def read(path: str | Path) -> Explanations:
-    """Read saved explanations, or those that an unfinished run has completed so far.
-
-    If a run with ``out="run.parquet"`` is still running or was killed, its journal beside that file
-    is read.
-    """
-    path = Path(path)
+def read_explanations(
+    path: Path, from_dict: Callable[[Mapping[str, Any]], T]
+) -> tuple[list[T], list[Failure]]:
+    """Read explanations, each made by `from_dict`, from a Parquet file or an unfinished run's journal."""
     if path.name and not path.is_file() and journal_of(path).is_file():
         logger.warning("The run %r is not finished: this is what it has so far.", str(path))
-        return _read_journal(journal_of(path))
+        return _read_journal(journal_of(path), from_dict)
     found = read_parquet(path)
     _check_version(path, found.metadata)
     with _damaged(path, "failures"):
@@ -116,8 +90,8 @@ def read(path: str | Path) -> Explanations:
     explanations = []
     for number, row in enumerate(found.rows, start=1):
         with _damaged(path, f"row {number}"):
-            explanations.append(_from_row(row))
-    return Explanations(explanations, failures)
+            explanations.append(from_dict(_from_row(row)))
+    return explanations, failures
 
 
 def read_run(path: Path) -> dict[str, Any] | None:
@@ -146,17 +120,15 @@ def failures_in(record: Mapping[str, Any]) -> list[Failure]:
     )
 
 
-def _read_journal(path: Path) -> Explanations:
-    from pertinent.engine.journal import read_journal
-
-    explanations: list[Explanation] = []
+def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tuple[list[T], list[Failure]]:
+    explanations: list[T] = []
     failures: list[Failure] = []
     for record in sorted(list(read_journal(path))[1:], key=lambda record: record["key"]):
         with _damaged(path, f"record {record['key']}"):
             if record.get("explanation") is not None:
-                explanations.append(Explanation.from_dict(record["explanation"]))
+                explanations.append(from_dict(record["explanation"]))
             failures += failures_in(record)
-    return Explanations(explanations, failures)
+    return explanations, failures
 
 
 @contextmanager
@@ -196,7 +168,7 @@ def _encodable(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _from_row(row: Mapping[str, Any]) -> Explanation:
+def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:
     data = PlainData(row, "row")
     nested = {name: json.loads(data.text(name)) for name in _NESTED if name in row}
-    return Explanation.from_dict({**row, **nested})
+    return {**row, **nested}

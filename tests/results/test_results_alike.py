@@ -1,0 +1,157 @@
+"""Results are alike: each is converted, shown, drawn, saved and read in the same way."""
+
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import pertinent
+from pertinent.errors import FileError
+from pertinent.results.failures import Failure
+
+
+def words(texts):
+    return [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts]
+
+
+def explained(inputs=("not bad", "so good", "a bad film"), **options):
+    return pertinent.explain(words, list(inputs), "leave-one-out", progress=False, **options)
+
+
+def attacked(model, rows):
+    return pertinent.attack_radius(
+        model, rows, [[[0], [0, 1]]] * len(rows), algorithm="decision", progress=False
+    )
+
+
+@pytest.fixture(scope="module")
+def attacks():
+    rng = np.random.default_rng(0)
+    background = rng.normal(size=(50, 3))
+    model = pertinent.wrap(
+        lambda x: np.stack([1 / (1 + np.exp(-x[:, 0])), 1 / (1 + np.exp(x[:, 0]))], axis=1),
+        kind="table",
+        background=background,
+    )
+    return attacked(model, [*background[:3], [np.nan, "x", 1j]])
+
+
+@pytest.fixture(scope="module")
+def results(attacks):
+    es = explained(["not bad", "", "so good"])
+    return {
+        "explanation": es[0],
+        "explanations": es,
+        "by class": es[0].by_class(),
+        "evaluation": pertinent.evaluate(es, words, ["sufficiency", "deletion"]),
+        "attacks": attacks,
+    }
+
+
+KINDS = ["explanation", "explanations", "by class", "evaluation", "attacks"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_result_is_converted_shown_and_drawn(results, kind):
+    result = results[kind]
+    assert len(result.to_dataframe()) > 0
+    assert isinstance(json.loads(result.to_json()), dict)
+    assert result.to_html() == result._repr_html_()
+    assert 'class="pertinent"' in result.to_html()
+    console = Console(record=True, width=150)
+    console.print(result)
+    assert console.export_text().strip()
+    assert result.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_result_is_saved_and_read(results, kind, tmp_path):
+    result = results[kind]
+    result.save(tmp_path / "r.json")
+    again = pertinent.read(tmp_path / "r.json")
+    assert type(result).read(tmp_path / "r.json").to_dict() is not None
+    if kind == "explanation":
+        again = again[0]
+    assert json.loads(again.to_json()) == json.loads(result.to_json())
+    result.save(tmp_path / "r.csv")
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == len(result.to_dataframe()) + 1
+    with pytest.raises(FileError, match=r"must end in .*\.json"):
+        result.save(tmp_path / "r.txt")
+
+
+def test_evaluations_are_the_same_after_reading(results, tmp_path):
+    results["evaluation"].save(tmp_path / "e.json")
+    again = pertinent.Evaluation.read(tmp_path / "e.json")
+    assert repr(again) == repr(results["evaluation"])
+    assert again.failures == results["evaluation"].failures
+    assert again.explanations[0].measures == results["evaluation"].explanations[0].measures
+
+
+def test_attacks_without_success_stay_so(attacks, tmp_path):
+    attacks.save(tmp_path / "a.json")
+    again = pertinent.read(tmp_path / "a.json")
+    for before, after in zip(attacks, again, strict=True):
+        np.testing.assert_array_equal(before.radii, after.radii)
+        np.testing.assert_array_equal(before.sets, after.sets)
+        np.testing.assert_allclose(before.perturbed, after.perturbed)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": "pertinent stability 1"}, "damaged or holds no evaluation: `format`"),
+        ({"rows": [[9, "lime", "deletion", None, 1.0]]}, "`rows` must be of the explanations"),
+        ({"rows": [[0, "lime", "other", None, 1.0]]}, "`rows` must be of sufficiency, deletion"),
+        ({"better": {"deletion": "sideways"}}, "better.deletion"),
+        ({"failures": [[0]]}, "failures"),
+    ],
+)
+def test_a_damaged_evaluation_says_what_is_wrong(results, tmp_path, change, said):
+    plain = json.loads(results["evaluation"].to_json())
+    (tmp_path / "e.json").write_text(json.dumps(plain | change))
+    with pytest.raises(FileError, match=said):
+        pertinent.Evaluation.read(tmp_path / "e.json")
+
+
+def test_other_json_files_are_refused(tmp_path):
+    for text in ("{}", "[]", '{"format": 3}', '{"format": "pertinent novel 1"}'):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(FileError, match="holds no result"):
+            pertinent.read(tmp_path / "x.json")
+
+
+def test_slices_keep_the_failures_of_their_inputs(attacks):
+    es = explained(["", "not bad", " ", "so good", "a bad film", ""])
+    assert [e.index for e in es] == [1, 3, 4]
+    assert [f.index for f in es[:].failures] == [0, 2, 5]
+    assert [f.index for f in es[:1].failures] == [0]
+    assert [f.index for f in es[1:].failures] == [2, 5]
+    assert [f.index for f in es[1:2].failures] == [2]
+    assert [f.index for f in es[::2].failures] == [0, 5]
+    assert [f.index for f in attacks[:2].failures] == []
+    assert [f.index for f in attacks[2:].failures] == [3]
+    nothing = pertinent.Explanations([], [Failure(3, "empty")])
+    assert nothing[:].failures == nothing.failures
+
+
+def test_a_failure_in_measuring_stays_with_its_explanation():
+    found = pertinent.evaluate(explained(), words, ["sufficiency", "precision-at-k"], marks=[None, [0], None])
+    assert [(f.index, f.metric) for f in found.failures] == [(0, "precision-at-k"), (2, "precision-at-k")]
+    es = pertinent.Explanations(list(found.explanations), found.failures)
+    assert [f.index for f in es[1:].failures] == [2]
+
+
+def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
+    es = explained()
+    metrics = ["precision-at-k:k=1", "precision-at-k:k=2", "sufficiency"]
+    found = pertinent.evaluate(es, words, metrics, marks=[[0], [0], [0]])
+    names = ["precision-at-k k=1", "precision-at-k k=2", "sufficiency"]
+    assert list(found.better) == names
+    assert list(found.explanations[0].measures) == names
+    assert found.explanations[0].better == {names[0]: "higher", names[1]: "higher", names[2]: "lower"}
+    assert {metric for _, metric, _, _ in found.summary()} == set(names)
+    for name in names:
+        assert name in found.to_html()
+    with pytest.raises(pertinent.PertinentError, match="sufficiency is named 2 times with the same settings"):
+        pertinent.evaluate(es, words, ["sufficiency", "sufficiency"])
