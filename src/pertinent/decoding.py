@@ -68,7 +68,7 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     ----------
     hint
         A dataclass or an annotation: numbers and strings, perhaps with a `Range`, ``Literal``, ``Optional``,
-        tuples, mappings, arrays with a `Shape`.
+        tuples, mappings, arrays with a `Shape`; an `Array` without one holds numbers, strings and ``None``.
     plain
         Numbers, strings, lists and dicts.
     name
@@ -79,13 +79,19 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     return _Decoder(sizes or {}).decoded(hint, plain, name)
 
 
+def decode_fields(cls: Any, plain: Any, name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """The fields of a dataclass that are saved, each as `decode` reads it, by name."""
+    return _Decoder(sizes).fields(cls, plain, name)
+
+
 def encode(value: Any) -> Any:
     """The inverse of `decode`: numbers, strings, lists and dicts; anything else as a string.
 
     Fields of dataclasses that are not compared (``compare=False``) are left out.
     """
     if isinstance(value, np.ndarray):
-        return np.flatnonzero(value).tolist() if value.dtype == np.bool_ else value.tolist()
+        found = (np.flatnonzero(value) if value.dtype == np.bool_ else value).tolist()
+        return encode(found) if value.dtype == object else found
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
@@ -94,7 +100,11 @@ def encode(value: Any) -> Any:
         return {str(key): encode(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [encode(each) for each in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return value if _is_plain(value) else str(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def json_text(plain: Any, indent: int | None = None) -> str:
@@ -129,6 +139,10 @@ class _Decoder:
             return self._sequence(hint, value, name)
         if origin is Mapping:
             return self._mapping(inner, value, name)
+        if hint == Array:
+            plain = isinstance(value, list) and all(_is_plain(each) for each in value)
+            expect(plain, name, "numbers or texts", value)
+            return np.array(value, dtype=object)
         if origin is np.ndarray:
             return _array(value, name, hint, (None,))
         try:
@@ -156,15 +170,19 @@ class _Decoder:
         if isinstance(value, list | tuple):
             expect(len(value) <= len(saved), name or cls.__name__, f"at most {len(saved)} values", value)
             value = {f.name: each for (f, _), each in zip(saved, value, strict=False)}
+        return cls(**self.fields(cls, value, name))
+
+    def fields(self, cls: Any, value: Any, name: str) -> dict[str, Any]:
+        """The saved fields of a dataclass by name."""
         _expect_object(value, name or cls.__name__)
         found = {}
-        for f, hint in saved:
+        for f, hint in _saved(cls):
             if f.name in value:
                 path = f"{name}.{f.name}" if name else f.name
                 found[f.name] = self.decoded(hint, value[f.name], path)
             elif f.default is MISSING and f.default_factory is MISSING:
                 raise InputError(f"`{name}.{f.name}` is missing." if name else f"`{f.name}` is missing.")
-        return cls(**found)
+        return found
 
     def _sequence(self, hint: Any, value: Any, name: str) -> Any:
         expect(isinstance(value, list | tuple), name, "a list", value)

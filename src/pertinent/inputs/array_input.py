@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -46,6 +46,10 @@ class ArrayInput(Input):
     @abstractmethod
     def with_array(self, array: Array) -> Self:
         """An input with the same features and other values, and so with another fingerprint."""
+
+    def restored(self) -> Self:
+        """The input with its array for `raw`."""
+        return replace(self, raw=self.as_read(self.array[None])[0])
 
     @property
     def nbytes(self) -> int:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.decoding import encode
 from pertinent.errors import SettingError
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from pertinent.inputs.modality import Modality
     from pertinent.inputs.table import Background
 
@@ -87,11 +90,11 @@ class Input(ABC):
         How much of the input the model reads, if not all of it.
     """
 
-    raw: Any
-    features: tuple[str, ...]
+    raw: Any = field(compare=False)
+    features: tuple[str, ...] = field(compare=False)
     granularity: str
     notes: tuple[str, ...]
-    fingerprint: bytes = field(repr=False)
+    fingerprint: bytes = field(repr=False, compare=False)
     truncation: Truncation | None = field(default=None, kw_only=True)
     kind: ClassVar[str] = ""
 
@@ -166,14 +169,12 @@ class Input(ABC):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings and lists, from which the modality's `read` makes the input again."""
-        return {
-            "kind": self.kind,
-            "granularity": self.granularity,
-            "notes": list(self.notes),
-            "truncation": None if self.truncation is None else asdict(self.truncation),
-            "fingerprint": self.fingerprint.hex(),
-        }
+        """Plain numbers, strings and lists: all fields but `raw`, `features` and those not compared."""
+        return {"kind": self.kind, "fingerprint": self.fingerprint.hex(), **encode(self)}
+
+    def restored(self) -> Self:
+        """The input after its fields were read from a file: checked, and with what it has for `raw`."""
+        return self
 
 
 def objects(items: Sequence[Any]) -> Array:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import PlainData, expect
+from pertinent.decoding import Shape, decode, expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.array_input import ArrayInput
@@ -34,10 +34,10 @@ class ImageInput(ArrayInput):
     `segment_ids` are the user's own numbers of the features, where the user cut the image into segments.
     """
 
-    pixels: Array
-    labels: Ints
+    pixels: Annotated[Array, Shape(None, None, None)]
+    labels: Annotated[Ints, Shape(None, None)]
     channels_last: bool = False
-    segment_ids: Ints | None = None
+    segment_ids: Annotated[Ints, Shape("features")] | None = None
     kind: ClassVar[str] = "image"
     dtype = np.float32
 
@@ -119,11 +119,15 @@ class ImageInput(ArrayInput):
         marked = np.bincount(self.labels[annotation], minlength=self.n_features)
         return np.asarray(2 * marked > counts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The pixels and the feature of each."""
-        ids = None if self.segment_ids is None else self.segment_ids.tolist()
-        own = {"pixels": self.pixels.tolist(), "labels": self.labels.tolist(), "segment_ids": ids}
-        return super().to_dict() | own | {"channels_last": self.channels_last}
+    def restored(self) -> ImageInput:
+        """The input with its image for `raw`, after a check of its pixels and of the feature of each."""
+        with np.errstate(over="ignore"):
+            pixels = self.pixels.astype(np.float32)
+        expect(pixels.size > 0 and bool(np.isfinite(pixels).all()), "pixels", "finite", "NaN or nothing")
+        decode(Annotated[Ints, Shape(*pixels.shape[1:])], self.labels, "labels")
+        inside = bool(((self.labels >= 0) & (self.labels < self.n_features)).all())
+        expect(inside, "labels", f"from 0 to {self.n_features - 1}", "other numbers")
+        return super(ImageInput, replace(self, pixels=pixels)).restored()
 
 
 def pixel_range(values: Array) -> tuple[float, float]:
@@ -304,26 +308,3 @@ class ImageModality(Modality):
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
         """Cut an image into patches, or as `image_input` is told to."""
         return image_input(raw, self.features if features is None else features)
-
-    def read(self, data: PlainData, shared: Mapping[str, Any]) -> ImageInput:
-        """The pixels, which must be finite, and the feature of each."""
-        d = len(shared["features"])
-        with np.errstate(over="ignore"):
-            pixels = data.floats("pixels", None, None, None).astype(np.float32)
-        expect(pixels.size > 0 and bool(np.isfinite(pixels).all()), "pixels", "finite", "NaN or nothing")
-        labels = data.wholes("labels", *pixels.shape[1:])
-        expect(bool(((labels >= 0) & (labels < d)).all()), "labels", f"from 0 to {d - 1}", "other numbers")
-        last = "channels_last" in data and data.flag("channels_last")
-        ids = data.wholes("segment_ids", d) if "segment_ids" in data else _old_segment_ids(shared)
-        raw = np.moveaxis(pixels, 0, -1) if last else pixels
-        return ImageInput(
-            raw=raw, pixels=pixels, labels=labels, channels_last=last, segment_ids=ids, **shared
-        )
-
-
-def _old_segment_ids(shared: Mapping[str, Any]) -> Ints | None:
-    """The user's numbers of segments, which files of version 0.1 have in the names of features alone."""
-    numbers = [name.rpartition(" ")[2] for name in shared["features"]]
-    if shared["granularity"] != "segments" or not all(n.removeprefix("-").isdecimal() for n in numbers):
-        return None
-    return np.array(numbers, dtype=np.int64)

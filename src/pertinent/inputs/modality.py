@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pertinent.decoding import PlainData
+from pertinent.decoding import PlainData, decode_fields
 from pertinent.errors import InputError
-from pertinent.inputs.base import Features, Input, Truncation
+from pertinent.inputs.base import Features, Input
 from pertinent.registry import Registry
 
 if TYPE_CHECKING:
@@ -88,10 +88,6 @@ class Modality(ABC):
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Divide one input that a user gave into features, for a model that reads strings or arrays."""
 
-    @abstractmethod
-    def read(self, data: PlainData, shared: Mapping[str, Any]) -> Input:
-        """The inverse of `Input.to_dict`; `shared` are the fields that every input has, but for `raw`."""
-
     def removal_for(self, background: Background | None) -> str:
         """The removal used by default, given the rows that the model was wrapped with."""
         del background
@@ -103,7 +99,9 @@ class Modality(ABC):
         return self.drawn_baseline if drawn else self.fixed_baseline
 
 
-_OLD_NOTE = re.compile(r"truncated to (\d+) tokens: (\d+) of (\d+) (\w+) are seen")
+_OLD_NOTE = re.compile(
+    r"truncated to (?P<max_tokens>\d+) tokens: (?P<n_seen>\d+) of (?P<n_total>\d+) (?P<unit>\w+) are seen"
+)
 
 modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
 
@@ -148,38 +146,35 @@ class _FrameRows:
         return (row for _, row in self.frame.iterrows())
 
 
-def input_from_dict(plain: Mapping[str, Any], features: Sequence[str]) -> Input:
+def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
     """The inverse of `Input.to_dict`; an `InputError` says what an input cannot be made of."""
     data = PlainData(plain, "input")
-    kind = data.text("kind", modalities.all())
-    notes, truncation = _notes(data, is_old="truncation" not in plain)
-    shared = {
-        "features": tuple(features),
-        "granularity": data.text("granularity"),
-        "notes": notes,
-        "fingerprint": _bytes(data.text("fingerprint")),
-        "truncation": truncation,
-    }
-    return modality_named(kind).read(data, shared)
-
-
-def _notes(data: PlainData, *, is_old: bool) -> tuple[tuple[str, ...], Truncation | None]:
-    """The notes and the truncation, which was one of the notes in files of version 0.1."""
-    notes = data.texts("notes")
-    if "truncation" in data:
-        own = PlainData(data.value("truncation"), "truncation")
-        numbers = {name: own.whole(name) for name in ("n_seen", "n_total", "max_tokens")}
-        return notes, Truncation(**numbers, unit=own.text("unit"))
-    for note in notes if is_old else ():
-        if found := _OLD_NOTE.fullmatch(note):
-            max_tokens, n_seen, n_total = map(int, found.groups()[:3])
-            rest = tuple(other for other in notes if other != note)
-            return rest, Truncation(n_seen, n_total, max_tokens, found[4])
-    return notes, None
-
-
-def _bytes(text: str) -> bytes:
+    cls = modality_named(data.text("kind", modalities.all())).input_type
+    upgraded = _upgraded(plain, data.texts("notes"), features)
+    fields = decode_fields(cls, upgraded, "", {"features": len(features)})
     try:
-        return bytes.fromhex(text)
+        fingerprint = bytes.fromhex(data.text("fingerprint"))
     except ValueError:
-        raise InputError(f"`fingerprint` must be hexadecimal, but got {text[:40]!r}.") from None
+        raise InputError(
+            f"`fingerprint` must be hexadecimal, but got {data.text('fingerprint')[:40]!r}."
+        ) from None
+    return cls(raw=None, features=tuple(features), fingerprint=fingerprint, **fields).restored()
+
+
+def _upgraded(plain: Mapping[str, Any], notes: Sequence[str], features: Sequence[str]) -> dict[str, Any]:
+    """The saved fields of an input; what files of version 0.1 hold in other places is put in its own.
+
+    There the parts of a text stood beside the other fields, truncation was one of the notes, and the user's
+    numbers of segments were in the names of features.
+    """
+    found = {"text": plain, **plain}
+    for note in notes if "truncation" not in plain else ():
+        if match := _OLD_NOTE.fullmatch(note):
+            numbers = {name: int(match[name]) for name in ("n_seen", "n_total", "max_tokens")}
+            found["truncation"] = numbers | {"unit": match["unit"]}
+            found["notes"] = [other for other in notes if other != note]
+    if "segment_ids" not in plain and plain.get("granularity") == "segments":
+        ids = [name.rpartition(" ")[2] for name in features]
+        if all(number.removeprefix("-").isdecimal() for number in ids):
+            found["segment_ids"] = list(map(int, ids))
+    return found

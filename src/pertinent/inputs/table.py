@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.decoding import PlainData, expect, wholes
+from pertinent.decoding import expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.array_input import ArrayInput
@@ -241,11 +241,15 @@ class TableInput(ArrayInput):
         pairs = zip(self.columns, self.shown(), strict=True)
         return objects([self.values[g[0]] if len(g) == 1 else shown for g, shown in pairs])
 
-    def to_dict(self) -> dict[str, Any]:
-        """The values as numbers and texts (a date, or whatever else there is, as text), and the columns."""
-        values = [v if isinstance(v, bool | int | float | str) else _show(v) for v in self.values.tolist()]
-        own = {"values": values, "columns": [list(c) for c in self.columns], "names": list(self.names)}
-        return super().to_dict() | own
+    def restored(self) -> TableInput:
+        """The row with its values by name for `raw`; every column must have a name and one feature."""
+        names, columns, n = self.names, self.columns, len(self.values)
+        expect(len(set(names)) == len(names) == n, "names", "different, one for each value", names)
+        together = sorted(column for own in columns for column in own)
+        complete = len(columns) == self.n_features and all(columns) and together == list(range(n))
+        expect(complete, "columns", f"{self.n_features} groups of the {n} columns", columns)
+        raw = dict(zip(names, self.values.tolist(), strict=True))
+        return replace(self, raw=raw, values=row_values(self.values, names))
 
 
 def _is_number(value: Any) -> bool:
@@ -307,24 +311,6 @@ class TableModality(Modality):
         if features is not None and (not isinstance(features, str) or features != self.features):
             raise unknown("table feature", features, [self.features])
         return table_input(raw, self.columns)
-
-    def read(self, data: PlainData, shared: Mapping[str, Any]) -> TableInput:
-        """The values of the row, and the columns of each feature; every column belongs to one."""
-        names, values = data.texts("names"), data.items("values")
-        plain = all(isinstance(value, bool | int | float | str | None) for value in values)
-        expect(plain, "values", "numbers or texts", values)
-        expect(len(set(names)) == len(names) == len(values), "names", "different, one for each value", names)
-        columns = [wholes(own, "columns", None).tolist() for own in data.items("columns")]
-        d, together = len(shared["features"]), sorted(column for own in columns for column in own)
-        complete = len(columns) == d and all(columns) and together == list(range(len(values)))
-        expect(complete, "columns", f"{d} groups of the {len(values)} columns", columns)
-        return TableInput(
-            raw=dict(zip(names, values, strict=True)),
-            values=row_values(values, names),
-            columns=tuple(map(tuple, columns)),
-            names=names,
-            **shared,
-        )
 
     def removal_for(self, background: Background | None) -> str:
         """`constant` without a background."""

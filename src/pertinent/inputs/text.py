@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import PlainData, expect
+from pertinent.decoding import Shape, expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
@@ -119,11 +119,14 @@ class Tokens:
 
 @dataclass(frozen=True, eq=False)
 class TextInput(Input):
-    """A text and the character spans of its features, rows of (segment, start, end)."""
+    """A text and the character spans of its features, rows of (segment, start, end).
+
+    Tokens are not saved, because the tokenizer can make them again.
+    """
 
     text: Text
-    spans: Ints
-    tokens: Tokens | None = None
+    spans: Annotated[Ints, Shape("features", 3)]
+    tokens: Tokens | None = field(default=None, compare=False)
     kind: ClassVar[str] = "text"
 
     @cached_property
@@ -177,10 +180,14 @@ class TextInput(Input):
         shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
         return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The text and its spans; tokens are left out, because the tokenizer can recreate them."""
-        own = {"first": self.text.first, "second": self.text.second, "fixed": self.text.fixed}
-        return super().to_dict() | own | {"spans": self.spans.tolist()}
+    def restored(self) -> TextInput:
+        """The input with its text for `raw`, after a check that each span lies inside its segment."""
+        segment, start, end = self.spans.T
+        lengths = np.array([len(part) for part in self.text.segments])
+        inside = (segment >= 0) & (segment < len(lengths)) & (start >= 0) & (start <= end)
+        inside[inside] &= end[inside] <= lengths[segment[inside]]
+        expect(bool(inside.all()), "spans", "inside the text", self.spans[~inside].tolist()[:1])
+        return replace(self, raw=self.text)
 
 
 def cut(text: Text, granularity: str) -> Ints:
@@ -294,19 +301,6 @@ class TextModality(Modality):
                 "The features 'tokens' need a transformer; this model reads strings: use 'words'."
             )
         return text_input(text, features, cut(text, features))
-
-    def read(self, data: PlainData, shared: Mapping[str, Any]) -> TextInput:
-        """The text and its spans, each of which must lie inside its segment."""
-        second = data.text("second") if "second" in data else None
-        fixed: Any = data.text("fixed", ("none", "first", "second"))
-        text = Text(data.text("first"), second, fixed)
-        spans = data.wholes("spans", len(shared["features"]), 3)
-        segment, start, end = spans.T
-        lengths = np.array([len(part) for part in text.segments])
-        inside = (segment >= 0) & (segment < len(lengths)) & (start >= 0) & (start <= end)
-        inside[inside] &= end[inside] <= lengths[segment[inside]]
-        expect(bool(inside.all()), "spans", "inside the text", spans[~inside].tolist()[:1])
-        return TextInput(raw=text, text=text, spans=spans, **shared)
 
     def baseline_for(self, input: TextInput, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""

@@ -1,0 +1,113 @@
+"""Modalities: how inputs of each kind are recognised, split, saved and read."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.base import Truncation
+from pertinent.inputs.detection import modality_of
+from pertinent.inputs.image import image_input
+from pertinent.inputs.modality import input_from_dict, modalities, modality_named
+from pertinent.inputs.table import table_input
+from pertinent.inputs.text import Text, text_input
+from pertinent.removal import removals
+
+INPUTS = {
+    "text": text_input(
+        Text("ab cd", "e", "second"),
+        "words",
+        np.array([[0, 0, 2], [0, 3, 5]]),
+        truncation=Truncation(2, 9, 4, "words"),
+    ),
+    "image": image_input(np.arange(12, dtype=np.float32).reshape(1, 3, 4) / 12, [[7, 7, 3, 3]] * 3),
+    "table": table_input({"a": 1.5, "b": "x", "c": 3}),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_an_input_is_the_same_after_it_was_saved_and_read(kind):
+    input = INPUTS[kind]
+    plain = json.loads(json.dumps(input.to_dict()))
+    again = input_from_dict(plain, input.features)
+    assert type(again) is modalities.get(kind).input_type is type(input)
+    assert again.fingerprint == input.fingerprint
+    assert again.truncation == input.truncation
+    for field in fields(input):
+        if field.name not in ("raw", "tokens"):
+            np.testing.assert_equal(getattr(again, field.name), getattr(input, field.name))
+    np.testing.assert_equal(again.own_features, input.own_features)
+
+
+def old(input, **changed):
+    """An input as version 0.1 saved it."""
+    plain = input.to_dict()
+    del plain["truncation"]
+    plain.pop("segment_ids", None)
+    return {**plain, **plain.pop("text", {}), **changed}
+
+
+def test_truncation_of_an_old_file_is_read_from_its_note():
+    notes = ["truncated to 4 tokens: 2 of 9 words are seen", "2 of 9 spans are left out"]
+    text = INPUTS["text"]
+    again = input_from_dict(old(text, notes=notes), text.features)
+    assert again.truncation == text.truncation
+    assert again.notes == ("2 of 9 spans are left out",)
+    assert again.text == text.text
+    of_today = input_from_dict({**text.to_dict(), "truncation": None, "notes": notes}, text.features)
+    assert of_today.truncation is None
+    assert of_today.notes == tuple(notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"), [(("segment -3", "segment 7"), [-3, 7]), (("sky", "segment 7"), None)]
+)
+def test_segment_numbers_of_an_old_file_are_read_from_the_names_of_features(names, ids):
+    image = INPUTS["image"]
+    again = input_from_dict(old(image), names)
+    np.testing.assert_equal(again.segment_ids, ids if ids is None else np.array(ids))
+    np.testing.assert_array_equal(again.own_features, [[1, 1, 0, 0] if ids is None else [7, 7, -3, -3]] * 3)
+
+
+def test_segment_numbers_do_not_come_from_names():
+    image = INPUTS["image"]
+    again = input_from_dict(image.to_dict(), ("left 1", "right 2"))
+    np.testing.assert_array_equal(again.own_features, image.own_features)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ("a text", "text"),
+        (("a", "pair"), "text"),
+        ({"query": "a", "document": "b"}, "text"),
+        (np.zeros((3, 4)), "image"),
+        (np.zeros((3, 4, 4)), "image"),
+        (np.zeros(4), "table"),
+        ([1.0, 2.0], "table"),
+        ({"a": 1}, "table"),
+    ],
+)
+def test_inputs_are_recognised(raw, kind):
+    assert modality_of(raw).name == kind
+
+
+def test_what_nothing_recognises_is_an_error():
+    with pytest.raises(InputError, match="An input must be a text"):
+        modality_of(object())
+
+
+def test_an_unknown_kind_is_an_error():
+    with pytest.raises(SettingError, match="kind of input"):
+        pertinent.wrap(len, kind="sound")
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_defaults_suit_the_modality(kind):
+    modality = modality_named(kind)
+    named = {modality.default_removal, modality.removal_for(None)}
+    named |= {modality.fixed_baseline, modality.drawn_baseline}
+    assert named <= set(removals.for_kind(kind))
