@@ -181,7 +181,7 @@ def _fitted(own: Fit, job: Job, model: Any, out: Path | None) -> Any:
         learning_rate=own.learning_rate,
         samples=own.samples,
         seed=own.seed,
-        dev=min(0.5, DEV / job.train),
+        validation_fraction=min(0.5, DEV / job.train),
         epochs=max(1, round(job.steps * BATCH / max(job.train / 2, job.train - DEV))),
         batch_size=BATCH,
         patience=None,

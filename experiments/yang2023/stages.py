@@ -80,7 +80,12 @@ def learned(job: Job) -> Result:
     references.save(job.folder / "learned.json")
     start = time.perf_counter()
     fitted = pertinent.fit(
-        job.model, texts, references=references, dev=0.1, epochs=job.sizes.epochs, **OPTIONS
+        job.model,
+        texts,
+        teacher_explanations=references,
+        validation_fraction=0.1,
+        epochs=job.sizes.epochs,
+        **OPTIONS,
     )
     fitted.save(job.folder / "amortized")
     return {
@@ -120,7 +125,7 @@ def method(name: str, job: Job) -> Result:
 def fastshap(job: Job) -> Result:
     """FastSHAP, fitted and measured as the other methods are."""
     texts, start = training_texts(job.data, job.which, job.sizes.fit), time.perf_counter()
-    fitted: Any = pertinent.fit(job.model, texts, "fastshap", dev=0.1, **OPTIONS)
+    fitted: Any = pertinent.fit(job.model, texts, "fastshap", validation_fraction=0.1, **OPTIONS)
     fitted.save(job.folder / "fastshap")
     return method("FastSHAP", job) | {"texts": len(texts), "training seconds": time.perf_counter() - start}
 
@@ -156,8 +161,8 @@ def curve(percent: int, job: Job) -> Result:
         fitted = pertinent.fit(
             job.model,
             [e.input.raw for e in own],
-            references=own,
-            dev=0.1,
+            teacher_explanations=own,
+            validation_fraction=0.1,
             epochs=job.sizes.epochs,
             seed=seed,
             **OPTIONS,

@@ -157,11 +157,11 @@ def test_an_interrupted_fit_is_continued(run, monkeypatch):
 
 
 def test_references_that_are_there_are_used(run):
-    code, _, err = run(*FIT, "--out", "second", "--references", "fitted/references.parquet")
+    code, _, err = run(*FIT, "--out", "second", "--teacher-explanations", "fitted/teacher.parquet")
     assert (code, err) == (0, "")
-    assert not Path("second/references.parquet").exists()
-    assert card("second")["references"] is not None
-    assert card("second") | {"references": None} == card()
+    assert not Path("second/teacher.parquet").exists()
+    assert card("second")["teacher_explanations"] is not None
+    assert card("second") | {"teacher_explanations": None} == card()
 
 
 def test_all_classes_can_be_a_target(run):
@@ -199,13 +199,16 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--epochs", "3"], "'fitted' holds a training run with other settings (epochs)"),
         (["--out", "new", "--limit", "1"], "At least 2 inputs are needed to learn from, but got 1"),
         (["--out", "new", "--method", "lime"], "Unknown method to fit 'lime'. Known: aim, amortized-shapley"),
-        (["--out", "new", "--reference", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
+        (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
         (["--out", "new", "--set", "sample=4"], "Did you mean 'samples'?"),
         (["--out", "new", "--set", "epochs=4"], "Unknown setting of amortized-shapley 'epochs'"),
         (["--out", "new", "--label-column", "stars", "text"], "--label-column names a column of --file"),
         (["--out", "new", "--set", "samples=x"], "`samples` must be a whole number, but got 'x'"),
-        (["--out", "new", "--dev", "1"], "--dev: must be between 0 and 1, but got '1'"),
-        (["--out", "new", "--references", "no.parquet"], "There is no file 'no.parquet'"),
+        (
+            ["--out", "new", "--validation-fraction", "1"],
+            "--validation-fraction: must be between 0 and 1, but got '1'",
+        ),
+        (["--out", "new", "--teacher-explanations", "no.parquet"], "There is no file 'no.parquet'"),
         (["--out", "new", "--column", "text"], "Unknown column 'text'. Known: review, stars"),
         (["--out", "new", "--model", "fitted"], "'fitted' holds an explainer, not a model"),
     ],

@@ -26,6 +26,7 @@ from tests import tiny
 from tests.games import random_interactions
 
 OPTIONS = {"samples": 8, "epochs": 6, "learning_rate": 3e-3, "batch_size": 8, "progress": False}
+FEW = OPTIONS | {"epochs": 1}
 
 
 def some_texts(n, seed=0):
@@ -201,7 +202,7 @@ def test_saved_and_loaded_it_gives_the_same_values(model, fitted, folder, tmp_pa
     fitted.save(tmp_path / "saved")
     files = {path.name for path in (tmp_path / "saved").iterdir()}
     assert files == {"config.json", "model.safetensors", "pertinent.json"}
-    assert {path.name for path in folder.iterdir()} == files | {"references.parquet"}
+    assert {path.name for path in folder.iterdir()} == files | {"teacher.parquet"}
     for place in (tmp_path / "saved", folder):
         loaded = pertinent.load_explainer(place)
         for mine, other in zip(scores(model, fitted), scores(model, loaded), strict=True):
@@ -212,7 +213,7 @@ def test_the_card_says_what_it_was_trained_on(model, fitted, folder):
     card = json.loads((folder / "pertinent.json").read_text())
     assert card == fitted.network.card
     assert card["model"] == model.fingerprint.hex()
-    assert card["reference"] == {"method": "shapley-sampling", "settings": {"samples": 8}}
+    assert card["teacher"] == {"method": "shapley-sampling", "settings": {"samples": 8}}
     assert (card["inputs"], card["examples"], card["dev_examples"]) == (40, 36, 4)
 
 
@@ -236,35 +237,38 @@ def test_a_killed_fit_goes_on_and_recomputes_no_reference(model, tmp_path, rows)
         return callback
 
     asked = []
-    for done, total in ((20, len(TEXTS)), (100, 6 * 36)):  # in the references, then in the training
+    for done, total in (
+        (20, len(TEXTS)),
+        (100, 6 * 36),
+    ):  # in the explanations by the teacher, then in the training
         with pytest.raises(Killed):
             pertinent.fit(model, TEXTS, out=tmp_path / "f", **OPTIONS | {"progress": kill_at(done, total)})
         asked.append(sum(rows))
     assert asked[1] - PILOTS < 2 * asked[0]
     found = pertinent.fit(model, TEXTS, out=tmp_path / "f", **OPTIONS)
     assert sum(rows) - asked[1] <= PILOTS
-    whole = pertinent.fit(model, TEXTS, references=tmp_path / "f" / "references.parquet", **OPTIONS)
+    whole = pertinent.fit(model, TEXTS, teacher_explanations=tmp_path / "f" / "teacher.parquet", **OPTIONS)
     assert all(torch.equal(weight, weights(whole)[name]) for name, weight in weights(found).items())
 
 
 def test_references_are_used_again(model, fitted, folder, rows):
-    file = folder / "references.parquet"
-    again = pertinent.fit(model, TEXTS, references=file, **OPTIONS)
+    file = folder / "teacher.parquet"
+    again = pertinent.fit(model, TEXTS, teacher_explanations=file, **OPTIONS)
     assert all(torch.equal(weight, weights(again)[name]) for name, weight in weights(fitted).items())
     assert sum(rows) <= PILOTS
-    some = pertinent.fit(model, TEXTS[:20], references=pertinent.read(file), **OPTIONS | {"epochs": 1})
+    some = pertinent.fit(model, TEXTS[:20], teacher_explanations=pertinent.read(file), **FEW)
     assert some.network.card["examples"] == 18
     with pytest.raises(SettingError, match="made with the removal 'attention-mask', but it is 'mask-token'"):
-        pertinent.fit(model, TEXTS, references=file, removal="mask-token", progress=False)
+        pertinent.fit(model, TEXTS, teacher_explanations=file, removal="mask-token", progress=False)
 
 
 def test_references_of_any_method(model):
-    fitted = pertinent.fit(model, TEXTS[:10], reference="exact-shapley", epochs=1, progress=False)
+    fitted = pertinent.fit(model, TEXTS[:10], teacher="exact-shapley", epochs=1, progress=False)
     assert np.isfinite(fitted.network.card["sampling_variances"]).all()
     with pytest.raises(
         SettingError, match="`classes` must be 'predicted', because gradient has scores for one"
     ):
-        pertinent.fit(model, TEXTS[:4], reference="gradient", classes="all", progress=False)
+        pertinent.fit(model, TEXTS[:4], teacher="gradient", classes="all", progress=False)
 
 
 # -- what is refused ---------------------------------------------------------------------------
@@ -278,7 +282,7 @@ def test_another_model_is_refused(fitted, folder):
     with pytest.raises(ModelError, match="fitted to another model"):
         pertinent.explain(other, NEW[0], fitted)
     with pytest.raises(FileError, match="no explanations of this model"):
-        pertinent.fit(other, TEXTS, references=folder / "references.parquet", progress=False)
+        pertinent.fit(other, TEXTS, teacher_explanations=folder / "teacher.parquet", progress=False)
     function = pertinent.wrap(lambda texts: [[0.5, 0.5]] * len(texts))
     with pytest.raises(ModelError, match="fitted to another model"):
         pertinent.explain(function, NEW[0], fitted)
@@ -303,7 +307,7 @@ def test_another_removal_or_target_or_scale_is_refused(model, fitted):
         (["w1 w2"], {}, InputError, "At least 2 inputs"),
         (["w1 w2", ""], {}, InputError, "Input 1: The text is empty"),
         (TEXTS, {"method": "amortised-shapley"}, SettingError, "Did you mean 'amortized-shapley'"),
-        (TEXTS, {"dev": 1.0}, SettingError, "`dev` must be above 0 and below 1"),
+        (TEXTS, {"validation_fraction": 1.0}, SettingError, "must be above 0 and below 1"),
         (TEXTS, {"samplez": 3}, SettingError, "samplez"),
     ],
 )
@@ -397,7 +401,7 @@ class SamePermutations(ShapleySampling):
 
 
 def test_it_is_better_than_either_part_and_converges(model, exact):
-    fitted = pertinent.fit(model, some_texts(200), dev=0.3, **OPTIONS)
+    fitted = pertinent.fit(model, some_texts(200), validation_fraction=0.3, **OPTIONS)
     alone = error(scores(model, replace(fitted, normalize=True)), exact)
 
     def mean_error(method):

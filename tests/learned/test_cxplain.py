@@ -106,4 +106,4 @@ def test_labels_are_learned_from(model):
 def test_references_of_another_method_are_refused(model):
     other = pertinent.explain(model, ROWS[:4], "shapley-sampling", samples=2, progress=False)
     with pytest.raises(SettingError, match="must be of leave-one-out"):
-        pertinent.fit(model, ROWS[:4], "cxplain", references=other, progress=False)
+        pertinent.fit(model, ROWS[:4], "cxplain", teacher_explanations=other, progress=False)

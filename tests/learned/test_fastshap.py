@@ -154,8 +154,8 @@ def test_what_is_learned_approaches_the_exact_values(model, tmp_path):
     again = pertinent.load_explainer(tmp_path / "f")
     assert again.network.card["dev_loss"] > 0
     np.testing.assert_allclose(pertinent.explain(model, new[0], again).scores, found[0].scores, atol=1e-6)
-    assert (tmp_path / "f" / "references.parquet").is_file()
-    kept = pertinent.read(tmp_path / "f" / "references.parquet")
+    assert (tmp_path / "f" / "teacher.parquet").is_file()
+    kept = pertinent.read(tmp_path / "f" / "teacher.parquet")
     assert {e.method for e in kept} == {"coalition-values"}
     assert {e.evaluations for e in kept} == {10}
 
@@ -164,12 +164,16 @@ def test_answers_are_used_again_and_others_refused(model, tmp_path):
     few = {"epochs": 2, "progress": False}
     first = pertinent.fit(model, ROWS[:10], "fastshap", out=tmp_path / "f", **few)
     again = pertinent.fit(
-        model, ROWS[:10], "fastshap", references=tmp_path / "f" / "references.parquet", **few
+        model,
+        ROWS[:10],
+        "fastshap",
+        teacher_explanations=tmp_path / "f" / "teacher.parquet",
+        **few,
     )
     np.testing.assert_array_equal(*(pertinent.explain(model, ROWS[0], f).scores for f in (first, again)))
     other = pertinent.explain(model, ROWS[:10], "leave-one-out", progress=False)
     with pytest.raises(SettingError, match="must be of coalition-values"):
-        pertinent.fit(model, ROWS[:10], "fastshap", references=other, **few)
+        pertinent.fit(model, ROWS[:10], "fastshap", teacher_explanations=other, **few)
 
 
 def test_all_classes_at_once():

@@ -240,7 +240,7 @@ def test_a_small_network_learns_all_classes_unless_told_otherwise():
 
     assert learned_classes(model) == "all"
     assert learned_classes(model, classes="predicted") == "predicted"
-    assert learned_classes(model, reference="random") == "predicted"  # it has scores for one class
+    assert learned_classes(model, teacher="random") == "predicted"  # it has scores for one class
     assert learned_classes(model, "fastshap") == "all"
     assert learned_classes(model, "cxplain") == "predicted"
     many = pertinent.wrap(lambda texts: np.full((len(texts), 25), 0.04), kind="text")
@@ -315,6 +315,20 @@ def test_an_explainer_knows_its_folder_and_digest(rater, tmp_path):
         pertinent.load_explainer(tmp_path / "f", digest=two.digest)
 
 
+def test_a_folder_that_version_0_1_wrote_is_read(rater, tmp_path):
+    rows, options = people(8, seed=5), FAST | {"epochs": 1, "out": tmp_path / "f"}
+    fitted = pertinent.fit(rater, rows, **options)
+    path = tmp_path / "f" / "pertinent.json"
+    card = json.loads(path.read_text()) | {"pertinent": "0.1.0"}
+    names = {"dev": "validation_fraction", "reference": "teacher", "references": "teacher_explanations"}
+    card |= {old: card.pop(new) for old, new in names.items()}
+    path.write_text(json.dumps(card))
+    assert same(rater, rows, fitted, pertinent.load_explainer(tmp_path / "f"))
+    assert pertinent.fit(rater, rows, **options).network.card == card  # a finished fit is read
+    with pytest.raises(SettingError, match=r"other settings \(validation_fraction\)"):
+        pertinent.fit(rater, rows, validation_fraction=0.2, **options)
+
+
 def test_another_model_is_refused(fitted):
     other = pertinent.wrap(lambda rows: np.zeros(len(rows)), kind="table", output="value")
     with pytest.raises(ModelError, match="fitted to another model"):
@@ -337,7 +351,7 @@ def test_a_damaged_configuration_is_refused(fitted, tmp_path):
         ({"method": "cxplain", "labels": [1]}, "`labels` must be one for each of 2 inputs"),
         ({"method": "cxplain", "classes": "all"}, "`classes` must be 'predicted' for cxplain"),
         ({"method": "cxplain", "scale": "logit"}, "`scale` must be natural for cxplain"),
-        ({"method": "fastshap", "reference": "lime"}, "leave out `reference`"),
+        ({"method": "fastshap", "teacher": "lime"}, "leave out `teacher`"),
         ({"loss": "mae"}, "mae"),
     ],
 )

@@ -362,7 +362,7 @@ def test_only_classes_can_be_selected_for(method):
         ("aim", {"classes": "predicted"}, "`classes` must be 'all' for aim"),
         ("vibi", {"scale": "logit"}, "`scale` must be natural for vibi"),
         ("invase", {"labels": [0, 1]}, "leave out `labels`"),
-        ("aim", {"reference": "lime"}, "leave out `reference`"),
+        ("aim", {"teacher": "lime"}, "leave out `teacher`"),
         ("l2x", {"temperature": 0.0}, "`temperature` must be above 0"),
         ("vibi", {"beta": -1.0}, "`beta` must be at least 0"),
         ("invase", {"penalty": -1.0}, "`penalty` must be at least 0"),
@@ -414,7 +414,7 @@ def test_few_references_are_measured_as_often_as_many():
         options={"logging_steps": 50},
         measure="loss",
     )
-    fitting = SimpleNamespace(training=training, dev=0.1, inputs=range(1000))
+    fitting = SimpleNamespace(training=training, validation_fraction=0.1, inputs=range(1000))
     assert Fitting._measured_as_often(fitting, 900) is training
     few = Fitting._measured_as_often(fitting, 90)
     assert (few.checkpoint_steps, few.options) == (5, {"logging_steps": 5})

@@ -26,7 +26,7 @@ from pertinent.learned import LearnedExplainer, LearnsScores, learned
 class LearnsOcclusion(LearnsScores):
     """Learns leave-one-out scores of the predicted class by their squared error, times a `weight`."""
 
-    reference = "leave-one-out"
+    teacher = "leave-one-out"
     all_classes = False
     weight: float = 1.0
 

@@ -53,13 +53,13 @@ def fit(args: Namespace) -> int:
         [item.raw for item in usable],
         args.method,
         labels=None if args.label_column is None else [item.label for item in usable],
-        reference=args.reference,
-        references=args.references,
+        teacher=args.teacher,
+        teacher_explanations=args.teacher_explanations,
         classes=args.classes,
         removal=args.removal,
         features=args.features,
         scale=args.scale,
-        dev=args.dev,
+        validation_fraction=args.validation_fraction,
         epochs=args.epochs,
         batch_size=args.batch_size,
         learning_rate=args.learning_rate,
@@ -80,7 +80,7 @@ def fit(args: Namespace) -> int:
 def _settings(args: Namespace) -> dict[str, Any]:
     """The settings of the method and of what it learns from, as the types that they declare."""
     texts, explainer = read_pairs([args.method], args.set)[args.method], learned.get(args.method)
-    owners = {name: setting_owner(explainer, args.reference, name) for name in texts}
+    owners = {name: setting_owner(explainer, args.teacher, name) for name in texts}
     return {name: read_settings(owners[name], {name: text})[name] for name, text in texts.items()}
 
 

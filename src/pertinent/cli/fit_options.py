@@ -30,7 +30,7 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
 
 def _add_learned(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--reference",
+        "--teacher",
         metavar="NAME",
         help="the method that amortized-shapley learns from: a name from `pertinent methods` "
         "(shapley-sampling with samples=25)",
@@ -43,7 +43,7 @@ def _add_learned(group: argparse._ArgumentGroup) -> None:
         help="a setting of the method or of what it learns from, such as samples=50; may be repeated",
     )
     group.add_argument(
-        "--references",
+        "--teacher-explanations",
         metavar="FILE.parquet",
         help="learn from explanations that `pertinent explain --out` or an earlier fit wrote",
     )
@@ -59,7 +59,7 @@ def _add_learned(group: argparse._ArgumentGroup) -> None:
 
 def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--dev",
+        "--validation-fraction",
         type=options.rate,
         default=0.1,
         metavar="SHARE",

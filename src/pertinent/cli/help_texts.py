@@ -149,7 +149,7 @@ examples:
   pertinent fit --file reviews.csv --out my-explainer
   pertinent fit --file reviews.csv --column review --model ./my-classifier --out my-explainer --device cuda
   pertinent fit --file pairs.jsonl --model ./my-classifier --out my-explainer --classes all --set samples=50
-  pertinent fit --file reviews.csv --out another --references my-explainer/references.parquet --epochs 20
+  pertinent fit --file reviews.csv --out another --teacher-explanations my-explainer/teacher.parquet
   pertinent fit --file wines.csv --model table --out my-fastshap --method fastshap
   pertinent fit --file reviews.csv --out my-aim --method aim --set k=5
   pertinent explain "a slow start, then wonderful" --method ./my-explainer

@@ -1,7 +1,7 @@
 """The base of learned explainers: how a method learns, and what a fitted one has in common with others.
 
 A method is two small classes in one file. Its `Learner` says which answers of the model are asked for, what
-is learned from them, and the loss: `LearnsScores` from explanations by a reference, `LearnsSelection` (in
+is learned from them, and the loss: `LearnsScores` from explanations by a teacher, `LearnsSelection` (in
 selection.py) by selecting features in every step and seeing what follows. Its `LearnedExplainer` says what is
 made of the network's scores. Networks are chosen by the kind of input (`models.torch.scorers`).
 """
@@ -46,11 +46,11 @@ class Learner(Settings, ABC):
 
     Attributes
     ----------
-    reference
+    teacher
         The method whose explanations are learned from, by name or as an instance.
-    reference_settings
-        Settings of the reference that differ from its defaults.
-    any_reference
+    teacher_settings
+        Settings of the teacher that differ from its defaults.
+    any_teacher
         Whether another method may be given instead.
     pilots
         Methods by which some inputs are explained as well, for the card.
@@ -80,9 +80,9 @@ class Learner(Settings, ABC):
         with what is selected; or ``"quality"``, how sufficient and sparse that is.
     """
 
-    reference: ClassVar[str | Explainer]
-    reference_settings: ClassVar[Mapping[str, Any]] = {}
-    any_reference: ClassVar[bool] = False
+    teacher: ClassVar[str | Explainer]
+    teacher_settings: ClassVar[Mapping[str, Any]] = {}
+    any_teacher: ClassVar[bool] = False
     pilots: ClassVar[tuple[Explainer, ...]] = ()
     all_classes: ClassVar[bool] = True
     with_labels: ClassVar[bool] = False
@@ -98,7 +98,7 @@ class Learner(Settings, ABC):
 
     @abstractmethod
     def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
-        """What is learned from an explanation by the reference, of these columns of the model.
+        """What is learned from an explanation by the teacher, of these columns of the model.
 
         `label` is the column or the value that the user says is right, ``None`` if nothing is said.
         """
@@ -106,7 +106,7 @@ class Learner(Settings, ABC):
 
 @dataclass(frozen=True)
 class LearnsScores(Learner):
-    """Learns scores from explanations by a reference."""
+    """Learns scores from explanations by a teacher."""
 
     @abstractmethod
     def deviation(self, lessons: Sequence[Lesson]) -> Floats:

@@ -39,13 +39,13 @@ def fit(
     method: str = "amortized-shapley",
     *,
     labels: Sequence[Any] | None = None,
-    reference: str | Explainer | None = None,
-    references: str | Path | Explanations | None = None,
+    teacher: str | Explainer | None = None,
+    teacher_explanations: str | Path | Explanations | None = None,
     classes: Literal["predicted", "all"] | None = None,
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
-    dev: ProperShare = 0.1,
+    validation_fraction: ProperShare = 0.1,
     epochs: Count | None = None,
     batch_size: Count = 32,
     learning_rate: Positive | None = None,
@@ -77,10 +77,10 @@ def fit(
         each.
     labels
         The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
-    reference
+    teacher
         The method that ``"amortized-shapley"`` learns from, by name or as an instance; by default
         ``"shapley-sampling"`` with 25 permutations.
-    references
+    teacher_explanations
         Explanations to learn from that were made before: a Parquet file that `explain` or `fit` wrote,
         or `Explanations`. Those of the `inputs` are used.
     classes
@@ -89,9 +89,9 @@ def fit(
         predicted.
     removal, features, scale
         As in `explain`; to be explained with the same removal and scale.
-    dev
+    validation_fraction
         The share of inputs on which the network is measured while it is trained: by its loss, by the rank
-        correlation with the references, or by how often the model decides as before with the selected
+        correlation with the teacher, or by how often the model decides as before with the selected
         features alone; the best is kept.
     epochs, learning_rate
         By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network; fewer epochs
@@ -103,8 +103,8 @@ def fit(
     seed
         The same seed gives the same network, on CUDA up to the order of floating-point sums.
     out
-        A folder for the references, the checkpoints and at last the explainer. A fit that was killed is
-        continued when the same call is made again, and a finished one is read.
+        A folder for the teacher's explanations, the checkpoints and at last the explainer. A fit that was
+        killed is continued when the same call is made again, and a finished one is read.
     progress
         As in `explain`.
     **settings
@@ -114,14 +114,14 @@ def fit(
     explainer = learned.get(method)
     optional("accelerate")
     model = wrap(model)
-    learner, others = _learner(explainer, reference, settings)
-    _check(learner, method, reference=reference, classes=classes, scale=scale, labels=labels)
+    learner, others = _learner(explainer, teacher, settings)
+    _check(learner, method, teacher=teacher, classes=classes, scale=scale, labels=labels)
     if not learner.trained and (epochs or learning_rate):
         raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
-    if reference in (None, learner.reference):
-        reference, others = learner.reference, {**learner.reference_settings, **others}
-    request = Request.of(reference, others, removal=removal, features=None, scale=scale, seed=seed)
-    runner = Runner(model, "references", None, progress)
+    if teacher in (None, learner.teacher):
+        teacher, others = learner.teacher, {**learner.teacher_settings, **others}
+    request = Request.of(teacher, others, removal=removal, features=None, scale=scale, seed=seed)
+    runner = Runner(model, "teacher", None, progress)
     prepared = _prepared(runner, inputs, features)
     if learner.only_tables and prepared[0].kind != "table":
         raise InputError(f"{method} explains table rows, but the inputs are {prepared[0].kind}s.")
@@ -134,7 +134,7 @@ def fit(
     scorer = (
         small_scorer_for(prepared) if isinstance(learner, LearnsSelection) else scorer_for(model, prepared)
     )
-    in_epoch = math.ceil(len(prepared) * (1 - dev) / batch_size)
+    in_epoch = math.ceil(len(prepared) * (1 - validation_fraction) / batch_size)
     epochs = epochs or _epochs(scorer.epochs, learner.steps, in_epoch)
     checks = learner.checks or scorer.checks
     every = None if checks is None else math.ceil(epochs * in_epoch / checks)
@@ -153,7 +153,16 @@ def fit(
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
         fitting = Fitting(
-            runner, explainer, learner, prepared, labels, request, classes, dev, training, references
+            runner,
+            explainer,
+            learner,
+            prepared,
+            labels,
+            request,
+            classes,
+            validation_fraction,
+            training,
+            teacher_explanations,
         )
         return fitting.run(Path(folder), keep=out is not None)
 
@@ -164,12 +173,12 @@ def _epochs(most: int, steps: float, in_epoch: int) -> int:
 
 
 def setting_owner(
-    explainer: type[LearnedExplainer], reference: str | Explainer | None, name: str
+    explainer: type[LearnedExplainer], teacher: str | Explainer | None, name: str
 ) -> type[Learner | Explainer]:
     """The class that declares a setting of a fit: how the method learns, or what it learns from."""
     learner = explainer.learner
-    reference = reference or learner.reference
-    taught = explainers.get(reference) if isinstance(reference, str) else type(reference)
+    teacher = teacher or learner.teacher
+    taught = explainers.get(teacher) if isinstance(teacher, str) else type(teacher)
     owners = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
     if name not in owners:
         raise unknown(f"setting of {explainer.name}", name, owners)
@@ -177,21 +186,21 @@ def setting_owner(
 
 
 def _learner(
-    explainer: type[LearnedExplainer], reference: str | Explainer | None, settings: Mapping[str, Any]
+    explainer: type[LearnedExplainer], teacher: str | Explainer | None, settings: Mapping[str, Any]
 ) -> tuple[Learner, dict[str, Any]]:
     """How the method learns, and the settings that are not its own."""
     learner = explainer.learner
-    own = {name for name in settings if setting_owner(explainer, reference, name) is learner}
+    own = {name for name in settings if setting_owner(explainer, teacher, name) is learner}
     others = {name: value for name, value in settings.items() if name not in own}
     return learner(**{name: settings[name] for name in own}), others
 
 
 def _check(
-    learner: Learner, method: str, *, reference: Any, classes: str | None, scale: str, labels: Any
+    learner: Learner, method: str, *, teacher: Any, classes: str | None, scale: str, labels: Any
 ) -> None:
     """Raise a `SettingError` for what the method cannot learn."""
-    if reference is not None and not learner.any_reference:
-        raise SettingError(f"{method} asks the model itself: leave out `reference`.")
+    if teacher is not None and not learner.any_teacher:
+        raise SettingError(f"{method} asks the model itself: leave out `teacher`.")
     require(classes != "all" or learner.all_classes, "classes", f"'predicted' for {method}", classes)
     require(
         learner.classes is None or classes in (None, learner.classes),

@@ -39,6 +39,12 @@ MOST_CLASSES = 20
 
 NOUNS = {"class": "classes", "label": "labels", "value": "plain values"}
 
+TEACHER_EXPLANATIONS = "teacher.parquet"
+"""The file in the folder of a fit with the explanations that the teacher made."""
+
+RENAMED = {"validation_fraction": "dev", "teacher": "reference", "teacher_explanations": "references"}
+"""What 0.1 called some settings of a fit on the card."""
+
 PILOT = 100
 """How many inputs the learner's pilot methods are tried on."""
 
@@ -87,7 +93,7 @@ def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedE
 
 @dataclass(frozen=True, eq=False)
 class Fitting:
-    """One fit: the references, the training, and how well the network does on the dev inputs."""
+    """One fit: the teacher's explanations, the training, and how well the network does on the dev inputs."""
 
     runner: Runner
     explainer: type[LearnedExplainer]
@@ -96,24 +102,24 @@ class Fitting:
     labels: Sequence[Any] | None
     request: Request
     classes: Literal["predicted", "all"] | None
-    dev: float
+    validation_fraction: float
     training: ScoreSettings
-    references: str | Path | Explanations | None
+    teacher_explanations: str | Path | Explanations | None
 
     def run(self, path: Path, *, keep: bool) -> LearnedExplainer:
         """Fit, in a folder that is kept or not."""
         from pertinent.learned.network_training import train_networks
 
         model, learner = self.runner.model, self.learner
-        folder = Folder(path, self._recorded())
+        folder = Folder(path, self._recorded(), RENAMED)
         folder.open(resume=True)
         if folder.finished:
             return load_explainer(path)
-        if self.references is not None:
-            found = looked_up(self.references, model, folder.settings["removal"]["name"])
+        if self.teacher_explanations is not None:
+            found = looked_up(self.teacher_explanations, model, folder.settings["removal"]["name"])
         else:
             found = computed(
-                self.runner, self.inputs, self.request, path / "references.parquet" if keep else None
+                self.runner, self.inputs, self.request, path / TEACHER_EXPLANATIONS if keep else None
             )
         self._check_output(found)
         classes = self._classes(found)
@@ -146,8 +152,8 @@ class Fitting:
         return fitted
 
     def _measured_as_often(self, n: int) -> ScoreSettings:
-        """The training, if only so many inputs have a reference: as many measurements as of all."""
-        training, of_all = self.training, (1 - self.dev) * len(self.inputs)
+        """The training, with as many measurements if only `n` inputs have an explanation by the teacher."""
+        training, of_all = self.training, (1 - self.validation_fraction) * len(self.inputs)
         if training.checkpoint_steps is None or n >= of_all:
             return training
         every = max(1, math.ceil(training.checkpoint_steps * n / of_all))
@@ -196,9 +202,9 @@ class Fitting:
     def _split(self, data: Lessons) -> tuple[Lessons, Lessons]:
         """The inputs to train on, and the dev inputs; which is which depends on the seed."""
         if len(data) < 2:
-            raise InputError(f"At least 2 inputs with a reference are needed, but there are {len(data)}.")
+            raise InputError(f"At least 2 inputs that the teacher explained are needed, but got {len(data)}.")
         order = self._order(data)
-        n_dev = min(max(1, round(self.dev * len(data))), len(data) - 1)
+        n_dev = min(max(1, round(self.validation_fraction * len(data))), len(data) - 1)
         return data.pick(np.sort(order[n_dev:])), data.pick(np.sort(order[:n_dev]))
 
     def _order(self, data: Lessons) -> Any:
@@ -227,8 +233,8 @@ class Fitting:
             },
             "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,
             "scale": request.scale,
-            "reference": {name: asked[name] for name in ("method", "settings")},
-            "dev": self.dev,
+            "teacher": {name: asked[name] for name in ("method", "settings")},
+            "validation_fraction": self.validation_fraction,
             "epochs": training.epochs,
             "batch_size": training.batch_size,
             "learning_rate": training.learning_rate,
@@ -237,17 +243,17 @@ class Fitting:
             "patience": training.patience,
             "inputs": len(self.inputs),
             "data": digest(*(input.fingerprint for input in self.inputs)).hex(),
-            "references": self._given(),
+            "teacher_explanations": self._given(),
             "labels": None if self.labels is None else digest([str(each) for each in self.labels]).hex(),
         }
 
     def _given(self) -> str | None:
-        """A digest of the references that were given."""
-        if self.references is None:
+        """A digest of the teacher's explanations that were given."""
+        if self.teacher_explanations is None:
             return None
-        if isinstance(self.references, Explanations):
-            return digest(*(np.ascontiguousarray(e.scores) for e in self.references)).hex()
-        path = Path(self.references)
+        if isinstance(self.teacher_explanations, Explanations):
+            return digest(*(np.ascontiguousarray(e.scores) for e in self.teacher_explanations)).hex()
+        path = Path(self.teacher_explanations)
         return digest(path.read_bytes() if path.is_file() else str(path)).hex()
 
 

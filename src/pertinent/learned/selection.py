@@ -118,7 +118,7 @@ class LearnsSelection(Learner):
         than half of them.
     """
 
-    reference = Prediction()
+    teacher = Prediction()
     scales = ("natural",)
     all_classes = False
     classes = "predicted"

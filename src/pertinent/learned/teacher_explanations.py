@@ -38,12 +38,12 @@ def looked_up(references: str | Path | Explanations, model: Model, removal: str)
         run = read_run(Path(references))
         if run is None or run.get("model") != model.fingerprint.hex():
             raise FileError(
-                f"{str(references)!r} holds no explanations of this model: leave out `references`."
+                f"{str(references)!r} holds no explanations of this model: leave out `teacher_explanations`."
             )
         found = Explanations.read(references)
     for other in {e.removal for e in found} - {removal}:
         raise SettingError(
-            f"The references were made with the removal {other!r}, but it is {removal!r} here."
+            f"The teacher's explanations were made with the removal {other!r}, but it is {removal!r} here."
         )
     return found
 
@@ -61,7 +61,9 @@ def lessons_of(
     own = {e.input.fingerprint: e for e in found}
     kept = [i for i, input in enumerate(inputs) if input.fingerprint in own]
     if len(kept) < len(inputs):
-        logger.warning("%d of %d inputs have no reference.", len(inputs) - len(kept), len(inputs))
+        logger.warning(
+            "%d of %d inputs have no explanation by the teacher.", len(inputs) - len(kept), len(inputs)
+        )
     lessons = []
     for i in kept:
         explanation = own[inputs[i].fingerprint]
@@ -76,12 +78,14 @@ def _columns(
     """The columns of the model to be learned."""
     if explanation.scale != request.scale:
         raise SettingError(
-            f"The references are of the scale {explanation.scale!r}, but `scale` is {request.scale!r}."
+            f"The teacher explained on the scale {explanation.scale!r}, but `scale` is {request.scale!r}."
         )
     if classes == "all":
         return range(len(explanation.prediction))
     if explanation.target != explanation.output.default_target(explanation.prediction):
-        raise SettingError("The references must be of the predicted class: compute them without `target`.")
+        raise SettingError(
+            "The teacher's explanations must be of the predicted class: compute them without `target`."
+        )
     return [explanation.target]
 
 

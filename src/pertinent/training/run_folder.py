@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,14 @@ _LAST_WRITTEN = "trainer_state.json"
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of one training run, which is described by `settings`."""
+    """The folder of one training run, which is described by `settings`.
+
+    `renamed` has the names of settings in folders that an earlier version wrote, by their name today.
+    """
 
     path: Path
     settings: Mapping[str, Any]
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def checkpoints(self) -> Path:
@@ -82,6 +86,7 @@ class Folder:
     def _compare(self, begun: Path) -> None:
         before = read_json(begun)
         now = json.loads(json.dumps(self.settings))
+        before |= {name: before[old] for name, old in self.renamed.items() if old in before}
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
             raise SettingError(

@@ -56,9 +56,9 @@ class LearnsShapley(LearnsScores):
         for the order of the features alone.
     """
 
-    reference = "shapley-sampling"
-    reference_settings: ClassVar[Mapping[str, Any]] = {"samples": 25}
-    any_reference = True
+    teacher = "shapley-sampling"
+    teacher_settings: ClassVar[Mapping[str, Any]] = {"samples": 25}
+    any_teacher = True
     pilots = tuple(ShapleySampling(samples=m) for m in FEW)
     measure = "spearman"
     loss: Literal["mse", "rank"] = "mse"

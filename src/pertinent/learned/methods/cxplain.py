@@ -33,7 +33,7 @@ class LearnsLoss(LearnsScores):
     The loss is the cross-entropy, or the squared error of plain values. Without labels, y is the prediction.
     """
 
-    reference = "leave-one-out"
+    teacher = "leave-one-out"
     all_classes = False
     with_labels = True
     scales = ("natural",)
@@ -41,7 +41,9 @@ class LearnsLoss(LearnsScores):
     def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
         """The share of each feature in the increase of the loss (1, features)."""
         if explanation.method != "leave-one-out" or explanation.class_scores is None:
-            raise SettingError(f"`references` must be of leave-one-out, but are of {explanation.method}.")
+            raise SettingError(
+                f"`teacher_explanations` must be of leave-one-out, but are of {explanation.method}."
+            )
         without = explanation.prediction - explanation.class_scores.T
         answers = np.vstack([explanation.prediction, without])
         column = columns[0]

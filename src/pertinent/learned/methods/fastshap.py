@@ -82,7 +82,7 @@ class LearnsCoalitions(LearnsScores):
     with scores that are normalized first (Eqn. 6), so that they are efficient.
     """
 
-    reference = CoalitionValues()
+    teacher = CoalitionValues()
 
     def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
         """Coalitions (n, d), their weights (n,), and what each column gains by them (n, columns)."""
@@ -90,8 +90,8 @@ class LearnsCoalitions(LearnsScores):
         said = explanation.details
         if not {"masks", "weights", "values", "ends"} <= said.keys():
             raise SettingError(
-                f"`references` must be of {CoalitionValues.name}, as an earlier fit of fastshap wrote them, "
-                f"but are of {explanation.method}."
+                f"`teacher_explanations` must be of {CoalitionValues.name}, as an earlier fit of fastshap "
+                f"wrote them, but are of {explanation.method}."
             )
         ends = np.array(said["ends"])[:, list(columns)]
         values = np.array(said["values"]).reshape(len(said["masks"]), len(explanation.classes))

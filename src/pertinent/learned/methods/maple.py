@@ -44,7 +44,7 @@ class LearnsMaple(Learner):
     takes away, as DStump is defined.
     """
 
-    reference = Prediction()
+    teacher = Prediction()
     scales = ("natural",)
     classes = "all"
     trained = False
