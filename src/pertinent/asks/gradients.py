@@ -135,8 +135,7 @@ class PathGradients(GradientQuestion):
         return range(len(self.shares))
 
     def assemble(self, model: Model, answers: list[Any]) -> Gradients:
-        """Gradients of the probability: those of its logarithm times the probability."""
+        """Gradients of the natural value: those of the followed score times its slope."""
         found = super().assemble(model, answers)
-        if model.output.kind == "value":
-            return found
-        return Gradients(found.values, found.gradients * found.values[:, [self.target]])
+        slopes = model.output.natural_slopes(found.values)
+        return Gradients(found.values, found.gradients * slopes[:, [self.target]])

@@ -71,7 +71,7 @@ def _levels(explanation: Explanation) -> tuple[Ints, Floats]:
     marked = marked_features(explanation.marks, explanation.input)
     order = explanation.ranking
     scores = explanation.scores[order]
-    size = np.abs(scores) if explanation.output.kind == "value" else scores
+    size = explanation.output.importance(scores)
     firsts = np.flatnonzero(np.concatenate([[True], size[1:] != size[:-1]]))
     hits = np.add.reduceat(marked[order].astype(np.float64), firsts)
     return np.diff(np.append(firsts, len(order))), hits

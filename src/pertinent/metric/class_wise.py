@@ -40,7 +40,7 @@ class ClassFaithfulness(TopFeatures):
         if explanation.output.kind != "class":
             raise SettingError(
                 "Class-specific faithfulness asks which class is predicted, but this model answers with "
-                f"{explanation.output.column}s, not with classes."
+                f"{explanation.output.plural}, not with classes."
             )
         classes = [*range(len(explanation.classes))]
         if self.target is not None:
@@ -65,7 +65,7 @@ class ClassIoU(TopFeatures):
         yield from ()
         columns = range(len(explanation.classes))
         if len(columns) < 2:
-            raise SettingError(f"Pairs of {explanation.output.column}s need two, but the model has one.")
+            raise SettingError(f"Pairs of {explanation.output.plural} need two, but the model has one.")
         sets = [self.sets(_of_class(explanation, column)) for column in columns]
         return mean_by_sparsity([{s: overlap(a[s], b[s]) for s in a} for a, b in combinations(sets, 2)])
 

@@ -104,7 +104,7 @@ class Model(ABC):
         names = [type(self).__name__]
         if self.wrapped is not None:
             names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
-        facts = [_described(self.classes, self.output.kind)]
+        facts = [_described(self.classes, self.output)]
         if self.kind:
             facts.append(f"reads {self.kind}")
         if self.device is not None:
@@ -185,9 +185,10 @@ class Model(ABC):
             self.guess_names(self.output.default_names(outputs.shape[1]))
         n_known, n_now = len(self.classes), outputs.shape[1]
         if n_known not in (0, n_now):
-            names = {"class": "classes", "label": "labels", "value": "values"}[self.output.kind]
             self.forget_guess()
-            raise ModelError(f"The model has {n_known} {names}, but answered with {n_now} columns.")
+            raise ModelError(
+                f"The model has {n_known} {self.output.plural}, but answered with {n_now} columns."
+            )
         return outputs
 
     def guess_names(self, names: tuple[str, ...]) -> None:
@@ -220,11 +221,10 @@ def immediately(evaluate: Callable[[], Any]) -> Answer:
     return Answer(lambda: outputs, lambda: seconds)
 
 
-def _described(names: Sequence[str], kind: str) -> str:
+def _described(names: Sequence[str], output: Output) -> str:
     """As ``3 classes (world, sports, …)``."""
-    noun = {"class": "classes", "label": "labels", "value": "values"}[kind]
     if not names:
-        return f"{noun} not known yet"
+        return f"{output.plural} not known yet"
     shown = [" ".join(name.split()) for name in names[:SHOWN_NAMES]]
     more = ["…"] if len(names) > SHOWN_NAMES else []
-    return f"{len(names)} {noun if len(names) > 1 else kind} ({', '.join([*shown, *more])})"
+    return f"{len(names)} {output.plural if len(names) > 1 else output.kind} ({', '.join([*shown, *more])})"

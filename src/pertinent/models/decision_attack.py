@@ -81,12 +81,10 @@ def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Cal
         values = model.output.natural(model.checked(answers, len(points)))
         found = np.empty(len(points), dtype=np.bool_)
         for i, row in enumerate(rows.tolist()):
-            question = asked[row]
-            if question.toward is not None:
-                found[i] = values[i].argmax() == question.toward
-            else:
-                same = model.output.same_decision(values[i : i + 1], question.prediction, question.decided)
-                found[i] = not same[0]
+            question, own = asked[row], values[i : i + 1]
+            column = question.decided if question.toward is None else question.toward
+            is_column = model.output.same_decision(own, question.prediction, column)[0]
+            found[i] = is_column if question.toward is not None else not is_column
         return found
 
     return differs

@@ -15,7 +15,6 @@ from pertinent.results.explanation import ByClass, Explanation
 
 _TOP = 5
 _TOP_COLUMNS = 20
-_SEVERAL = {"class": "classes", "label": "labels", "value": "values"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,8 @@ def is_clipped(found: ByClass) -> bool:
 
 def title(found: ByClass) -> str:
     """As ``for each class``, or ``for 5 of 10 classes``."""
-    kind, n, shown = found[0].output.kind, len(found[0].classes), len(found)
-    return f"for each {kind}" if shown == n else f"for {shown:,} of {n:,} {_SEVERAL[kind]}"
+    output, n, shown = found[0].output, len(found[0].classes), len(found)
+    return f"for each {output.kind}" if shown == n else f"for {shown:,} of {n:,} {output.plural}"
 
 
 def directions(found: ByClass) -> tuple[str, str]:

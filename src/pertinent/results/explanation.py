@@ -141,7 +141,7 @@ class Explanation(Result):
 
         Features that support a class come first; for a plain value, those that change it most, up or down.
         """
-        size = np.abs(self.scores) if self.output.kind == "value" else self.scores
+        size = self.output.importance(self.scores)
         return np.argsort(-size, kind="stable")
 
     @property
@@ -172,9 +172,9 @@ class Explanation(Result):
 
     def for_class(self, target: int | str) -> Explanation:
         """The same explanation for another class, where the method scored all classes at once."""
-        column = column_index(target, self.classes, self.output.column)
+        column = column_index(target, self.classes, self.output.kind)
         if self.class_scores is None:
-            what = self.output.column
+            what = self.output.kind
             raise SettingError(
                 f"{self.method} explains one {what} at a time: explain again with target=, or choose a "
                 "method that scores all, such as shapley, lime or a fitted aim."
@@ -195,7 +195,7 @@ class Explanation(Result):
 
         By default for the five most likely classes and the target.
         """
-        columns = [column_index(each, self.classes, self.output.column) for each in classes]
+        columns = [column_index(each, self.classes, self.output.kind) for each in classes]
         return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self._most_likely())])
 
     def _most_likely(self) -> list[int]:

@@ -105,7 +105,7 @@ def chosen_by(finding: Finding, task: Task, k: int) -> Masks:
             return mask
     assert finding.scores is not None
     scores = finding.scores[task.target] if finding.scores.ndim == 2 else finding.scores
-    return largest(np.abs(scores) if task.output.kind == "value" else scores, k)
+    return largest(task.output.importance(scores), k)
 
 
 def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | None) -> Masks:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Attack, Part
+from pertinent.asks import Attack, AttackRadii, Part
 from pertinent.asks.base import split
 from pertinent.errors import SettingError
 from pertinent.models.attack_space import Space, attackable, norms_by_feature, sets_of, space_of
@@ -21,7 +21,7 @@ from pertinent.models.torch.pgd import pgd
 from pertinent.models.torch.projection_attack import Bounds, Problem, Rows, projection
 from pertinent.models.torch.token_gradients import padded
 from pertinent.models.torch.torch_gradients import TorchModel, frozen
-from pertinent.outputs import TINY, Output
+from pertinent.outputs import Output
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
@@ -105,33 +105,17 @@ class Decisions:
     """The margins by which the decision of each row stands against its rivals, in logits."""
 
     def __init__(self, output: Output, parts: Sequence[Part], origin: torch.Tensor) -> None:
-        if output.kind == "value":
-            output.same_decision(np.zeros((1, 1)), np.zeros(1), 0)  # raises the error that says why not
         self._output, self._parts = output, parts
         asked = [part.question for part in parts]
         columns = [[own.decided, -1 if own.toward is None else own.toward] for own in asked]
         self._columns = devices.send(np.array(columns), origin.device)[origin]
-        signs = [1.0 if own.prediction[own.decided] >= 0.5 else -1.0 for own in asked]  # of labels
-        self._signs = devices.send(np.array(signs, dtype=np.float32), origin.device)[origin]
+        sides = np.array([output.side(own.prediction, own.decided) for own in asked], dtype=np.float32)
+        self._sides = devices.send(sides, origin.device)[origin]
 
     def margins(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Positive while the decision stands; infinite in columns that are no rival."""
-        scores, name = scores.float(), self._output.name
         decided, toward = self._columns[rows].T[..., None]
-        if name.startswith("label-"):
-            own = scores.gather(1, decided)
-            if name == "label-probability":
-                own = own.clamp(TINY, 1 - TINY).logit()
-            return own * self._signs[rows, None]
-        if scores.shape[1] == 1:
-            other = torch.zeros_like(scores) if name == "logit" else 1 - scores
-            scores = torch.cat([other, scores], dim=1)
-        logits = scores if name == "logit" else scores.clamp_min(TINY).log()
-        aim = toward.clamp_min(0)
-        short = logits.scatter(1, aim, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, aim)
-        alone = torch.nn.functional.pad(short, (0, logits.shape[1] - 1), value=torch.inf)
-        stands = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
-        return torch.where(toward >= 0, alone, stands)
+        return self._output.margins(scores, decided, toward, self._sides[rows])
 
     def rows(self, sets: Masks, origin: torch.Tensor) -> Rows:
         """Which rows are attacked, and where they begin."""
@@ -141,8 +125,8 @@ class Decisions:
         return Rows(free, origin, devices.send(firsts, origin.device), rivals)
 
     def _rivals(self, part: Part) -> int:
-        rivals: int = part.question.rivals
-        return min(1, rivals) if self._output.kind == "label" else rivals
+        question: AttackRadii = part.question
+        return min(question.rivals, self._output.n_rivals(len(question.prediction)))
 
     def add_first_passes(self, passes: Ints) -> None:
         """Those that are made once for all sets of an input count for the first set."""

@@ -15,7 +15,7 @@ from pertinent.digests import digest, generator
 from pertinent.inputs.base import Input
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
-from pertinent.outputs import TINY, Output
+from pertinent.outputs import Output
 from pertinent.removal.base import Removal, removals
 
 """The default baselines: fixed, or drawn at random."""
@@ -42,7 +42,8 @@ def differentiate(
     scores: Callable[[torch.Tensor], torch.Tensor],
     total: Callable[[torch.Tensor], torch.Tensor],
 ) -> Answer:
-    """The model's scores at `point`, and `total` of the gradient of `log_score` there."""
+    """The model's scores at `point`, and `total` of the gradient of each row's target score there."""
+    targets = np.concatenate([np.full(len(part.rows), part.question.target) for part in parts])
     width = 0
 
     def both() -> torch.Tensor:
@@ -50,8 +51,9 @@ def differentiate(
         with torch.enable_grad(), frozen(model.module):
             leaf = point.detach().requires_grad_()
             answer = scores(leaf)
-            loss = log_score(answer, model.output, parts).sum()
-            (gradient,) = torch.autograd.grad(loss, leaf)
+            columns = devices.send(targets, answer.device)[:, None]
+            followed = model.output.followed_scores(answer).gather(1, columns)
+            (gradient,) = torch.autograd.grad(followed.sum(), leaf)
         width = answer.shape[1]
         return torch.cat([answer.detach().float(), total(gradient).float()], dim=1)
 
@@ -81,24 +83,6 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
     finally:
         for parameter in trainable:
             parameter.requires_grad_(True)
-
-
-def log_score(scores: torch.Tensor, output: Output, parts: Sequence[Part]) -> torch.Tensor:
-    """The logarithm of the probability of each row's target, or its plain value."""
-    scores = scores.float()
-    if output.name == "value":
-        logs = scores
-    elif output.name == "label-logit":
-        logs = torch.nn.functional.logsigmoid(scores)
-    elif output.name == "logit":
-        scores = torch.cat([torch.zeros_like(scores), scores], dim=1) if scores.shape[1] == 1 else scores
-        logs = scores.log_softmax(dim=1)
-    else:
-        both = output.name == "probability" and scores.shape[1] == 1
-        scores = torch.cat([1 - scores, scores], dim=1) if both else scores
-        logs = scores.clamp_min(TINY).log()
-    targets = np.concatenate([np.full(len(s.rows), s.question.target) for s in parts])
-    return logs.gather(1, devices.send(targets, scores.device)[:, None])[:, 0]
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:

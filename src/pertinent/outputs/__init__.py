@@ -1,0 +1,45 @@
+"""What a model's row of numbers means, one file per kind."""
+
+from __future__ import annotations
+
+from pertinent.errors import require, unknown
+from pertinent.outputs.base import SCALES, TINY, Output, Probabilities, Scale, column_index, percent
+from pertinent.outputs.classes import Classes, softmax
+from pertinent.outputs.labels import Labels, log_odds
+from pertinent.outputs.values import PlainValues
+
+__all__ = [
+    "NAMES",
+    "SCALES",
+    "TINY",
+    "Classes",
+    "Labels",
+    "Output",
+    "PlainValues",
+    "Probabilities",
+    "Scale",
+    "column_index",
+    "log_odds",
+    "output_named",
+    "percent",
+    "softmax",
+]
+
+_PROBABILITIES = (Classes(), Classes(from_logits=True), Labels(), Labels(from_logits=True))
+
+NAMES = (*(own.name for own in _PROBABILITIES), "value")
+"""What `wrap` accepts as ``output``."""
+
+
+def output_named(name: str, unit: str | None = None) -> Output:
+    """The output called `name`; only plain values have a unit.
+
+    >>> output_named("value", "m²").describe(3.14159)
+    '3.142 m²'
+    """
+    if name not in NAMES:
+        raise unknown("output", name, NAMES)
+    if name == "value":
+        return PlainValues(unit or "")
+    require(not unit, "unit", "left out unless output='value'", unit)
+    return next(own for own in _PROBABILITIES if own.name == name)

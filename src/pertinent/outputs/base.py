@@ -1,0 +1,208 @@
+"""What a model's row of numbers means: the interface of each kind, and what the kinds share.
+
+Output
+├── Probabilities
+│   ├── Classes      of mutually exclusive classes
+│   └── Labels       of independent labels
+└── PlainValues      any other numbers: a regression, a log-likelihood, an overlap
+
+What a kind says of numpy arrays it says of torch tensors in the same file: gradients and attacks ask it
+which score they follow. The package itself never imports torch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.errors import InputError, require, unknown
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Scale: TypeAlias = Literal["natural", "logit"]
+"""The scale an algorithm asks for: natural (probabilities or values), or logits."""
+
+SCALES: tuple[Scale, ...] = ("natural", "logit")
+
+TINY = 1e-12
+"""The smallest probability of which a logarithm is taken."""
+
+
+@dataclass(frozen=True)
+class Output(ABC):
+    """How to interpret a model's outputs (rows, columns).
+
+    The `natural` scale is the one a person would read: probabilities, or the values themselves.
+    """
+
+    kind: ClassVar[Literal["class", "label", "value"]]
+    plural: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name by which `output_named` knows it."""
+
+    @abstractmethod
+    def natural(self, outputs: Floats) -> Floats:
+        """Probabilities, or the values themselves."""
+
+    @abstractmethod
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits: log-probabilities of classes, log-odds of labels."""
+
+    @abstractmethod
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean over each group of `draws` rows, computed on the natural scale."""
+
+    @abstractmethod
+    def default_target(self, prediction: Floats) -> int:
+        """The column that is explained by default."""
+
+    @abstractmethod
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """How well each row of natural `values` (rows, columns) preserves the decision; larger is better."""
+
+    @abstractmethod
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Whether the decision about the target is the same in each row as for the whole input."""
+
+    @abstractmethod
+    def describe(self, value: float) -> str:
+        """A probability or value, formatted for people."""
+
+    def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
+        """The outputs on the given scale."""
+        return self.natural(outputs) if scale == "natural" else self.logits(outputs)
+
+    def widen(self, outputs: Floats) -> Floats:
+        """The outputs with one column per class, label or value."""
+        return outputs
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """The rows that cannot be used, each with the reason."""
+        rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+        return dict.fromkeys(rows.tolist(), "the model answered with NaN or infinity")
+
+    def default_names(self, n_columns: int) -> tuple[str, ...]:
+        """The default names of columns."""
+        return tuple(f"{self.kind} {i}" for i in range(n_columns))
+
+    def importance(self, scores: Floats) -> Floats:
+        """The scores by which features are ranked, largest first."""
+        return scores
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain strings, from which `output_named` recreates this output."""
+        return {"name": self.name}
+
+    # -- scores that gradients and attacks follow ----------------------------------------------------
+
+    @abstractmethod
+    def followed_scores(self, outputs: Tensor) -> Tensor:
+        """The score of each column that its gradient is taken of: log-probabilities, or plain values."""
+
+    def natural_slopes(self, values: Floats) -> Floats:
+        """The derivative of each natural value by its followed score."""
+        return np.ones_like(values)
+
+    def n_rivals(self, n_columns: int) -> int:
+        """The number of other decisions that may be made about a column."""
+        del n_columns
+        return 1
+
+    def side(self, prediction: Floats, target: int) -> float:
+        """1 if a decision is made for the target, −1 if it is made against it."""
+        del prediction, target
+        return 1.0
+
+    @abstractmethod
+    def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
+        """By how much, in logits, the decision of each row stands against its rivals (rows, rivals).
+
+        Positive while the decision stands; infinite where there is no rival. `decided` and `toward` are the
+        columns (rows, 1) that were decided for and that an attack is to reach (−1: any other); `sides`
+        (rows,) are from `side`.
+        """
+
+
+@dataclass(frozen=True)
+class Probabilities(Output):
+    """What classes and labels share: probabilities, or the logits that the model returns instead."""
+
+    from_logits: bool = False
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean of the probabilities, as logits if the model returns logits."""
+        mean = mean_of_draws(self.natural(outputs), draws)
+        return self.to_logits(mean) if self.from_logits else mean
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits as the model gives them, or those of its probabilities."""
+        return outputs if self.from_logits else self.to_logits(outputs)
+
+    @staticmethod
+    @abstractmethod
+    def to_logits(probabilities: Floats) -> Floats:
+        """Logits that give these probabilities."""
+
+    def natural_slopes(self, values: Floats) -> Floats:
+        """The probabilities: dp / d log p = p."""
+        return values
+
+    def default_target(self, prediction: Floats) -> int:
+        """The most probable class or label."""
+        return int(prediction.argmax())
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The target's probability."""
+        del prediction
+        return values[:, target]
+
+    def describe(self, value: float) -> str:
+        """As ``93.1%``."""
+        return percent(value)
+
+
+def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
+    """The index of a column given by name or number; errors call it `what`.
+
+    A number may also be a string, unless a column has that name.
+
+    >>> column_index("sports", ["world", "sports"]), column_index("0", ["no", "yes"])
+    (1, 0)
+    """
+    if isinstance(name, str):
+        if name in columns:
+            return list(columns).index(name)
+        if not name.isdecimal():
+            raise unknown(what, name, columns)
+        name = int(name)
+    elif hasattr(name, "item"):
+        name = name.item()
+    if not isinstance(name, int | float) or not isfinite(name) or name % 1:
+        raise InputError(f"A {what} must be given by its name or number, but got {name!r}.")
+    require(0 <= name < len(columns), what, f"a name or a number from 0 to {len(columns) - 1}", name)
+    return int(name)
+
+
+def percent(probability: float) -> str:
+    """As ``93.1%``."""
+    return f"{100 * probability:.1f}%"
+
+
+def mean_of_draws(outputs: Floats, draws: int) -> Floats:
+    """The mean over each group of `draws` rows."""
+    return np.asarray(outputs.reshape(-1, draws, outputs.shape[1]).mean(axis=1))
+
+
+def are_probabilities(outputs: Floats) -> Masks:
+    """Whether all numbers of each row lie in [0, 1], up to rounding."""
+    return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))

@@ -1,0 +1,114 @@
+"""Probabilities of classes that exclude each other, or logits whose softmax gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.outputs.base import TINY, Probabilities, are_probabilities
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ROUNDING = 0.02
+"""How far from one the sum of class probabilities may be: some models round them to two digits."""
+
+
+@dataclass(frozen=True)
+class Classes(Probabilities):
+    """Class probabilities that sum to one, or logits whose softmax gives them."""
+
+    kind = "class"
+    plural = "classes"
+
+    @property
+    def name(self) -> str:
+        """``"probability"`` or ``"logit"``."""
+        return "logit" if self.from_logits else "probability"
+
+    def natural(self, outputs: Floats) -> Floats:
+        """Probabilities."""
+        return softmax(outputs) if self.from_logits else outputs
+
+    @staticmethod
+    def to_logits(probabilities: Floats) -> Floats:
+        """Their logarithms."""
+        return np.asarray(np.log(np.clip(probabilities, TINY, None)))
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Whether the target is predicted."""
+        del prediction
+        return np.asarray(values.argmax(axis=1) == target)
+
+    def widen(self, outputs: Floats) -> Floats:
+        """A single column is the second of two classes; add the first."""
+        if outputs.shape[1] != 1:
+            return outputs
+        other = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
+        return np.concatenate([other, outputs], axis=1)
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """Probabilities must lie in [0, 1] and sum to one."""
+        reasons = super().unusable(outputs)
+        if not self.from_logits:
+            with np.errstate(invalid="ignore"):
+                bad = ~(are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
+            for row in np.flatnonzero(bad):
+                hint = "output='logit' if they are logits, output='value' if it is a regressor"
+                if are_probabilities(outputs[row : row + 1])[0]:
+                    hint = (
+                        "output='label-probability' if several labels may be true at once, "
+                        "output='value' if it is a regressor"
+                    )
+                answer = outputs[row, 1:] if _is_widened(outputs[row]) else outputs[row]
+                reasons.setdefault(
+                    int(row),
+                    f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
+                    f"of classes: wrap it with {hint}",
+                )
+        return reasons
+
+    def followed_scores(self, outputs: Tensor) -> Tensor:
+        """Log-probabilities."""
+        logits = self._tensor_logits(outputs)
+        return logits.log_softmax(dim=1) if self.from_logits else logits
+
+    def n_rivals(self, n_columns: int) -> int:
+        """All other classes."""
+        return n_columns - 1
+
+    def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
+        """Differences of logits to each other class; or of the largest other logit to that of `toward`."""
+        import torch
+
+        del sides
+        logits = self._tensor_logits(outputs)
+        aim = toward.clamp_min(0)
+        short = logits.scatter(1, aim, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, aim)
+        alone = torch.nn.functional.pad(short, (0, logits.shape[1] - 1), value=torch.inf)
+        stands = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
+        return torch.where(toward >= 0, alone, stands)
+
+    def _tensor_logits(self, outputs: Tensor) -> Tensor:
+        """As `logits` of `widen`, of a tensor."""
+        import torch
+
+        outputs = outputs.float()
+        if outputs.shape[1] == 1:
+            other = torch.zeros_like(outputs) if self.from_logits else 1 - outputs
+            outputs = torch.cat([other, outputs], dim=1)
+        return outputs if self.from_logits else outputs.clamp_min(TINY).log()
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities of logits, row by row."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
+
+
+def _is_widened(row: Floats) -> bool:
+    """Whether the model answered with the second of these numbers alone."""
+    return len(row) == 2 and bool(row.sum() == 1) and bool(row.min() < 0)

@@ -1,0 +1,93 @@
+"""Plain values: numbers that are not probabilities, such as a regression or an overlap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.errors import SettingError
+from pertinent.outputs.base import Output, mean_of_draws
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_NO_DECISION = (
+    "This method asks whether the decision stays the same, but a plain value is no decision: "
+    "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
+)
+
+
+@dataclass(frozen=True)
+class PlainValues(Output):
+    """Numbers that are not probabilities, with a `unit`.
+
+    The objective is how close a value is to the value for the whole input.
+    """
+
+    unit: str = ""
+    kind = "value"
+    plural = "values"
+    name = "value"
+
+    def natural(self, outputs: Floats) -> Floats:
+        """The values."""
+        return outputs
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Raise an error: plain values have no logits."""
+        del outputs
+        raise SettingError(
+            "Plain values are not probabilities: they have no logits and no weight of evidence."
+        )
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean."""
+        return mean_of_draws(outputs, draws)
+
+    def default_target(self, prediction: Floats) -> int:
+        """The first value."""
+        del prediction
+        return 0
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """Minus the distance to the value for the whole input."""
+        return np.asarray(-np.abs(values[:, target] - prediction[target]))
+
+    def importance(self, scores: Floats) -> Floats:
+        """Magnitudes: a feature that lowers the value matters as much as one that raises it."""
+        return np.abs(scores)
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Raise an error: a plain value is not a decision."""
+        del values, prediction, target
+        raise SettingError(_NO_DECISION)
+
+    def describe(self, value: float) -> str:
+        """As ``3.14 m²``: four significant digits and the unit."""
+        number = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+        return f"{number} {self.unit}".rstrip()
+
+    def default_names(self, n_columns: int) -> tuple[str, ...]:
+        """A single value is not numbered."""
+        return ("value",) if n_columns == 1 else super().default_names(n_columns)
+
+    def to_dict(self) -> dict[str, str]:
+        """The plain strings, with the unit."""
+        return {"name": self.name, "unit": self.unit}
+
+    def followed_scores(self, outputs: Tensor) -> Tensor:
+        """The values."""
+        return outputs.float()
+
+    def side(self, prediction: Floats, target: int) -> float:
+        """Raise an error: a plain value is not a decision."""
+        del prediction, target
+        raise SettingError(_NO_DECISION)
+
+    def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
+        """Raise an error: a plain value is not a decision."""
+        del outputs, decided, toward, sides
+        raise SettingError(_NO_DECISION)
