@@ -16,7 +16,6 @@ from pertinent.errors import SettingError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from pertinent.inputs.modality import Modality
     from pertinent.inputs.table import Background
 
 Features: TypeAlias = str | Sequence[Any] | Array
@@ -97,13 +96,6 @@ class Input(ABC):
     fingerprint: bytes = field(repr=False, compare=False)
     truncation: Truncation | None = field(default=None, kw_only=True)
     kind: ClassVar[str] = ""
-
-    @property
-    def modality(self) -> Modality:
-        """The registered modality of this kind of input."""
-        from pertinent.inputs.modality import modality_named
-
-        return modality_named(self.kind)
 
     @property
     def n_features(self) -> int:

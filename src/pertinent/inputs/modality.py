@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -110,14 +109,6 @@ modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
 def modality_named(kind: str) -> Modality:
     """The modality of this name."""
     return modalities.make(kind)
-
-
-def resolved(named: Any) -> Any:
-    """What ``"module:name"`` names; anything else as it is."""
-    if not isinstance(named, str):
-        return named
-    module, _, name = named.partition(":")
-    return getattr(import_module(module), name)
 
 
 def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | None:

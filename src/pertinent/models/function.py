@@ -14,9 +14,9 @@ from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.detection import modality_of, split_any
 from pertinent.inputs.frames import Frame, is_frame, select_columns
-from pertinent.inputs.modality import Modality, modalities
+from pertinent.inputs.modality import modalities, modality_named
 from pertinent.inputs.rows import extra_columns, missing
-from pertinent.inputs.table import Background, Columns, TableModality
+from pertinent.inputs.table import Background, Columns
 from pertinent.inputs.text import Text
 from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.models.decision_attack import decision_attacks
@@ -73,11 +73,8 @@ class FunctionModel(Model):
             self.background.check_width(len(self.columns.names), "table")
         is_table = self.background is not None or self.columns is not None
         self.kind = "table" if kind is None and is_table else kind
-        self.modality: Modality | None = None
-        if self.kind is not None:
-            self.modality = modalities.make(self.kind)
-        if self.kind == "table":
-            self.modality = TableModality(self.columns)
+        settings = {"columns": self.columns} if self.kind == "table" else {}
+        self.modality = None if self.kind is None else modalities.make(self.kind, settings)
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""
@@ -99,7 +96,7 @@ class FunctionModel(Model):
 
     def default_removal(self, input: Input) -> str:
         """The default of the input's modality."""
-        return input.modality.removal_for(self.background)
+        return modality_named(input.kind).removal_for(self.background)
 
     def identity(self) -> object:
         """The function: its code and the variables it closes over."""

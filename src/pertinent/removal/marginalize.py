@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,10 @@ from pertinent.settings import Count
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
-    from pertinent.models.torch.masked_lm import Filler
+
+
+_MASKED_LM = "pertinent.models.torch.masked_lm"
+"""Imported when a masked language model is given, as it needs torch."""
 
 
 @removals.register("marginalize")
@@ -51,10 +55,8 @@ class Marginalize(TokenRemoval):
         """Check the settings."""
         super().__post_init__()
         if isinstance(self.filler, tuple | list):
-            from pertinent.models.torch.masked_lm import Filler
-
             require(len(self.filler) == 2, "filler", "a pair or a folder", f"{len(self.filler)} things")
-            object.__setattr__(self, "filler", Filler(*self.filler))
+            object.__setattr__(self, "filler", resolve_name(f"{_MASKED_LM}:Filler")(*self.filler))
         is_known = self.filler is None or isinstance(self.filler, str | Path)
         must = "a pair (masked language model, its tokenizer) or a folder"
         require(is_known or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
@@ -68,11 +70,9 @@ class Marginalize(TokenRemoval):
         """The same removal with the filler loaded on the model's device and its vocabulary checked."""
         if self.filler is None or model.tokenizer is None:
             return self
-        from pertinent.models.torch.masked_lm import load_filler
-
         filler = self.filler
         if isinstance(filler, str | Path):
-            filler = load_filler(str(filler), str(model.device or "cpu"))
+            filler = resolve_name(f"{_MASKED_LM}:load_filler")(str(filler), str(model.device or "cpu"))
         filler.check_vocabulary(model.tokenizer)
         return self if filler is self.filler else replace(self, filler=filler)
 
@@ -81,7 +81,7 @@ class Marginalize(TokenRemoval):
         del model
         settings = settings_of(self)
         if self.filler is not None:
-            folder = self.filler if isinstance(self.filler, str | Path) else self._bound.folder
+            folder = self.filler if isinstance(self.filler, str | Path) else self.filler.folder
             settings["filler"] = NOT_KEPT if folder is None else str(folder)
         return settings
 
@@ -93,7 +93,7 @@ class Marginalize(TokenRemoval):
                 "The removal 'marginalize' needs a masked language model: "
                 "Marginalize(filler=(model, tokenizer)), or the name of a folder."
             )
-        longest, length = self._bound.max_length, len(self.tokens_of(input).ids)
+        longest, length = self.filler.max_length, len(self.tokens_of(input).ids)
         if length > longest:
             raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
 
@@ -107,13 +107,6 @@ class Marginalize(TokenRemoval):
         )
         row, column = removed.nonzero()
         ids = np.tile(tokens.ids, (len(masks), self.samples, 1))
-        ids[row, :, column] = self._bound.draw(tokens, removed, uniform)
+        ids[row, :, column] = self.filler.draw(tokens, removed, uniform)
         ids = ids.reshape(-1, len(tokens.ids))
         return TokenRows(tokens, np.ones(ids.shape, dtype=np.bool_), ids)
-
-    @property
-    def _bound(self) -> Filler:
-        from pertinent.models.torch.masked_lm import Filler
-
-        assert isinstance(self.filler, Filler)
-        return self.filler

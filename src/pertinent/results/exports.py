@@ -11,6 +11,7 @@ from pertinent._optional import optional
 from pertinent.array_types import Array
 from pertinent.errors import require
 from pertinent.inputs.base import objects
+from pertinent.inputs.modality import modality_named
 from pertinent.outputs import Probabilities
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def shap_explanations(explanations: Sequence[Explanation]) -> Any:
     alike = {
         (e.input.kind, own.shape, name) for e, own, name in zip(explanations, values, names, strict=True)
     }
-    if len(alike) == 1 and explanations[0].input.modality.aligned:
+    if len(alike) == 1 and modality_named(explanations[0].input.kind).aligned:
         together = np.stack(values), np.stack(data), None if names[0] is None else list(names[0])
     return optional("shap").Explanation(
         values=together[0],

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,11 @@ from pertinent.digests import digest
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.files import check_is_file, read_json, write_json
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.learned.networks.forest_scorer import ForestScorer
 from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
-from pertinent.learned.networks.image_scorer import ImageScorer
 from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer
-from pertinent.learned.networks.table_scorer import TableScorer
 from pertinent.learned.networks.token_scorer import TokenScorer
-from pertinent.learned.networks.word_scorer import WordScorer
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
@@ -32,9 +31,6 @@ from pertinent.removal.base import Removal
 
 CARD = "pertinent.json"
 _WEIGHTS = "model.safetensors"
-_KINDS: Mapping[str, type[Scorer]] = {
-    own.kind: own for own in (ForestScorer, HiddenStateScorer, ImageScorer, TableScorer, WordScorer)
-}
 
 
 class FittedNetwork(Network):
@@ -118,7 +114,17 @@ def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
     kinds = {input.kind for input in inputs}
     if len(kinds) > 1:
         raise InputError(f"The inputs must be of one kind, but are {' and '.join(sorted(kinds))}.")
-    return _KINDS[kinds.pop()]
+    return _scorer_of_kind(kinds.pop())
+
+
+def _scorer_of_kind(kind: str) -> type[Scorer]:
+    """The network that reads something else than one modality, or the one that the modality names."""
+    others: dict[str, type[Scorer]] = {own.kind: own for own in (ForestScorer, HiddenStateScorer)}
+    named = others.get(kind) or modality_named(kind).scorer
+    if named is None:
+        raise InputError(f"No network reads inputs of the kind {kind!r}: its modality names no `scorer`.")
+    found: type[Scorer] = resolve_name(named) if isinstance(named, str) else named
+    return found
 
 
 def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
@@ -138,7 +144,7 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     config = read_json(folder / CONFIG)
     try:
         weights = load_file(folder / _WEIGHTS)
-        kind = _KINDS[config[KIND]] if KIND in config else TokenScorer
+        kind = _scorer_of_kind(config[KIND]) if KIND in config else TokenScorer
         with torch.random.fork_rng(devices=[]):
             scorer = kind.from_config(config, len(weights["deviation"]))
         scorer.load_state_dict(weights)

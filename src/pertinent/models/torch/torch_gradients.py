@@ -13,6 +13,7 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import Part, PathGradients
 from pertinent.digests import digest, generator
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.outputs import Output
@@ -98,7 +99,7 @@ def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) ->
 
 def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
-    chosen, modality = ask.baseline, input.modality
+    chosen, modality = ask.baseline, modality_named(input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
         chosen = modality.baseline_for(input, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
