@@ -336,7 +336,7 @@ def evaluate(call):
     found = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
     options = {name: call.options[name] for name in ("removal", "seed", "batch_size") if name in call.options}
     metrics = call.odd if call.other is None else call.metrics
-    check_table(pertinent.evaluate(found, call.model, metrics, **options, **QUIET))
+    check_table(pertinent.evaluate(call.model, found, metrics, **options, **QUIET))
 
 
 def check_removal(call):

@@ -86,13 +86,13 @@ def test_searches_that_would_not_end():
 def test_unknown_metric():
     e = pertinent.explain(words, "not bad")
     with pytest.raises(SettingError, match="Did you mean 'sufficiency'"):
-        pertinent.evaluate(e, words, metrics=["sufficency"])
+        pertinent.evaluate(words, e, metrics=["sufficency"])
 
 
 def test_the_wrong_model_is_noticed(model):
     e = pertinent.explain(words, "w1 bad")
     with pytest.raises(InputError, match="evaluate with the model that was explained"):
-        pertinent.evaluate(e, model)
+        pertinent.evaluate(model, e)
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,9 @@ def test_a_background_of_the_removals_own_must_be_given_again():
     model = pertinent.wrap(rows, kind="table", background=[[0.0, 0.0]])
     e = pertinent.explain(model, [1.0, 2.0], removal=own)
     with pytest.raises(SettingError, match="give the same `removal=` again"):
-        pertinent.evaluate(e, model)
-    again = pertinent.evaluate(e, model, removal=own)
-    plain = pertinent.evaluate(pertinent.explain(model, [1.0, 2.0]), model)
+        pertinent.evaluate(model, e)
+    again = pertinent.evaluate(model, e, removal=own)
+    plain = pertinent.evaluate(model, pertinent.explain(model, [1.0, 2.0]))
     # The second column is the more important either way; without it the sum is 1 + 9, or 1 + 0.
     for found, without in ((again, 10), (plain, 1)):
         expected = sigmoid(3) - sigmoid(without)
@@ -67,7 +67,7 @@ def test_measures_come_in_the_order_asked_for():
 
 def test_explanations_are_measured_at_their_own_sparsities():
     e = pertinent.explain(words, "not so bad at all", method="exhaustive-search", sparsity=0.4)
-    assert list(pertinent.evaluate(e, words).explanations[0].measures["sufficiency"]) == [0.4]
+    assert list(pertinent.evaluate(words, e).explanations[0].measures["sufficiency"]) == [0.4]
 
 
 def test_the_registry_refuses_what_has_no_summary_or_another_s_name():
@@ -99,7 +99,7 @@ def test_progress_is_told_until_all_is_done():
         assert one.evaluations <= other.evaluations
     assert {p.total for p in seen} == {8}
     seen.clear()
-    pertinent.evaluate(found.explanations, words, progress=seen.append)
+    pertinent.evaluate(words, found.explanations, progress=seen.append)
     assert (seen[-1].done, seen[-1].failed, seen[-1].total) == (6, 0, 6)
 
 
@@ -120,7 +120,7 @@ def test_another_seed_measures_with_other_draws():
     model = pertinent.wrap(rows, kind="table", background=np.random.default_rng(0).normal(size=(140, 3)))
     e = pertinent.explain(model, [1.0, 2.0, -1.0], "leave-one-out", seed=5)
     by_default, same, other = (
-        pertinent.evaluate(e, model, seed=seed).explanations[0].measures for seed in (None, 5, 6)
+        pertinent.evaluate(model, e, seed=seed).explanations[0].measures for seed in (None, 5, 6)
     )
     assert by_default == same
     assert by_default != other

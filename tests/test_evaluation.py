@@ -155,7 +155,7 @@ def test_a_share_of_all_inputs_is_no_certainty():
     """Decisions that are kept in all of 20 texts tell that most are kept, not that all would be."""
     texts = [f"not bad {'so ' * i}" for i in range(20)]
     es = pertinent.explain(words, texts, "leave-one-out", progress=False)
-    found = pertinent.evaluate(es, words, ["faithfulness:k=1", "sufficiency"], progress=False)
+    found = pertinent.evaluate(words, es, ["faithfulness:k=1", "sufficiency"], progress=False)
     intervals = {metric: interval for _, metric, _, interval in found.summary()}
     kept = intervals["faithfulness"]
     assert (kept.mean, kept.high) == (1.0, 1.0)

@@ -6,7 +6,8 @@ import sys
 import pertinent
 
 NAMES = [
-    "Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure", "PertinentError",
+    "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
+    "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Stability", "Text", "attack_radius", "check_removal", "compare",
     "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
     "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "wrap",
@@ -61,7 +62,7 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 import pertinent
 model = pertinent.load("sentiment")
 e = pertinent.explain(model, "a slow start, then wonderful", method="parallel-local-search", sparsity=0.2)
-evaluation = pertinent.evaluate(e, model)
+evaluation = pertinent.evaluate(model, e)
 assert evaluation.mean("parallel-local-search", "sufficiency") < 0.5
 print(e, evaluation)
 try:

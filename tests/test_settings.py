@@ -75,7 +75,7 @@ def test_numbers_are_converted_to_the_declared_type():
         ({"sparsity": []}, "`sparsity` must be at least one share"),
         ({"batch_size": 0.5}, "`batch_size` must be a whole number or None"),
         ({"removal": 5}, "`removal` must be a string, a Removal or None, but got 5"),
-        ({"method": None}, "`method` must be a string or an Explainer, but got None"),
+        ({"method": None}, "`method` must be a string, an Explainer or a Request, but got None"),
         ({"features": 5}, "`features` must be"),
         ({"progress": "yes"}, "`progress` must be"),
         ({"out": 5}, "`out` must be a string, a Path or None"),
@@ -183,7 +183,7 @@ def test_what_was_read_opens_no_folder():
     e = pertinent.explain(_words, "not bad at all", "lime", budget=20)
     named = replace(e, removal="marginalize", removal_settings={"filler": "/some/folder"})
     with pytest.raises(SettingError, match="opens no other"):
-        pertinent.evaluate(named, _words)
+        pertinent.evaluate(_words, named)
 
 
 def _words(texts):

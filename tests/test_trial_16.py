@@ -29,7 +29,7 @@ def test_a_method_is_named_once():
 
 def test_a_failed_input_is_told_once_in_a_report():
     found = pertinent.explain(words, ["not bad", "", "a film"], "leave-one-out", progress=False)
-    judged = pertinent.evaluate(found, words, "sufficiency", progress=False)
+    judged = pertinent.evaluate(words, found, "sufficiency", progress=False)
     for evaluation in (judged, None):
         page = pertinent.save_report(found, evaluation=evaluation)
         assert "1 failed" in page

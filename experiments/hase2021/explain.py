@@ -40,7 +40,7 @@ def measured(found: Explanations, model: Any, name: str) -> dict[str, list[list[
     values = {}
     for scale in ("probability", "weight-of-evidence"):
         metric = metrics.make(name, {"scale": scale})
-        evaluation = pertinent.evaluate(found, model, metric, progress=False)
+        evaluation = pertinent.evaluate(model, found, metric, progress=False)
         assert not evaluation.failures, evaluation.failures[0]
         values[scale] = [list(e.measures[name].values()) for e in evaluation.explanations]
     return values

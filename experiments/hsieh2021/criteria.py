@@ -52,7 +52,7 @@ class Judge:
         explanations = self.explanations(scores)
         for reference, removal in OWN_REMOVAL.items():
             judged = pertinent.evaluate(
-                explanations, self.model, ("insertion", "deletion"), removal=removal, progress=False
+                self.model, explanations, ("insertion", "deletion"), removal=removal, progress=False
             )
             for metric in judged.better:
                 values = [row.value for row in judged.rows if row.metric == metric]

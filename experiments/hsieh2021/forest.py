@@ -105,7 +105,7 @@ def main() -> None:
             writer.write(name, metric, values)
         for removal in ("mean", "uniform-noise:samples=10"):
             judged = pertinent.evaluate(
-                found, model, ("insertion", "deletion"), removal=removal, progress=False
+                model, found, ("insertion", "deletion"), removal=removal, progress=False
             )
             for metric in judged.better:
                 own = [row.value for row in judged.rows if row.metric == metric]

@@ -93,7 +93,7 @@ class Photographs:
     def _judge(
         self, row: str, found: Any, removal: Any, metrics: list[Any], settings: dict[str, Any]
     ) -> None:
-        judged = pertinent.evaluate(found, self.model, metrics, removal=removal, progress=False)
+        judged = pertinent.evaluate(self.model, found, metrics, removal=removal, progress=False)
         for metric in metrics:
             values = np.full(len(self.images), np.nan)
             for one in judged.rows:

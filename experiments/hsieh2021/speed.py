@@ -66,7 +66,7 @@ def main() -> None:
         found = pertinent.explain(model, images[:n_images], method, **own, **options)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
-        judged = pertinent.evaluate(found, model, METRICS, progress=False)
+        judged = pertinent.evaluate(model, found, METRICS, progress=False)
         rows.append(
             {
                 "method": method,

@@ -68,7 +68,7 @@ def measure(model: Model, texts: list[str], row: str, writer: Writer) -> None:
         (ZERO, [RadiiOfIrrelevant(), RadiiOfRelevant(), TopInsertion(), TopDeletion()]),
         (RANDOM, [TopInsertion(), TopDeletion()]),
     ):
-        judged = pertinent.evaluate(found, model, metrics, removal=removal, progress=False)
+        judged = pertinent.evaluate(model, found, metrics, removal=removal, progress=False)
         own = {} if removal == ZERO else {"removal": removal}
         for metric in metrics:
             curves = np.full((len(texts), 5), np.nan)

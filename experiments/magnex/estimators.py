@@ -145,7 +145,7 @@ def main() -> None:
             histories.append([each["eval_quality"] for each in card["history"] if "eval_quality" in each])
             found = pertinent.explain(model, test[:200], fitted, **OPTIONS)
             metrics = ["sufficiency-of-selected", "share-removed"]
-            rows = pertinent.evaluate(found, model, metrics, progress=False).rows
+            rows = pertinent.evaluate(model, found, metrics, progress=False).rows
             su, sp = (np.array([row.value for row in rows if row.metric == metric]) for metric in metrics)
             qualities.append(float(np.mean(su + sp * (su > LearnsMAGNEx.least_sufficiency))))
         result["quality"][name], result["history"][name] = qualities, histories

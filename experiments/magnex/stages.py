@@ -263,7 +263,7 @@ def top(scores: Any, k: int) -> Any:
 
 
 def _measured(found: Sequence[Explanation], model: Any) -> Result:
-    measured = pertinent.evaluate(Explanations(found), model, list(METRICS), progress=False)
+    measured = pertinent.evaluate(model, Explanations(found), list(METRICS), progress=False)
     return {name: [row.value for row in measured.rows if row.metric == name] for name in METRICS}
 
 

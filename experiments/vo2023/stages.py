@@ -165,17 +165,17 @@ def measured(
     metrics: list[Any] = [Faithfulness(), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
     metrics += ["sufficiency", "comprehensiveness"]
     metrics += [ClassFaithfulness(), ClassIoU()] if classes else []
-    judged = pertinent.evaluate(found, model, metrics, progress=False)
+    judged = pertinent.evaluate(model, found, metrics, progress=False)
     values: dict[str, list[float]] = {}
     for row in judged.rows:
         values.setdefault(f"{row.metric} {row.sparsity}" if row.sparsity else row.metric, []).append(
             row.value
         )
     for column in range(len(found[0].classes)) if classes else ():
-        rows = pertinent.evaluate(found, model, [ClassFaithfulness(target=column)], progress=False).rows
+        rows = pertinent.evaluate(model, found, [ClassFaithfulness(target=column)], progress=False).rows
         values[f"class-faithfulness {column}"] = [row.value for row in rows]
     for size in SIZES:
-        rows = pertinent.evaluate(found, model, [Faithfulness(k=size)], progress=False).rows
+        rows = pertinent.evaluate(model, found, [Faithfulness(k=size)], progress=False).rows
         values[f"faithfulness of {size}"] = [row.value for row in rows]
     return {
         "seconds an input": seconds / len(test),
@@ -231,7 +231,7 @@ def images(job: Job, which: str, features: str, row: str, seed: int) -> dict[str
         result[name] = {
             str(k): [
                 row.value
-                for row in pertinent.evaluate(found, model, [Faithfulness(k=k)], progress=False).rows
+                for row in pertinent.evaluate(model, found, [Faithfulness(k=k)], progress=False).rows
             ]
             for k in sizes
         }

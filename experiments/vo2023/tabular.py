@@ -184,7 +184,7 @@ def measured(rows: Rows, which: str, row: str, seed: int, draws: int) -> dict[st
     for masking in rows.maskings:
         options = {"removal": MASKINGS[masking], "progress": False}
         several = [
-            pertinent.evaluate(found, rows.model, metrics, seed=draw, **options).rows
+            pertinent.evaluate(rows.model, found, metrics, seed=draw, **options).rows
             for draw in range(draws if masking == "noise" else 1)
         ]
         for metric in METRICS:

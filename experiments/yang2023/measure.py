@@ -120,7 +120,7 @@ def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[s
     whole = [int(e.prediction.argmax() == labels[e.index]) for e in found]
     right = {}
     for removal in REMOVALS:
-        measured = pertinent.evaluate(found, model, Predicted(), removal=removal, progress=False)
+        measured = pertinent.evaluate(model, found, Predicted(), removal=removal, progress=False)
         right[removal] = {"0": whole} | {
             str(share): [
                 int(e.measures["predicted"][share] == labels[e.index]) for e in measured.explanations

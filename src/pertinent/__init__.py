@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pertinent.diagnostics.stability import stability
     from pertinent.diagnostics.stability_result import Stability
     from pertinent.errors import PertinentError
+    from pertinent.explainers.early_stopping import EarlyStopping
     from pertinent.inputs.text import Text
     from pertinent.learned.fit import fit
     from pertinent.learned.fit_run import load_explainer
@@ -38,6 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Attacked": "pertinent.results.attack_results",
     "Attacks": "pertinent.results.attack_results",
+    "EarlyStopping": "pertinent.explainers.early_stopping",
     "Evaluation": "pertinent.results.evaluation",
     "Explanation": "pertinent.results.explanation",
     "Explanations": "pertinent.results.explanation",
@@ -72,6 +74,7 @@ _HOME = {
 __all__ = [
     "Attacked",
     "Attacks",
+    "EarlyStopping",
     "Evaluation",
     "Explanation",
     "Explanations",

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from pertinent.errors import SettingError, unknown
-from pertinent.setting_texts import read_settings
+from pertinent.setting_texts import read_settings, split_settings
 
 T = TypeVar("T")
 
@@ -97,36 +97,32 @@ class Registry(Generic[T]):
 
     def parse(self, text: str) -> T:
         """An instance from ``name``, or from ``name:setting=value,setting=value``."""
-        name, _, rest = text.partition(":")
-        settings = {}
-        for pair in filter(None, rest.split(",")):
-            setting, equals, value = pair.partition("=")
-            if not equals or not setting:
-                raise SettingError(
-                    f"The settings of a {self.what} must be like {name}:setting=value, but got {text!r}."
-                )
-            settings[setting] = value
-        return self.make_from_text(name, settings)
+        return self.make_from_text(*split_settings(text, self.what))
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`; an unknown setting raises an error."""
         cls = self.get(name)
-        _check_known(name, cls, settings or {})
+        check_known(name, cls, settings or {})
         return cls(**(settings or {}))
 
 
 def with_settings(thing: T, settings: Mapping[str, Any]) -> T:
     """An instance like another, with some settings changed; an unknown setting raises an error."""
-    _check_known(str(getattr(thing, "name", type(thing).__name__)), thing, settings)
+    check_known(str(getattr(thing, "name", type(thing).__name__)), thing, settings)
     changed: T = replace(thing, **settings)  # type: ignore[type-var]
     return changed
 
 
-def _check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
-    known = {f.name for f in fields(thing) if f.init and f.metadata.get("setting", True)}
+def check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
+    """Raise an error for a setting that a dataclass does not have."""
     for setting in settings:
-        if setting not in known:
-            raise unknown(f"setting of {name}", setting, known)
+        if setting not in settings_names(thing):
+            raise unknown(f"setting of {name}", setting, settings_names(thing))
+
+
+def settings_names(thing: Any) -> list[str]:
+    """The names of the settings of a dataclass or an instance of it."""
+    return [f.name for f in fields(thing) if f.init and f.metadata.get("setting", True)]
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -14,6 +14,20 @@ _BETWEEN = re.compile(r",|(?<=[\d.])\+")
 """Between the values of a tuple: a comma or, where that separates settings, a plus; not that of 1e+5."""
 
 
+def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
+    """The name and the settings in a text such as ``name:setting=value,setting=value``."""
+    name, _, rest = text.partition(":")
+    settings = {}
+    for pair in filter(None, rest.split(",")):
+        setting, equals, value = pair.partition("=")
+        if not equals or not setting:
+            raise SettingError(
+                f"The settings of a {what} must be like {name}:setting=value, but got {text!r}."
+            )
+        settings[setting] = value
+    return name, settings
+
+
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
     """The settings, each as the type that the class declares; unknown ones stay text."""
     hints = _hints(cls)

@@ -53,7 +53,14 @@ def test_linear_models_have_a_closed_form(norm, algorithm):
     for seed in range(3):
         module, x = linear(seed), np.random.default_rng(seed).normal(size=D)
         found = attack_radius(
-            wrapped(module), x, sets, norm=norm, algorithm=algorithm, steps=30, largest=30.0, progress=False
+            wrapped(module),
+            x,
+            sets,
+            norm=norm,
+            algorithm=algorithm,
+            steps=30,
+            max_radius=30.0,
+            progress=False,
         )
         exact = closed_form(module, x, sets, norm)
         assert (found.radii > exact * 0.999).all()

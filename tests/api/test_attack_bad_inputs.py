@@ -178,7 +178,9 @@ def test_odd_sets_are_named(sets, said):
         attack_radius(wrapped(linear()), np.ones(D), sets, **QUIET)
 
 
-@pytest.mark.parametrize(("name", "value"), [("steps", 0), ("largest", 0), ("largest", np.nan), ("seed", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("steps", 0), *[("max_radius", r) for r in (0, np.nan)], ("seed", -1)]
+)
 def test_odd_settings_are_named(name, value):
     with pytest.raises(SettingError, match=name):
         attack_radius(wrapped(linear()), np.ones(D), **{name: value}, **QUIET)

@@ -1,4 +1,4 @@
-"""`until="stable"`: stops as soon as the order is settled, and is right as often as it says."""
+"""`early_stopping`: stops as soon as the order is settled, and is right as often as it says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def model_of(game):
 
 
 def explained(game, method="shapley", **options):
-    options = {"until": "stable", "top": 3, "progress": False} | options
+    rule = {name: options.pop(name) for name in ("top", "confidence") if name in options}
+    options = {"early_stopping": EarlyStopping(**{"top": 3} | rule), "progress": False} | options
     return pertinent.explain(model_of(game), np.ones(game.d), method, removal="constant", **options)
 
 
@@ -102,7 +103,7 @@ def test_draws_of_the_removal_count_in_the_decision():
         background=table,
         output="value",
     )
-    options = {"until": "stable", "top": 1, "progress": False}
+    options = {"early_stopping": EarlyStopping(top=1), "progress": False}
     drawn = pertinent.explain(model, np.ones(4), removal="background:rows=10", **options)
     every = pertinent.explain(model, np.ones(4), removal="background:rows=400", **options)
     assert (drawn.details["stopped"], every.details["stopped"]) == ("all masks", "stable")
@@ -126,13 +127,13 @@ def test_the_batch_size_does_not_matter(method):
         np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9)
 
 
-def test_without_until_nothing_changes():
-    e = explained(hard_game(0), budget=100, until=None)
+def test_without_early_stopping_nothing_changes():
+    e = explained(hard_game(0), budget=100, early_stopping=None)
     assert e.details == {"estimator": "process"}
 
 
 def test_a_run_resumes(tmp_path):
-    options = {"until": "stable", "top": 2, "removal": "constant", "progress": False, "budget": 200}
+    options = {"early_stopping": "stable:top=2", "removal": "constant", "progress": False, "budget": 200}
     out = tmp_path / "run.parquet"
     game = hard_game(0)
     first = pertinent.explain(model_of(game), [np.ones(D)], out=out, **options)
@@ -142,16 +143,18 @@ def test_a_run_resumes(tmp_path):
     assert again[0].details == first[0].details
     assert again[0].evaluations == first[0].evaluations
     assert asked
-    with pytest.raises(pertinent.PertinentError, match="until"):
-        pertinent.explain(model, [np.ones(D)], out=out, **options | {"confidence": 0.9})
+    with pytest.raises(pertinent.PertinentError, match="early_stopping"):
+        pertinent.explain(
+            model, [np.ones(D)], out=out, **options | {"early_stopping": "stable:top=2,confidence=0.9"}
+        )
 
 
 def test_a_request_keeps_it():
-    request = pertinent.Request.of("shapley", until="stable", top=3, confidence=0.9)
-    assert request.until == EarlyStopping(3, 0.9)
+    request = pertinent.Request.of("shapley", early_stopping="stable:top=3,confidence=0.9")
+    assert request.early_stopping == EarlyStopping(3, 0.9)
     assert pertinent.Request.from_dict(request.to_dict()) == request
-    assert replace(request, until=None).fingerprint != request.fingerprint
-    assert "until" not in pertinent.Request.of("shapley").to_dict()
+    assert replace(request, early_stopping=None).fingerprint != request.fingerprint
+    assert "early_stopping" not in pertinent.Request.of("shapley").to_dict()
 
 
 def test_only_some_methods_can_stop():
@@ -160,15 +163,21 @@ def test_only_some_methods_can_stop():
     with pytest.raises(SettingError, match="estimator='regression'"):
         explained(hard_game(0), estimator="regression")
     with pytest.raises(SettingError, match="stable"):
-        explained(hard_game(0), until="stabel")
+        explained(hard_game(0), early_stopping="stabel")
     with pytest.raises(SettingError, match="confidence"):
         explained(hard_game(0), confidence=1)
 
 
 def test_the_command_line_has_it():
-    args = parse(["explain", "some text", "--until", "stable", "--top", "3", "--confidence", "0.9"])
-    assert (args.until, args.top, args.confidence) == ("stable", 3, 0.9)
-    assert parse(["explain", "some text"]).until is None
+    args = parse(["explain", "some text", "--early-stopping", "stable:top=3,confidence=0.9"])
+    assert args.early_stopping == "stable:top=3,confidence=0.9"
+    assert parse(["explain", "some text"]).early_stopping is None
+
+
+def test_a_request_of_version_0_1_is_read():
+    plain = pertinent.Request.of("shapley", early_stopping="stable:top=3").to_dict()
+    plain["until"] = plain.pop("early_stopping")
+    assert pertinent.Request.from_dict(plain).early_stopping == EarlyStopping(3)
 
 
 # -- the decision ------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_compare_asks_for_nothing_that_a_method_has_asked_for():
     found = pertinent.compare(model, ROWS, ["exact-shapley"], metrics, removal="constant")
     assert function.rows == 5 * 64 + 3  # three inputs are asked about again: is the model random?
     apart = pertinent.evaluate(
-        pertinent.explain(model, ROWS, "exact-shapley", removal="constant"), model, metrics
+        model, pertinent.explain(model, ROWS, "exact-shapley", removal="constant"), metrics
     )
     assert found.rows == apart.rows
     assert function.rows > 2 * 5 * 64  # measured apart, the same masks are asked for again
@@ -82,7 +82,7 @@ def test_a_metric_that_breaks_is_recorded_and_the_others_go_on(metric, reason, v
         )
     else:
         explanations = pertinent.explain(model, ROWS, "lime", removal="constant", budget=20)
-        found = pertinent.evaluate(explanations, model, [metric, "sufficiency"])
+        found = pertinent.evaluate(model, explanations, [metric, "sufficiency"])
     assert [(f.index, str(f)) for f in found.failures] == [(i, reason) for i in range(5)]
     assert {row.metric for row in found.rows} == {"sufficiency"}
     assert len(found.rows) == 5 * 4
@@ -93,7 +93,7 @@ def test_evaluate_records_whatever_a_model_raises_and_goes_on():
         pertinent.wrap(Counting(), kind="table"), ROWS, "lime", removal="constant", budget=20
     )
     found = pertinent.evaluate(
-        explanations, pertinent.wrap(Counting(refuse=ROWS[2, 0]), kind="table"), "insertion"
+        pertinent.wrap(Counting(refuse=ROWS[2, 0]), kind="table"), explanations, "insertion"
     )
     assert [f.index for f in found.failures] == [2]
     assert "ValueError: not this one" in found.failures[0].reason
@@ -110,7 +110,7 @@ def test_evaluate_records_an_input_that_cannot_be_prepared_again():
     explanations = pertinent.explain(
         pertinent.wrap(Counting(), kind="table"), ROWS, "lime", removal="constant", budget=20
     )
-    found = pertinent.evaluate(explanations, Forgetful(Counting(), kind="table"), "insertion")
+    found = pertinent.evaluate(Forgetful(Counting(), kind="table"), explanations, "insertion")
     assert [(f.index, str(f)) for f in found.failures] == [
         (1, "insertion: The input cannot be read: RuntimeError: I forgot")
     ]
@@ -130,10 +130,10 @@ def test_seeds_of_many_inputs_share_batches():
     batches = []
     model = pertinent.wrap(lambda rows: batches.append(len(rows)) or function(rows), kind="table")
     from pertinent.api.explain_run import explain_all
-    from pertinent.api.runner import Runner
+    from pertinent.api.run import Run
 
     requests = [pertinent.Request.of("lime", removal="constant", budget=20, seed=seed) for seed in range(4)]
-    found = explain_all(Runner(model, "test", batch_size=100), ROWS, requests)
+    found = explain_all(Run(model, ROWS, batch_size=100), requests)
     assert [(e.index, e.seed) for e in found] == [(i, seed) for i in range(5) for seed in range(4)]
     for e in found:
         alone = pertinent.explain(model, ROWS[e.index], "lime", removal="constant", budget=20, seed=e.seed)
@@ -183,7 +183,7 @@ def test_weight_of_evidence_of_a_regressor_says_so():
     from pertinent.metric.ablation import Sufficiency
 
     with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
-        pertinent.evaluate(e, model, Sufficiency(scale="weight-of-evidence"))
+        pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))
 
 
 def test_a_stream_may_hand_out_one_buffer_again_and_again(tmp_path):

@@ -69,10 +69,10 @@ def test_metrics_with_settings_measure_as_in_python(run):
     measured = pertinent.read("b.parquet")[0].measures
     model = pertinent.wrap(by_length, kind="text", classes=CLASSES)
     saved = pertinent.read("a.parquet")
-    expected = pertinent.evaluate(saved, model, ["faithfulness:k=1", "insertion:steps=2"]).explanations[0]
+    expected = pertinent.evaluate(model, saved, ["faithfulness:k=1", "insertion:steps=2"]).explanations[0]
     assert measured == expected.measures
     assert (
-        measured != pertinent.evaluate(saved, model, ["faithfulness", "insertion"]).explanations[0].measures
+        measured != pertinent.evaluate(model, saved, ["faithfulness", "insertion"]).explanations[0].measures
     )
 
 

@@ -474,7 +474,7 @@ def test_saved_and_read_again(method, kind, tmp_path):
     inputs = [an_input(kind, d) for d in (7, 2)]
     es = explain(method, kind, inputs=inputs)
     model = model_of(method, kind)
-    es = pertinent.evaluate(es, model, metrics=["sufficiency", "deletion"]).explanations
+    es = pertinent.evaluate(model, es, metrics=["sufficiency", "deletion"]).explanations
     es.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
     assert len(again) == 2
@@ -490,7 +490,7 @@ def test_saved_and_read_again(method, kind, tmp_path):
             b.input.notes,
         )
         assert a.input.fingerprint == b.input.fingerprint
-    measured = pertinent.evaluate(again, model, metrics=["sufficiency"])
+    measured = pertinent.evaluate(model, again, metrics=["sufficiency"])
     assert not measured.failures
     before, after = (e.measures["sufficiency"] for e in (es[0], measured.explanations[0]))
     assert after == (pytest.approx(before, abs=1e-6) if method in NEED_GRADIENTS else before)

@@ -134,7 +134,7 @@ def test_greedy_as_is_best_by_its_own_criteria(digits):
         ("greedy-as", {"subsets": 150, "attack_steps": 8}),
     ):
         found = pertinent.explain(model, images, method, progress=False, **settings)
-        measured[method] = pertinent.evaluate(found, model, metrics, progress=False)
+        measured[method] = pertinent.evaluate(model, found, metrics, progress=False)
     for other in ("random", "gradient"):
         better = {name: measured["greedy-as"].mean("greedy-as", name) for name in metrics}
         worse = {name: measured[other].mean(other, name) for name in metrics}

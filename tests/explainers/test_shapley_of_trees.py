@@ -11,6 +11,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 
 import pertinent
+from pertinent.explainers.early_stopping import EarlyStopping
 
 pytest.importorskip("shap")
 
@@ -81,7 +82,7 @@ def test_without_the_extra_masks_are_asked(monkeypatch):
 
 def test_trees_are_exact_so_only_draws_leave_the_order_open():
     model = RandomForestRegressor(**SMALL)
-    options = {"answers": VALUES, "until": "stable", "top": 1}
+    options = {"answers": VALUES, "early_stopping": EarlyStopping(top=1)}
     assert explained(model, removal="background:rows=200", **options).details["stopped"] == "stable"
-    few = explained(model, removal="background:rows=2", **{**options, "top": D})
+    few = explained(model, removal="background:rows=2", **{**options, "early_stopping": EarlyStopping(top=D)})
     assert few.details["stopped"] == "all masks"

@@ -66,12 +66,12 @@ def test_columns_and_pixels():
         ([6], "numbers of features from 0 to 5"),
         ([-1], "numbers of features from 0 to 5"),
         (["bda"], "Did you mean 'bad'"),
-        ([(4, 40)], r"The span \(0, 4, 40\) in `marks` does not lie in the text"),
+        ([(4, 40)], r"The span \(0, 4, 40\) in `annotations` does not lie in the text"),
         ([(7, 4)], "does not lie in the text"),
         ([(1, 2), 3], "all of one form"),
-        ([0.5, 0.1], "`marks` must be booleans"),
-        ("bad", "`marks` must be booleans"),
-        (3, "`marks` must be booleans"),
+        ([0.5, 0.1], "`annotations` must be booleans"),
+        ("bad", "`annotations` must be booleans"),
+        (3, "`annotations` must be booleans"),
     ],
 )
 def test_what_is_no_mark(marks, message):
@@ -80,5 +80,5 @@ def test_what_is_no_mark(marks, message):
 
 
 def test_spans_are_of_texts():
-    with pytest.raises(InputError, match="`marks` must be booleans"):
+    with pytest.raises(InputError, match="`annotations` must be booleans"):
         marked_features([(0, 1)], table_input([1.0, 2.0]))

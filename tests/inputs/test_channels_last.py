@@ -35,7 +35,7 @@ def test_channels_last_are_saved_and_measured_again(tmp_path):
     found = pertinent.explain(model, [IMAGE], "leave-one-out", features="patches:4")
     found.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
-    now, then = (pertinent.evaluate(es, model).rows for es in (found, again))
+    now, then = (pertinent.evaluate(model, es).rows for es in (found, again))
     assert now == then
 
 

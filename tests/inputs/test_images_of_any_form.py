@@ -214,4 +214,4 @@ def test_every_form_can_be_explained(raw, removal):
     model = pertinent.wrap(bright, kind="image")
     explained = pertinent.explain(model, raw, method="leave-one-out", removal=removal)
     assert np.isfinite(explained.scores).all()
-    assert pertinent.evaluate(explained, model).rows
+    assert pertinent.evaluate(model, explained).rows

@@ -263,7 +263,7 @@ def test_in_compare_evaluate_stability_and_a_journal(rater, fitted, tmp_path):
     es = pertinent.explain(rater, rows, fitted, out=tmp_path / "run.parquet", progress=False)
     again = pertinent.explain(rater, rows, fitted, out=tmp_path / "run.parquet", progress=False)
     np.testing.assert_array_equal(es[0].scores, again[0].scores)
-    measured = pertinent.evaluate(pertinent.read(tmp_path / "run.parquet"), rater, progress=False)
+    measured = pertinent.evaluate(rater, pertinent.read(tmp_path / "run.parquet"), progress=False)
     assert measured.methods == ["amortized-shapley"]
     assert np.isfinite([interval.mean for *_, interval in measured.summary()]).all()
     stable = pertinent.stability(rater, rows, fitted, seeds=2, progress=False)

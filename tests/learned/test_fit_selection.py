@@ -190,7 +190,7 @@ def test_the_card_says_how_faithful_it_is(model, fits):
 def test_the_card_has_what_random_features_do(model, fits):
     card = fits["aim"].network.card
     guesses = pertinent.explain(model, sentences(400, 7), "random", progress=False)
-    judged = pertinent.evaluate(guesses, model, "faithfulness:k=3", progress=False)
+    judged = pertinent.evaluate(model, guesses, "faithfulness:k=3", progress=False)
     assert card["dev_random"] < card["dev_faithfulness"]
     assert card["dev_random"] == pytest.approx(judged.mean("random", "faithfulness"), abs=0.3)  # of 30 texts
 

@@ -248,7 +248,7 @@ def test_it_finds_the_features_that_matter(switching, fitted):
         np.testing.assert_array_equal(e.mask(e.details["selected"] / len(own)), own)
         assert e.scores.min() >= 0 and e.scores.max() <= 1
     measured = pertinent.evaluate(
-        found, switching, ["sufficiency-of-selected", "share-removed"], progress=False
+        switching, found, ["sufficiency-of-selected", "share-removed"], progress=False
     )
     means = {m: np.mean([r.value for r in measured.rows if r.metric == m]) for m in measured.better}
     assert means["sufficiency-of-selected"] > 0.95

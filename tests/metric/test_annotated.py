@@ -26,7 +26,7 @@ def explanation_of(scores, marks, output="probability"):
         prediction=np.array([0.5, 0.5]),
         scores=np.asarray(scores, dtype=float),
         output=output_named(output),
-        marks=marks,
+        annotations=marks,
     )
 
 
@@ -95,55 +95,57 @@ def test_marks_belong_to_inputs_by_index_also_after_failures_and_of_several_meth
     marks = [["bad"], ["nothing"], [(2, 5)], [False, False, True, False]]
     es = explained()
     assert [f.index for f in es.failures] == [1]
-    found = pertinent.evaluate(es, words, METRICS, marks=marks)
+    found = pertinent.evaluate(words, es, METRICS, annotations=marks)
     assert [e.measures["precision-at-k"][None] for e in found.explanations] == [1.0, 1.0, 0.0]
     ap = [e.measures["average-precision"][None] for e in found.explanations]
     assert ap == pytest.approx([1.0, 1.0, 1 / 4])  # the three others have the same score, 0
     assert found.mean("leave-one-out", "average-precision") == pytest.approx(np.mean(ap))
     both = [*es, *pertinent.explain(words, TEXTS, "random")]
-    found = pertinent.evaluate(both, words, METRICS, marks=marks)
+    found = pertinent.evaluate(words, both, METRICS, annotations=marks)
     assert found.mean("leave-one-out", "precision-at-k") == pytest.approx(2 / 3)
     assert found.difference("random", "leave-one-out", "precision-at-k").n == 3
-    part = pertinent.evaluate(es[2:], words, METRICS, marks=marks)
+    part = pertinent.evaluate(words, es[2:], METRICS, annotations=marks)
     assert part.mean("leave-one-out", "precision-at-k") == 0.0
 
 
 def test_by_id_and_of_one_explanation():
     es = explained(ids=["p", "q", "r", "s"])
-    found = pertinent.evaluate(es, words, METRICS, marks={"r": ["bad"], "p": [0]})
+    found = pertinent.evaluate(words, es, METRICS, annotations={"r": ["bad"], "p": [0]})
     assert [e.measures.get("precision-at-k") for e in found.explanations] == [{None: 0.0}, {None: 1.0}, None]
     assert [(f.index, f.metric) for f in found.failures] == [
         (3, "precision-at-k"), (3, "average-precision"),
     ]  # fmt: skip
-    one = pertinent.evaluate(es[0], words, METRICS, marks=["bad"])
+    one = pertinent.evaluate(words, es[0], METRICS, annotations=["bad"])
     assert one.mean("leave-one-out", "average-precision") == 1.0
 
 
 def test_wrong_marks_fail_alone():
-    found = pertinent.evaluate(explained(), words, METRICS, marks=[["good"], None, ["bad"], []])
+    found = pertinent.evaluate(words, explained(), METRICS, annotations=[["good"], None, ["bad"], []])
     assert [f.index for f in found.failures] == [0, 0, 3, 3]
-    assert "Unknown feature in `marks` 'good'" in found.failures[0].reason
+    assert "Unknown feature in `annotations` 'good'" in found.failures[0].reason
     assert "No feature of the input is marked" in found.failures[2].reason
     assert [row.metric for row in found.rows].count("precision-at-k") == 1
     assert len({row.explanation for row in found.rows if row.metric == "sufficiency"}) == 3
 
 
 def test_without_marks():
-    with pytest.raises(PertinentError, match=r"that people marked are not known: evaluate\(…, marks=…\)"):
-        pertinent.evaluate(explained(), words, "average-precision")
+    with pytest.raises(
+        PertinentError, match=r"that people marked are not known: evaluate\(…, annotations=…\)"
+    ):
+        pertinent.evaluate(words, explained(), "average-precision")
 
 
 def test_marks_that_cannot_be_assigned():
     es = explained()
     with pytest.raises(SettingError, match="one entry for each input, at least 4, but got 2"):
-        pertinent.evaluate(es, words, METRICS, marks=[["bad"], ["bad"]])
+        pertinent.evaluate(words, es, METRICS, annotations=[["bad"], ["bad"]])
     with pytest.raises(SettingError, match="by the ids of explanations"):
-        pertinent.evaluate(es, words, METRICS, marks={"x": ["bad"]})
+        pertinent.evaluate(words, es, METRICS, annotations={"x": ["bad"]})
     with pytest.raises(SettingError, match="a list with an entry for each input, but got 'bad'"):
-        pertinent.evaluate(es, words, METRICS, marks="bad")
+        pertinent.evaluate(words, es, METRICS, annotations="bad")
     apart = [pertinent.explain(words, text, "leave-one-out") for text in ("not bad", "so bad")]
     with pytest.raises(SettingError, match="Different inputs have the index 0"):
-        pertinent.evaluate(apart, words, METRICS, marks=[["bad"], ["bad"]])
+        pertinent.evaluate(words, apart, METRICS, annotations=[["bad"], ["bad"]])
 
 
 def test_images_marked_by_pixel():
@@ -158,13 +160,13 @@ def test_images_marked_by_pixel():
     es = pertinent.explain(
         model, image[None], "leave-one-out", features="patches:2", removal="constant", target=1
     )
-    found = pertinent.evaluate(es, model, METRICS, marks=mask[None])
+    found = pertinent.evaluate(model, es, METRICS, annotations=mask[None])
     assert found.mean("leave-one-out", "average-precision") == 1.0
     assert found.mean("leave-one-out", "precision-at-k") == 1.0
 
 
 def test_marks_are_not_saved(tmp_path):
     pytest.importorskip("pyarrow")
-    e = replace(explained()[0], marks=["bad"])
+    e = replace(explained()[0], annotations=["bad"])
     e.save(tmp_path / "a.parquet")
-    assert pertinent.read(tmp_path / "a.parquet")[0].marks is None
+    assert pertinent.read(tmp_path / "a.parquet")[0].annotations is None

@@ -167,7 +167,7 @@ def test_evaluate_agrees_with_loops_through_a_model():
     rows = [np.ones(8), 2 * np.ones(8)]
     explanations = pertinent.explain(model, rows, method="leave-one-out", removal="constant")
     names = ["sufficiency", "comprehensiveness", "insertion", "deletion"]
-    evaluation = pertinent.evaluate(explanations, model, metrics=names)
+    evaluation = pertinent.evaluate(model, explanations, metrics=names)
     assert not evaluation.failures
     assert list(evaluation.better.values()) == ["lower", "higher", "higher", "lower"]
     assert len(evaluation.explanations) == 2
@@ -201,14 +201,14 @@ def test_measures_are_taken_with_the_removal_of_the_explanation(tmp_path):
     e = pertinent.explain(model, row, method="leave-one-out", removal=five, target=1)
     comprehensiveness = Comprehensiveness(sparsities=(0.5,))
     expected = pytest.approx(-8 / 40)
-    by_default = pertinent.evaluate(e, model, comprehensiveness)
-    said = pertinent.evaluate(e, model, comprehensiveness, removal=five)
+    by_default = pertinent.evaluate(model, e, comprehensiveness)
+    said = pertinent.evaluate(model, e, comprehensiveness, removal=five)
     compared = pertinent.compare(model, [row], ["leave-one-out"], comprehensiveness, removal=five, target=1)
     assert said.mean("leave-one-out", "comprehensiveness") == expected
     assert compared.mean("leave-one-out", "comprehensiveness") == expected
     assert by_default.mean("leave-one-out", "comprehensiveness") == expected
     e.save(tmp_path / "e.parquet")
-    read = pertinent.evaluate(pertinent.read(tmp_path / "e.parquet"), model, comprehensiveness)
+    read = pertinent.evaluate(model, pertinent.read(tmp_path / "e.parquet"), comprehensiveness)
     assert read.mean("leave-one-out", "comprehensiveness") == expected
 
 

@@ -50,7 +50,7 @@ def test_constant_values(network, value):
     model = pertinent.wrap(network, kind="image", output="logit")
     es = pertinent.explain(model, IMAGES, "leave-one-out", removal="constant", features=f"patches:{PATCH}")
     found = pertinent.evaluate(
-        es, model, [Insertion(steps=5), Deletion(steps=5)], removal=f"constant:value={value}"
+        model, es, [Insertion(steps=5), Deletion(steps=5)], removal=f"constant:value={value}"
     )
     for e in found.explanations:
         filler = np.full(IMAGES[0].shape, value)
@@ -64,7 +64,7 @@ def test_the_value_matters_and_the_explanation_stays(network):
     es = pertinent.explain(model, IMAGES, "leave-one-out", removal="constant", features=f"patches:{PATCH}")
     areas = []
     for value in VALUES:
-        found = pertinent.evaluate(es, model, "deletion", removal=f"constant:value={value}")
+        found = pertinent.evaluate(model, es, "deletion", removal=f"constant:value={value}")
         areas.append(found.mean("leave-one-out", "deletion"))
         np.testing.assert_array_equal(found.explanations[0].scores, es[0].scores)
     assert len({round(area, 6) for area in areas}) == len(VALUES)
@@ -78,7 +78,7 @@ def test_uniform_noise_from_0_to_1(network):
     es = pertinent.explain(model, IMAGES, "leave-one-out", removal="constant", features=f"patches:{PATCH}")
     noise = UniformNoise(low=0.0, high=1.0)
     removal = "uniform-noise:low=0,high=1"
-    found = pertinent.evaluate(es, model, [Insertion(steps=5), Deletion(steps=5)], removal=removal, seed=3)
+    found = pertinent.evaluate(model, es, [Insertion(steps=5), Deletion(steps=5)], removal=removal, seed=3)
     for e in found.explanations:
 
         def filler(kept, input=e.input):
@@ -90,7 +90,7 @@ def test_uniform_noise_from_0_to_1(network):
         for name, insert in (("insertion", True), ("deletion", False)):
             plain = plain_area(network, e, filler, insert=insert, steps=5)
             assert e.measures[name][None] == pytest.approx(plain, abs=1e-5)
-    other = pertinent.evaluate(es, model, [Insertion(steps=5)], removal=removal, seed=4)
+    other = pertinent.evaluate(model, es, [Insertion(steps=5)], removal=removal, seed=4)
     assert other.mean("leave-one-out", "insertion") != found.mean("leave-one-out", "insertion")
 
 
@@ -99,4 +99,4 @@ def test_no_number(value):
     model = pertinent.wrap(lambda images: [[0.5, 0.5] for _ in images], kind="image")
     es = pertinent.explain(model, IMAGES[0], "leave-one-out", removal="constant")
     with pytest.raises(SettingError, match="value"):
-        pertinent.evaluate(es, model, "deletion", removal=f"constant:value={value}")
+        pertinent.evaluate(model, es, "deletion", removal=f"constant:value={value}")

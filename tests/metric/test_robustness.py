@@ -82,7 +82,7 @@ def test_a_ranking_that_leaves_nothing_to_attack_is_best():
     metric = metrics.make("robustness-of-irrelevant", {"shares": (0.5, 0.75)})
     value = {}
     for name, e in (("both", both), ("one", one)):
-        judged = pertinent.evaluate([e], model, [metric], progress=False)
+        judged = pertinent.evaluate(model, [e], [metric], progress=False)
         value[name] = judged.mean("gradient", "robustness-of-irrelevant")
     assert value["both"] == pytest.approx(1.5 * 31 * 25, rel=0.05)  # 3.1 / 0.1 = 31
     assert value["one"] == pytest.approx(31 * 25, rel=0.05)
@@ -96,7 +96,7 @@ def test_a_forest_is_measured_where_some_columns_cannot_be_attacked():
     tree = DecisionTreeClassifier(max_depth=1).fit(rows, rows[:, 0] > 0)
     model = pertinent.wrap(tree, background=rows)
     e = pertinent.explain(model, rows[0], "exact-shapley", progress=False)
-    judged = pertinent.evaluate([e], model, ["robustness-of-irrelevant"], progress=False)
+    judged = pertinent.evaluate(model, [e], ["robustness-of-irrelevant"], progress=False)
     alone = pertinent.attack_radius(model, rows[0], progress=False)
     value = judged.mean("exact-shapley", "robustness-of-irrelevant")
     assert value == pytest.approx(1.5 * alone.radii[0] * 40, rel=0.2)

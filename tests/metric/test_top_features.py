@@ -269,11 +269,11 @@ def test_mean_and_noise_masking_of_tables():
     e = pertinent.explain(model, [-2.0, 1.0], method="leave-one-out", target=0, removal="mean")
     assert e.ranking[0] == 0
     metrics = [Faithfulness(k=1), PositiveDeltaLogOdds(k=1)]
-    by_mean = pertinent.evaluate(e, model, metrics).explanations[0].measures
+    by_mean = pertinent.evaluate(model, e, metrics).explanations[0].measures
     assert by_mean == {"faithfulness": {None: 0.0}, "positive-delta-log-odds": {None: pytest.approx(1 + 1)}}
     drops = []
     for seed in range(5):
-        noise = pertinent.evaluate(e, model, metrics, removal="uniform-noise:low=-1,high=1", seed=seed)
+        noise = pertinent.evaluate(model, e, metrics, removal="uniform-noise:low=-1,high=1", seed=seed)
         measures = noise.explanations[0].measures
         assert measures["faithfulness"] == {None: 1.0}
         drops.append(measures["positive-delta-log-odds"][None])

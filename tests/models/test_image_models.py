@@ -104,7 +104,7 @@ def test_an_image_that_was_prepared_is_prepared_the_same_again():
     np.testing.assert_array_equal(first.pixels, again.pixels)
     assert again.notes == ()
     explained = pertinent.explain(model, PHOTO, method="leave-one-out")
-    assert pertinent.evaluate(explained, model).rows
+    assert pertinent.evaluate(model, explained).rows
 
 
 @pytest.mark.parametrize("method", ["kernel-shap", "gradient", "integrated-gradients", "gradient-search"])

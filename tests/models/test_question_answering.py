@@ -321,7 +321,7 @@ def test_every_method(model, method):
 @pytest.mark.parametrize("metric", ["sufficiency", "comprehensiveness", "insertion", "deletion"])
 def test_metrics(model, metric):
     e = pertinent.explain(model, PAIR, method="kernel-shap", budget=200, sparsity=0.2)
-    measured = pertinent.evaluate(e, model, metrics=[metric])
+    measured = pertinent.evaluate(model, e, metrics=[metric])
     found = next(iter(measured.explanations[0].measures[metric].values()))
     kept = e.mask(0.2)
     given = model.prepare(PAIR)
@@ -351,8 +351,8 @@ def test_saved_and_read_again(model, tmp_path):
     options = {"method": "kernel-shap", "budget": 100, "out": tmp_path / "run.parquet"}
     found = pertinent.explain(model, inputs, **options)
     read = pertinent.read(tmp_path / "run.parquet")
-    before = pertinent.evaluate(found, model, metrics=["sufficiency"])
-    after = pertinent.evaluate(read, model, metrics=["sufficiency"])
+    before = pertinent.evaluate(model, found, metrics=["sufficiency"])
+    after = pertinent.evaluate(model, read, metrics=["sufficiency"])
     for e, again, i in zip(found, read, inputs, strict=True):
         np.testing.assert_array_equal(e.scores, again.scores)
         assert again.input.text == Text(i["question"], i["context"], fixed="first")
@@ -543,7 +543,7 @@ def test_a_search_finds_what_the_answer_needs(rule):
         e = pertinent.explain(
             rule, ("w9", SKY), method="exhaustive-search", objective=objective, sparsity=0.34
         )
-        measured = pertinent.evaluate(e, rule, metrics=[objective]).explanations[0].measures[objective]
+        measured = pertinent.evaluate(rule, e, metrics=[objective]).explanations[0].measures[objective]
         assert list(measured.values()) == [best]
         chosen = {e.features[i] for i in np.flatnonzero(e.mask(0.34))}
         assert "w4" in chosen or (objective == "comprehensiveness" and "a" in chosen)
@@ -660,7 +660,7 @@ def test_a_reader_is_not_called_a_regressor(model):
     refused = []
     for metric in sorted(m.name for m in pertinent.metrics()):
         try:
-            pertinent.evaluate(e, model, metric)
+            pertinent.evaluate(model, e, metric)
         except PertinentError as error:
             refused.append(str(error))
     for method, options in (("anchors", {}), ("greedy", {}), ("lime", {"scale": "logit"})):
@@ -669,7 +669,7 @@ def test_a_reader_is_not_called_a_regressor(model):
         refused.append(str(caught.value))
     for metric in ("sufficiency", "comprehensiveness"):
         with pytest.raises(SettingError, match="Weight of evidence needs probabilities") as raised:
-            pertinent.evaluate(e, model, f"{metric}:scale=weight-of-evidence")
+            pertinent.evaluate(model, e, f"{metric}:scale=weight-of-evidence")
         refused.append(str(raised.value))
     assert len(refused) > 9
     assert not [message for message in refused if "regressor" in message]

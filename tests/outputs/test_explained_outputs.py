@@ -89,17 +89,17 @@ def test_a_value_is_no_decision():
     with pytest.raises(SettingError, match="it can only be made of a classifier"):
         pertinent.check_removal(model, np.stack([ROW, ROW]))
     e = pertinent.explain(model, ROW, method="leave-one-out")
-    assert pertinent.evaluate(e, model, "sufficiency").rows
+    assert pertinent.evaluate(model, e, "sufficiency").rows
     from pertinent.metric.ablation import Sufficiency
 
     with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
-        pertinent.evaluate(e, model, Sufficiency(scale="weight-of-evidence"))
+        pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))
 
 
 def test_sufficiency_of_a_value_is_its_distance():
     model = pertinent.wrap(lambda rows: np.asarray(rows) @ WEIGHTS, kind="table", output="value")
     e = pertinent.explain(model, ROW, method="leave-one-out", sparsity=0.3)
-    measures = pertinent.evaluate(e, model).explanations[0].measures
+    measures = pertinent.evaluate(model, e).explanations[0].measures
     assert measures["sufficiency"] == pytest.approx({0.3: abs(-2 - -6)})
     assert measures["comprehensiveness"] == pytest.approx({0.3: abs(-2 - 4)})
 

@@ -149,8 +149,8 @@ def test_a_pair_must_be_given_again(model, removal, tmp_path):
     es.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
     with pytest.raises(SettingError, match="a filler of the removal 'marginalize''s own"):
-        pertinent.evaluate(again, model)
-    assert len(pertinent.evaluate(again, model, removal=removal).rows) == 16
+        pertinent.evaluate(model, again)
+    assert len(pertinent.evaluate(model, again, removal=removal).rows) == 16
 
 
 def test_a_folder_is_remembered(model, mlm, tmp_path):
@@ -166,8 +166,8 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     e.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
     with pytest.raises(SettingError, match="opens no other"):
-        pertinent.evaluate(again, model)
-    assert pertinent.evaluate(again, model, removal=removal).rows
+        pertinent.evaluate(model, again)
+    assert pertinent.evaluate(model, again, removal=removal).rows
     assert removal.bind(model).filler is Marginalize(str(tmp_path)).bind(model).filler  # loaded once
 
 

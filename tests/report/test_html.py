@@ -198,7 +198,7 @@ def test_failures_are_listed_with_reasons(text, evaluation):
 
 def test_explanations_show_what_the_evaluation_measured(text_model):
     explanations = pertinent.explain(text_model, ["wonderful, not slow"], "leave-one-out")
-    page = save_report(explanations, evaluation=pertinent.evaluate(explanations, text_model))
+    page = save_report(explanations, evaluation=pertinent.evaluate(text_model, explanations))
     assert "Measured" in Reader(page).text
 
 

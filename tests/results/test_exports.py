@@ -176,9 +176,9 @@ def test_missing_values_are_saved(tmp_path):
     found.save(tmp_path / "e.parquet")
     model = pertinent.wrap(by_age, background=FRAME)
     again = pertinent.read(tmp_path / "e.parquet")
-    measured = pertinent.evaluate(again, model)
+    measured = pertinent.evaluate(model, again)
     assert not measured.failures
-    assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(found, model).mean(
+    assert measured.mean("exact-shapley", "sufficiency") == pertinent.evaluate(model, found).mean(
         "exact-shapley", "sufficiency"
     )
     assert [e.input.shown() for e in again] == [e.input.shown() for e in found]

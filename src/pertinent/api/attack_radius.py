@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.request import for_each, of_input
-from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.api.request import features_of
+from pertinent.api.run import Run, Work, raise_first
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import aim_of, never_rising
+from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, ModelError, SettingError, require
+from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
-from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.results.attack_results import Attacked, Attacks
@@ -35,7 +35,7 @@ def attack_radius(
     algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto",
     norm: Literal["l2", "linf"] = "l2",
     steps: Count | None = None,
-    largest: Positive = 10.0,
+    max_radius: Positive = 10.0,
     features: Any = None,
     seed: Seed = 0,
     batch_size: Count | None = None,
@@ -55,7 +55,7 @@ def attack_radius(
         several inputs a list with an entry for each. By default all features.
     toward
         The class, by name or number, that the prediction must be changed to; by default any other.
-    algorithm, norm, steps, largest
+    algorithm, norm, steps, max_radius
         As in `Attack`. Models other than torch's get a ``"decision"`` attack, which needs answers alone.
     features
         What a feature is, as in `explain`.
@@ -72,45 +72,31 @@ def attack_radius(
     >>> bool(attacked.radii[1] < attacked.radii[0])
     True
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    several = [inputs] if many is None else list(many)
-    require(len(several) > 0, "inputs", "at least one", inputs)
-    wanted = [sets] * len(several) if many is None or sets is None else sets
-    if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != len(several):
-        raise SettingError(f"`sets` must have an entry for each of the {len(several)} inputs.")
-    attack = Attack(algorithm, norm, steps, largest)
-    runner = Runner(model, "attack", batch_size, progress)
-    cuts = for_each(features, one=many is None)
-    attacked = attack_all(runner, several, list(wanted), attack, toward=toward, features=cuts, seed=seed)
-    return attacked[0] if many is None else attacked
+    run = Run.of(model, inputs, "attack", batch_size=batch_size, progress=progress).listed()
+    n_inputs = run.n_inputs or 0
+    wanted = [sets] * n_inputs if run.one or sets is None else sets
+    if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != n_inputs:
+        raise SettingError(f"`sets` must have an entry for each of the {n_inputs} inputs.")
+    if run.model.output.kind == "class" and len(run.model.classes) == 1:
+        only = run.model.classes[0]
+        raise ModelError(f"The model has one class alone, {only!r}: there is no other to reach.")
+    attack = Attack(algorithm, norm, steps, max_radius)
 
+    def works() -> Iterator[Work | Done]:
+        for index, (raw, own) in enumerate(zip(run.inputs, wanted, strict=True)):
+            try:
+                input = run.prepare(raw, features_of(features, index, one=run.one))
+            except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+                yield Done(index, None, error)
+                continue
+            yield Work(index, input, _algorithm(run.model, own, toward, attack, index), seed=seed)
 
-def attack_all(
-    runner: Runner,
-    inputs: Sequence[Any],
-    sets: Sequence[Any],
-    attack: Attack,
-    *,
-    toward: Any = None,
-    features: Any = None,
-    seed: int = 0,
-) -> Attacks:
-    """Attack every input, or raise the error of the first if none can be; `sets` has an entry for each."""
-    model = runner.model
-    if model.output.kind == "class" and len(model.classes) == 1:
-        raise ModelError(f"The model has one class alone, {model.classes[0]!r}: there is no other to reach.")
-
-    def tasks() -> Iterator[Task]:
-        for index, (raw, own) in enumerate(zip(inputs, sets, strict=True)):
-            algorithm = _algorithm(model, own, toward, attack, index)
-            yield Task(index, raw, algorithm, of_input(features, index), seed=seed)
-
-    done = sorted(runner.run(tasks(), len(inputs)), key=lambda one: one.key)
+    done = sorted(run.carry_out(works(), n_inputs), key=lambda one: one.key)
     failures = [Failure(d.key, str(d.error), error=d.error) for d in done if d.error is not None]
     if len(failures) == len(done):
         raise_first(failures, "attacked")
-    return Attacks([d.result for d in done if d.error is None], failures)
+    attacked = Attacks([d.result for d in done if d.error is None], failures)
+    return attacked[0] if run.one else attacked
 
 
 def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from pertinent.api.marking import with_marks
-from pertinent.api.measure import measured
+import numpy as np
+
+from pertinent.api.explain_run import measured
 from pertinent.api.request import make_metrics, make_removal
-from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm
+from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
@@ -27,12 +30,12 @@ DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
 
 @checked
 def evaluate(
-    explanations: Any,
     model: Any,
+    explanations: Any,
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     removal: str | Removal | None = None,
-    marks: Any = None,
+    annotations: Any = None,
     seed: Seed | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
@@ -41,15 +44,15 @@ def evaluate(
 
     Parameters
     ----------
-    explanations
-        One or many, of one method or several.
     model
         The model, wrapped or anything that `wrap` accepts.
+    explanations
+        One or many, of one method or several.
     metrics
-        Names from `metrics()` or instances.
+        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``, or instances.
     removal
         By default the removal that each explanation was made with.
-    marks
+    annotations
         The features that people marked, for ``"precision-at-k"`` and ``"average-precision"``: a list with
         an entry for each input that was explained (found by the explanation's `index`), or a mapping from
         `id` to entry; for one explanation, its entry. An entry is a list of booleans, one for each
@@ -66,32 +69,28 @@ def evaluate(
         A table of means with bootstrap confidence intervals over inputs; its `explanations`
         carry their own measures, which they show.
     """
-    model = wrap(model)
+    run = Run(wrap(model), title="evaluate", batch_size=batch_size, progress=progress)
     several = _several(explanations)
-    if marks is not None:
-        several = with_marks(several, [marks] if isinstance(explanations, Explanation) else marks)
+    if annotations is not None:
+        one = isinstance(explanations, Explanation)
+        several = with_annotations(several, [annotations] if one else annotations)
     chosen = make_metrics(metrics)
     other = make_removal(removal)
 
-    def tasks() -> Iterator[Task]:
+    def works() -> Iterator[Work | Done]:
         for index, explanation in enumerate(several):
             try:
                 own = other or removal_of(explanation)
-            except SettingError as error:
-                yield Task(index, error, _nothing)
+                input = run.prepare(explanation.input.raw, explanation.input.own_features)
+            except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
+                yield Done(index, None, error)
                 continue
-            yield Task(
-                index,
-                explanation.input.raw,
-                _algorithm(explanation, chosen, model),
-                explanation.input.own_features,
-                own,
-                explanation.seed if seed is None else seed,
-            )
+            algorithm = _algorithm(explanation, chosen, run.model)
+            yield Work(index, input, algorithm, own, explanation.seed if seed is None else seed)
 
     found = list(several)
     failures: list[Failure] = []
-    for done in Runner(model, "evaluate", batch_size, progress).run(tasks(), len(several)):
+    for done in run.carry_out(works(), len(several)):
         if done.error is not None:
             reasons = [(name, done.error) for name in metric_labels(chosen)]
         else:
@@ -168,6 +167,42 @@ def check_same_input(explanation: Explanation, input: Input, model: Model) -> No
         )
 
 
-def _nothing(input: Input, removal: Removal) -> Algorithm:
-    del input, removal
-    yield from ()
+def with_annotations(explanations: Sequence[Explanation], annotations: Any) -> list[Explanation]:
+    """The explanations with what people marked of their inputs."""
+    entries = _entries(explanations, annotations)
+    return [replace(e, annotations=entry) for e, entry in zip(explanations, entries, strict=True)]
+
+
+def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]:
+    """The entry of each explanation: by its `id` in a mapping, else by the `index` of its input."""
+    if isinstance(annotations, Mapping):
+        known = {str(name): entry for name, entry in annotations.items()}
+        found = [known.get(str(e.id)) for e in explanations]
+        require(
+            any(entry is not None for entry in found),
+            "annotations",
+            "by the ids of explanations",
+            list(annotations),
+        )
+        return found
+    if isinstance(annotations, str) or not isinstance(annotations, Sequence | np.ndarray):
+        raise SettingError(
+            f"`annotations` must be a list with an entry for each input, but got {annotations!r}."
+        )
+    if len(explanations) == len(annotations) == 1:
+        return list(annotations)
+    inputs: dict[int, bytes] = {}
+    for e in explanations:
+        if inputs.setdefault(e.index, e.input.fingerprint) != e.input.fingerprint:
+            raise SettingError(
+                f"Different inputs have the index {e.index}, so it does not say whose annotations are whose: "
+                "explain them in one call, or give ids= there and a mapping from id to annotations here."
+            )
+    least = max(inputs) + 1
+    require(
+        len(annotations) >= least,
+        "annotations",
+        f"one entry for each input, at least {least}",
+        len(annotations),
+    )
+    return [annotations[e.index] for e in explanations]

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from pertinent.api.explain_run import explain_all, explain_each
-from pertinent.api.request import DEFAULT_METHOD, Request, Until, for_each
-from pertinent.api.runner import Runner, raise_first
-from pertinent.diagnostics.removal_check import RemovalCheck
+from pertinent.api.request import DEFAULT_METHOD, Request
+from pertinent.api.run import Run, raise_first
 from pertinent.engine.progress import Callback
+from pertinent.errors import require
 from pertinent.explainers.base import Explainer
-from pertinent.models.wrap import wrap
+from pertinent.explainers.early_stopping import EarlyStopping
+from pertinent.inputs.text import Text
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, ProperShare, Seed, Share, checked
+from pertinent.settings import Count, Seed, Share, checked
+
+
+@overload
+def explain(
+    model: Any,
+    inputs: str | Text | Mapping[str, Any] | tuple[str, str],
+    method: str | Explainer | Request = ...,
+    **words: Any,
+) -> Explanation: ...
+
+
+@overload
+def explain(
+    model: Any,
+    inputs: list[str] | Iterator[Any] | Sequence[Text | Mapping[str, Any] | tuple[str, str]],
+    method: str | Explainer | Request = ...,
+    **words: Any,
+) -> Explanations: ...
+
+
+@overload
+def explain(
+    model: Any, inputs: Any, method: str | Explainer | Request = ..., **words: Any
+) -> Explanation | Explanations: ...
 
 
 @checked
 def explain(
     model: Any,
     inputs: Any,
-    method: str | Explainer = DEFAULT_METHOD,
+    method: str | Explainer | Request = DEFAULT_METHOD,
     *,
     target: Any = None,
     sparsity: Share | Sequence[Share] | None = None,
@@ -32,17 +57,15 @@ def explain(
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
-    until: Until | None = None,
-    top: Count = 5,
-    confidence: ProperShare = 0.95,
-    check: RemovalCheck | None = None,
+    early_stopping: str | EarlyStopping | None = None,
     seed: Seed = 0,
+    check: Any = None,
     ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
-) -> Any:
+) -> Explanation | Explanations:
     """Explain one input, or many.
 
     Parameters
@@ -53,7 +76,8 @@ def explain(
         One input gives an `Explanation`; a list (array, frame, generator) gives `Explanations`,
         in order, with the inputs that failed in their `failures`.
     method
-        A name from `methods()`, or an explainer instance.
+        A name from `methods()`, an explainer instance, or a `Request`, which says all that the words from
+        `target` to `seed` say.
     target
         The class, label or value to explain, by number or name, or a list with one for each input; by
         default the class predicted, the most probable label, the first value.
@@ -76,19 +100,17 @@ def explain(
         Whether scores are of probabilities (``"natural"``) or of logits (``"logit"``): those that the
         model returns, else log-probabilities of classes and log-odds of labels. Searches, gradients
         and plain values have the natural scale alone.
-    until
-        ``"stable"`` to stop before the budget is spent, as soon as the order of the first `top` features,
-        by the magnitude of their scores, is settled; the explanation's ``evaluations`` say what it took,
-        and its ``details`` why it stopped. For shapley and shapley-sampling.
-    top
-        How many features must be in the right order to stop.
-    confidence
-        The probability that they are, at least.
-    check
-        What `check_removal` found: explanations by a removal that is badly out of distribution warn.
+    early_stopping
+        ``"stable"`` to stop before the budget is spent, as soon as the order of the first 5 features by the
+        magnitude of their scores is settled with 95% confidence; ``EarlyStopping(top=3, confidence=0.9)``,
+        or ``"stable:top=3,confidence=0.9"``, for other numbers. The explanation's ``evaluations`` say what
+        it took, and its ``details`` why it stopped. For shapley and shapley-sampling.
     seed
         The same seed gives the same explanation, whatever the batch size, the order of the inputs
         and what else is explained in the same call.
+    check
+        The `RemovalCheck` that `check_removal` returned: explanations by a removal that is badly out of
+        distribution warn.
     ids
         Your own name for each input, which its explanation or failure carries.
     out
@@ -110,58 +132,45 @@ def explain(
     >>> pertinent.explain(model, "not bad at all", method="leave-one-out").top(1)
     [('bad', 0.7)]
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    request = Request.of(
-        method,
-        settings,
-        removal=removal,
-        target=target,
-        sparsity=sparsity,
-        budget=budget,
-        features=for_each(features, one=many is None),
-        scale=scale,
-        until=until,
-        top=top,
-        confidence=confidence,
-        seed=seed,
-    )
-    runner = Runner(model, request.method.name, batch_size, progress)
-    found = explain_all(runner, [inputs] if many is None else many, [request], out, ids)
+    words = {
+        "target": target,
+        "sparsity": sparsity,
+        "budget": budget,
+        "removal": removal,
+        "features": features,
+        "scale": scale,
+        "early_stopping": early_stopping,
+        "seed": seed,
+    }
+    require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
+    request = Request.of_words(method, words | settings)
+    run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
+    found = explain_all(run, [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
     found = found if check is None else check.attach(found)
-    return found[0] if many is None else found
+    return found[0] if run.one else found
 
 
 @checked
 def explain_iter(
     model: Any,
     inputs: Iterable[Any],
-    method: str | Explainer = DEFAULT_METHOD,
+    method: str | Explainer | Request = DEFAULT_METHOD,
     *,
-    target: Any = None,
-    sparsity: Share | Sequence[Share] | None = None,
-    budget: Count | None = None,
-    removal: str | Removal | None = None,
-    features: Any = None,
-    scale: Scale = "natural",
-    until: Until | None = None,
-    top: Count = 5,
-    confidence: ProperShare = 0.95,
-    seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
-    **settings: Any,
+    **words: Any,
 ) -> Iterator[Explanation | Failure]:
     """Explain many inputs, and yield each explanation as it is done, in flat memory.
 
     Parameters
     ----------
-    model, inputs, method, target, sparsity, budget, removal, features, scale, until, top, confidence, \
-    seed, ids, batch_size, progress
+    model, inputs, method, ids, batch_size, progress
         As in `explain`; inputs may come from a generator that never ends.
+    **words
+        The other words of `explain`, such as ``budget=200``, and settings of the method.
 
     Yields
     ------
@@ -177,22 +186,7 @@ def explain_iter(
     >>> sorted((e.index, e.top(1)) for e in pertinent.explain_iter(model, stream, method="leave-one-out"))
     [(0, [('bad', 0.7)]), (1, [('not', 0.0)])]
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    request = Request.of(
-        method,
-        settings,
-        removal=removal,
-        target=target,
-        sparsity=sparsity,
-        budget=budget,
-        features=for_each(features, one=many is None),
-        scale=scale,
-        until=until,
-        top=top,
-        confidence=confidence,
-        seed=seed,
-    )
-    runner = Runner(model, request.method.name, batch_size, progress)
-    each = explain_each(runner, [inputs] if many is None else many, [request], ids)
-    return (found.failures[0] if found.explanation is None else found.explanation for found in each)
+    request = Request.of_words(method, words)
+    run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
+    each = explain_each(run, [request])
+    return (one.failures[0] if one.explanation is None else one.explanation for one in each)

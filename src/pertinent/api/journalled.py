@@ -3,64 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pertinent._optional import optional
-from pertinent.api.explain_run import id_of, merged, run_tasks, tasks
+from pertinent.api.explain_run import carry_out, merged, works
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner, Task
+from pertinent.api.run import Run, Work
 from pertinent.decoding import encode
 from pertinent.digests import digest
+from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal, differences
 from pertinent.errors import FileError
 from pertinent.files import check_writable
-from pertinent.inputs.base import Input
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_files import failures_in, journal_of, read_run, write_rows
 
 
-def explain_journalled(
-    runner: Runner,
-    inputs: Iterable[Any],
-    requests: Sequence[Request],
-    out: Path,
-    ids: Sequence[str] | None = None,
-) -> Explanations:
-    """Explain every input by every request, but what an earlier run of the same has finished."""
+def explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
+    """Explain every input by every request, except what an earlier run of the same has finished."""
     check_writable(out)
     if out.suffix.lower() != ".parquet":
         raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
     optional("pyarrow.parquet")  # better missed now than at the end
-    run = {
-        "model": runner.model.fingerprint.hex(),
+    header = {
+        "model": run.model.fingerprint.hex(),
         "requests": [request.to_dict() for request in requests],
     }
-    if ids is not None:
-        run["ids"] = digest(json.dumps([str(each) for each in ids])).hex()
+    if run.ids is not None:
+        header["ids"] = digest(json.dumps([str(each) for each in run.ids])).hex()
     if out.exists():
-        _check_same(out, run, runner, inputs, requests)
+        _check_same(out, header, run, requests)
         journal_of(out).unlink(missing_ok=True)
         return Explanations.read(out)
-    with Journal(journal_of(out), run) as journal:
-        total = len(inputs) * len(requests) - len(journal.finished) if isinstance(inputs, Sized) else None
+    with Journal(journal_of(out), header) as journal:
+        total = None if run.n_inputs is None else run.n_inputs * len(requests) - len(journal.finished)
         names = _Names()
-        todo = _unfinished(runner, inputs, requests, journal, names)
-        for found in run_tasks(runner, todo, requests, total, ids):
+        todo = _unfinished(run, requests, journal, names)
+        for found in carry_out(run, todo, requests, total):
             explanation = found.explanation
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
                 "failures": encode(found.failures),
-                "id": id_of(ids, found.input_index),
+                "id": run.id_of(found.input_index),
             }
             key = found.input_index, found.request_index
             journal.add(key, names.of.pop(key), content)
-        run["inputs"] = names.digest()
+        header["inputs"] = names.digest()
         failures = [failure for record in journal.records() for failure in failures_in(record)]
         rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
-        write_rows(out, rows, merged(failures, requests), run)
+        write_rows(out, rows, merged(failures, requests), header)
         explanations = Explanations.read(out)
         journal.path.unlink()
     return explanations
@@ -84,38 +78,36 @@ class _Names:
 
 
 def _unfinished(
-    runner: Runner, inputs: Iterable[Any], requests: Sequence[Request], journal: Journal, names: _Names
-) -> Iterator[Task]:
-    """The tasks that are left; the input of one that is finished must be the same as it was."""
-    for task in tasks(runner, inputs, requests):
-        name = _name(task)
-        names.add(task.key, name)
-        if task.key not in journal.finished:
-            yield task
+    run: Run, requests: Sequence[Request], journal: Journal, names: _Names
+) -> Iterator[Work | Done]:
+    """The work that is left; the input of what is finished must be the same as it was."""
+    for work in works(run, requests):
+        name = _name(work)
+        names.add(work.key, name)
+        if work.key not in journal.finished:
+            yield work
             continue
-        del names.of[task.key]
-        if journal.finished[task.key][1] != name:
+        del names.of[work.key]
+        if journal.finished[work.key][1] != name:
             raise FileError(
-                f"{str(journal.path)!r} was begun with other inputs: input {task.key[0]} is not what it was. "
+                f"{str(journal.path)!r} was begun with other inputs: input {work.key[0]} is not what it was. "
                 "Give the same inputs in the same order to continue, or choose another file."
             )
 
 
-def _name(task: Task) -> str:
-    return task.raw.fingerprint.hex() if isinstance(task.raw, Input) else f"unusable: {task.raw}"
+def _name(work: Work | Done) -> str:
+    return f"unusable: {work.error}" if isinstance(work, Done) else work.input.fingerprint.hex()
 
 
-def _check_same(
-    out: Path, run: dict[str, Any], runner: Runner, inputs: Iterable[Any], requests: Sequence[Request]
-) -> None:
+def _check_same(out: Path, header: dict[str, Any], run: Run, requests: Sequence[Request]) -> None:
     """A file that is finished must be of this very run."""
     before = read_run(out)
     if before is None:
         raise FileError(f"{str(out)!r} exists and is not a run that could be continued: choose another file.")
     names = _Names()
-    for task in tasks(runner, inputs, requests):
-        names.add(task.key, _name(task))
-    changed = differences(before, run | {"inputs": names.digest()})
+    for work in works(run, requests):
+        names.add(work.key, _name(work))
+    changed = differences(before, header | {"inputs": names.digest()})
     if changed:
         raise FileError(
             f"{str(out)!r} holds another run, which differs in {'; '.join(changed)}: choose another file."

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias
+from inspect import signature
+from typing import Any
 
 import numpy as np
 
-from pertinent.api.scale import check_scale
 from pertinent.digests import digest
-from pertinent.errors import InputError, SettingError, require
-from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers
+from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned
 from pertinent.explainers.early_stopping import EarlyStopping
-from pertinent.learned.base import LearnedExplainer, learned
-from pertinent.metric.base import Metric, metric_labels
+from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
-from pertinent.outputs import Scale
-from pertinent.registry import settings_of, with_settings
+from pertinent.outputs import Output, Scale
+from pertinent.registry import settings_names, settings_of, with_settings
 from pertinent.removal.base import Removal, removals
-from pertinent.settings import Count, ProperShare, Seed, Share, checked
+from pertinent.setting_texts import split_settings
+from pertinent.settings import Count, Seed, Share, checked
 
 DEFAULT_METHOD = "shapley"
-
-Until: TypeAlias = Literal["stable"]
-"""When a method may stop before its budget is spent."""
 
 _DIGEST = "digest"
 
@@ -45,13 +41,13 @@ class Request:
         The column to explain, by number or name, or a tuple with one for each input; ``None`` for what
         the output explains by default.
     features
-        What a feature is; a tuple has one entry for each input.
+        What a feature is, as in `explain`.
     sparsities, budget, scale, seed
         As in `explain`.
-    until
-        When a method may stop before its budget is spent.
+    early_stopping
+        When the method may stop before its budget is spent.
     metrics
-        What is measured of each explanation as soon as it is there.
+        What is measured of each explanation as soon as it is made.
     """
 
     method: Explainer
@@ -63,7 +59,7 @@ class Request:
     seed: int = 0
     metrics: tuple[Metric, ...] = ()
     scale: Scale = "natural"
-    until: EarlyStopping | None = None
+    early_stopping: EarlyStopping | None = None
 
     @classmethod
     @checked
@@ -80,37 +76,54 @@ class Request:
         seed: Seed = 0,
         metrics: str | Metric | Sequence[str | Metric] = (),
         scale: Scale = "natural",
-        until: Until | None = None,
-        top: Count = 5,
-        confidence: ProperShare = 0.95,
+        early_stopping: str | EarlyStopping | None = None,
     ) -> Request:
-        """A request in the words of a user, checked.
+        """Make a request from the words of `explain`, and check them.
 
         >>> Request.of("lime", {"samples": 50}, sparsity=0.1).to_dict()["settings"]
         {'samples': 50}
         """
         explainer = make_explainer(method, settings)
         check_scale(scale, explainer)
-        if features is None and isinstance(explainer, LearnedExplainer):
+        if features is None:
             features = explainer.fitted_features
-        if until is not None:
-            _check_stops(explainer)
+        stopping = EarlyStopping.of(early_stopping)
+        if stopping is not None:
+            _check_stops_early(explainer)
         return cls(
             explainer,
             make_removal(removal),
             tuple(target) if _is_for_each(target) else target,
             _sparsities(sparsity),
             budget,
-            _tuples(features),
+            check_features(features),
             seed,
             make_metrics(metrics),
             scale,
-            None if until is None else EarlyStopping(top, confidence),
+            stopping,
         )
+
+    @classmethod
+    def of_words(cls, method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
+        """Make a request from a method and the keyword arguments of a verb.
+
+        Those that `of` knows are words of the request; the others are settings of the method. A request
+        that is given instead of a method is taken as it is, without any words.
+        """
+        given = {name: value for name, value in words.items() if not _is_default(name, value)}
+        if isinstance(method, Request):
+            for name in given:
+                raise SettingError(
+                    f"`{name}` belongs into the request: leave it out beside one, or "
+                    f"change the request with dataclasses.replace."
+                )
+            return method
+        settings = {name: value for name, value in given.items() if name not in WORDS}
+        return cls.of(method, settings, **{name: given[name] for name in given.keys() - settings.keys()})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts; of what a file cannot hold, its digest."""
-        until = {} if self.until is None else {"until": asdict(self.until)}
+        stopping = self.early_stopping
         return {
             "method": self.method.name,
             "settings": _plain_settings(self.method),
@@ -122,21 +135,22 @@ class Request:
             "seed": self.seed,
             "metrics": [_described(metric) for metric in self.metrics],
             "scale": self.scale,
-            **until,
+            **({} if stopping is None else {"early_stopping": asdict(stopping)}),
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
-        """The inverse of `to_dict`, where everything could be saved."""
+        """Make a request from what `to_dict` returned, where everything could be saved."""
         rest = {"budget": plain["budget"], "seed": plain["seed"], "scale": plain.get("scale", "natural")}
         rest |= {key: _kept(key, plain[key]) for key in ("target", "features")}
         removal = plain["removal"]
+        stopping = plain.get("early_stopping", plain.get("until"))  # its name in version 0.1
         return cls(
             method=explainers.make(plain["method"], _settings(plain)),
             removal=None if removal is None else removals.make(removal["name"], _settings(removal)),
             sparsities=tuple(plain["sparsities"]),
             metrics=tuple(registered_metrics.make(m["name"], _settings(m)) for m in plain["metrics"]),
-            until=EarlyStopping(**plain["until"]) if "until" in plain else None,
+            early_stopping=None if stopping is None else EarlyStopping(**stopping),
             **rest,
         )
 
@@ -145,22 +159,45 @@ class Request:
         """A digest of everything that is wanted."""
         return digest(json.dumps(self.to_dict(), sort_keys=True))
 
+    def target_of(self, index: int) -> Any:
+        """The target of one input, by number or name, or ``None``."""
+        return _entry(self.target, index, "target") if isinstance(self.target, tuple) else self.target
+
+
+WORDS = tuple(name for name in signature(Request.of).parameters if name not in ("method", "settings"))
+"""What a verb may say about a request, beside the method and its settings."""
+
 
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
-    """An explainer by name and settings, or the instance itself."""
-    if isinstance(method, Explainer):
-        return with_settings(method, settings) if settings else method
-    if method not in explainers and method in learned:
-        raise SettingError(f"{method!r} has to learn first: pertinent.fit(model, inputs, {method!r}).")
-    return explainers.make(method, settings)
+    """An explainer by name, perhaps with settings as in ``"lime:samples=50"``, or like an instance."""
+    if isinstance(method, str):
+        name, texts = split_settings(method, "method")
+        if name not in explainers and name in learned:
+            raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
+        method = explainers.make_from_text(name, texts)
+    for name in settings or ():
+        if name not in settings_names(method):
+            raise unknown(f"setting of {method.name}", name, [*settings_names(method), *WORDS])
+    return with_settings(method, settings) if settings else method
 
 
-def _check_stops(explainer: Explainer) -> None:
+def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
+    """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
+    if scale not in explainer.scales:
+        known = " or ".join(map(repr, explainer.scales))
+        raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
+    if scale == "logit" and output is not None and output.kind == "value":
+        raise SettingError(
+            "`scale` must be 'natural' for a model of plain values, which have no logits, but got 'logit'."
+        )
+
+
+def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
     if not explainer.stops_early:
         able = " or ".join(name for name, cls in explainers.all().items() if cls.stops_early)
         raise SettingError(
-            f"`until` must be left out for {explainer.name}, which cannot stop early: choose {able}."
+            f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose {able}."
         )
 
 
@@ -170,18 +207,18 @@ def make_removal(removal: str | Removal | None) -> Removal | None:
 
 
 def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
-    """Metrics by name, or the instances themselves."""
+    """Metrics by name, perhaps with settings, or the instances themselves; each of them once."""
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     made = tuple(registered_metrics.parse(m) if isinstance(m, str) else m for m in several)
-    for name, n in Counter(metric_labels(made)).items():
-        if n > 1:
-            raise SettingError(f"{name} is named {n} times with the same settings: name it once.")
+    for place, metric in enumerate(made):
+        if metric in made[:place]:
+            raise SettingError(f"{metric.name} is named twice with the same settings: name it once.")
     return made
 
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:
     """The requests of methods that are compared: all with the features that a fitted one was fitted to."""
-    fitted = [request.features for request in requests if isinstance(request.method, LearnedExplainer)]
+    fitted = [request.features for request in requests if request.method.fitted_features is not None]
     cut = sorted({each for each in fitted if isinstance(each, str)})
     if len(cut) > 1:
         raise SettingError(
@@ -191,22 +228,38 @@ def with_same_features(requests: Sequence[Request]) -> list[Request]:
     return [replace(request, features=cut[0]) for request in requests] if cut else list(requests)
 
 
-def for_each(features: Any, *, one: bool) -> Any:
-    """Features as a request holds them: the same of all inputs, or a tuple with an entry for each."""
-    if features is None or isinstance(features, str) or getattr(features, "ndim", 0) == 2:
+def features_of(features: Any, index: int, *, one: bool) -> Any:
+    """What a feature of one input is: the same for all, the user's own for a single input, or an entry."""
+    shared = features is None or isinstance(features, str) or _is_segments(features)
+    return features if shared or one else _entry(check_features(features), index, "features")
+
+
+def _entry(values: Sequence[Any], index: int, what: str) -> Any:
+    """What is wanted of one input, among values with one for each."""
+    if index >= len(values):
+        raise InputError(f"There is no entry of `{what}` for input {index}: {len(values)} were given.")
+    return values[index]
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """Whether a word says nothing but what `Request.of` assumes without it."""
+    if name not in WORDS:
+        return False
+    default = signature(Request.of).parameters[name].default
+    return value is default or (isinstance(value, str | int | tuple) and bool(value == default))
+
+
+def check_features(features: Any) -> Any:
+    """Features as a request holds them: a name, an array, or tuples in place of lists."""
+    if features is None or isinstance(features, str):
         return features
     if not isinstance(features, Sequence | np.ndarray):
         raise SettingError(f"`features` must be a name, segments or spans, but got {features!r}.")
-    return (features,) if one else tuple(features)
+    return features if _is_segments(features) else _tuples(tuple(features))
 
 
-def of_input(value: Any, index: int) -> Any:
-    """What a request wants of one input: the same of all, or an entry of a tuple with one for each."""
-    if not isinstance(value, tuple):
-        return value
-    if index >= len(value):
-        raise InputError(f"There is no target or features for input {index}: {len(value)} were given.")
-    return value[index]
+def _is_segments(features: Any) -> bool:
+    return getattr(features, "ndim", 0) == 2
 
 
 def _tuples(value: Any) -> Any:

@@ -5,20 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pertinent.asks import Algorithm, Ask, Fork, Partial, TreeValues, Values, relay
-from pertinent.errors import SettingError
-from pertinent.explainers.base import Explainer
-from pertinent.outputs import Output, Scale
-
-
-def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
-    """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    if scale not in explainer.scales:
-        known = " or ".join(map(repr, explainer.scales))
-        raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
-    if scale == "logit" and output is not None and output.kind == "value":
-        raise SettingError(
-            "`scale` must be 'natural' for a model of plain values, which have no logits, but got 'logit'."
-        )
+from pertinent.outputs import Scale
 
 
 def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:

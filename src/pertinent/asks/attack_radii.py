@@ -40,7 +40,7 @@ class Attack(Settings):
         Of the perturbation: ``"l2"`` or ``"linf"``.
     steps
         Steps at most; in pgd of each ball. By default 20, in pgd 100, by decisions 10.
-    largest
+    max_radius
         The largest radius that pgd tries.
     tolerance
         The difference of radii at which pgd's bisection stops.
@@ -49,7 +49,7 @@ class Attack(Settings):
     algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto"
     norm: Literal["l2", "linf"] = "l2"
     steps: Count | None = None
-    largest: Positive = 10.0
+    max_radius: Positive = 10.0
     tolerance: Positive = 1e-3
 
     @property
@@ -61,7 +61,7 @@ class Attack(Settings):
     def most_passes(self) -> int:
         """The most passes that one attack makes; a backward pass counts as one more."""
         if self.algorithm == "pgd":
-            balls = 2 + int(np.ceil(np.log2(max(2.0, self.largest / self.tolerance))))
+            balls = 2 + int(np.ceil(np.log2(max(2.0, self.max_radius / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
         if self.algorithm == "projection":
             return 2 * self.n_steps + RIVALS

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import Any
 
-from pertinent.api.attack_radius import attack_all
+from pertinent.api.attack_radius import attack_radius
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner
-from pertinent.asks import Attack
+from pertinent.api.run import Run
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude
 from pertinent.cli.read import items, kind_given
@@ -38,22 +36,34 @@ def attack(args: Namespace) -> int:
     found = items(args, kind_read(args.model, own))
     raws = [item.raw if item.error is None else item.error for item in found]
     model = own or load_model(args.model, args.device, args.dtype)
-    runner = Runner(model, "attack", args.batch_size, False if output.silent else None)
+    run = Run(model, raws, False, None, "attack", args.batch_size, False if output.silent else None)
     sets: list[Any] = [args.only] * len(raws)
     if request is not None:
-        raws, sets = _top(runner, raws, request, args.top)
-    how = Attack(args.algorithm, args.norm, args.steps)
-    done = attack_all(runner, raws, sets, how, toward=args.toward, features=args.features, seed=args.seed)
+        raws, sets = _top(run, request, args.top)
+    done = attack_radius(
+        model,
+        raws,
+        sets,
+        toward=args.toward,
+        algorithm=args.algorithm,
+        norm=args.norm,
+        steps=args.steps,
+        features=args.features,
+        seed=args.seed,
+        batch_size=args.batch_size,
+        progress=False if output.silent else None,
+    )
+    assert isinstance(done, Attacks)
     output.show(Attacks(list(done)))
     unwritten = output.write_json(done.to_json, lambda path: write_text(path, done.to_json() + "\n"))
     return conclude(len(done), [*((found[f.index].where, str(f)) for f in done.failures), *unwritten])
 
 
-def _top(runner: Runner, raws: Sequence[Any], request: Request, k: int) -> tuple[list[Any], list[list[int]]]:
+def _top(run: Run, request: Request, k: int) -> tuple[list[Any], list[list[int]]]:
     """The most important features of each input; the error in place of an input without explanation."""
-    explained = explain_all(runner, raws, [request])
-    kept: list[Any] = list(raws)
-    sets: list[list[int]] = [[] for _ in raws]
+    explained = explain_all(run, [request])
+    kept = list(run.inputs)
+    sets: list[list[int]] = [[] for _ in kept]
     for explanation in explained:
         sets[explanation.index] = explanation.ranking[:k].tolist()
     for failure in explained.failures:

@@ -67,8 +67,8 @@ def evaluate(args: Namespace) -> int:
     model = load_model(args.model, args.device, args.dtype)
     _check_classes(args.model, model, saved)
     evaluation = measure(
-        saved,
         model,
+        saved,
         metrics,
         removal=args.removal,
         seed=args.seed,
@@ -101,7 +101,7 @@ def _explained(args: Namespace, methods: Sequence[str], metrics: Sequence[Metric
     explainers = make_methods(methods, args.set)
     options: dict[str, Any] = {"budget": args.budget, "features": args.features, "seed": args.seed}
     options |= {"target": args.target, "removal": args.removal, "scale": args.scale}
-    options |= {name: getattr(args, name) for name in ("until", "top", "confidence") if name in args}
+    options |= {"early_stopping": args.early_stopping} if "early_stopping" in args else {}
     if args.sparsity is not None:
         options["sparsity"] = args.sparsity
     requests = with_same_features(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pertinent.api.runner import Runner
+from pertinent.api.run import Run
 from pertinent.cli.items import Columns, Item
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude
@@ -39,8 +39,7 @@ def fit(args: Namespace) -> int:
     settings = _settings(args)  # after a module of the user's own is imported: it may register the method
     found = _items(args, kind_read(args.model, own))
     model = own or load_model(args.model, args.device, args.dtype)
-    prepare = Runner(model, "fit").prepare
-    prepared = [prepare(item.error or item.raw, args.features) for item in found]
+    prepared = [_prepared(Run(model), item, args.features) for item in found]
     pairs = list(zip(found, prepared, strict=True))
     usable = [item for item, each in pairs if isinstance(each, Input)]
     kind = next((each.kind for each in prepared if isinstance(each, Input)), None)
@@ -149,3 +148,11 @@ def _next(args: Namespace, kind: str) -> str:
         if getattr(args, name) != default:
             words += [f"--{name}", getattr(args, name)]
     return shlex.join(words)
+
+
+def _prepared(run: Run, item: Item, features: str | None) -> Input | Exception:
+    """The input of an item, or the error for which there is none."""
+    try:
+        return run.prepare(item.error or item.raw, features)
+    except Exception as error:  # noqa: BLE001  told to the user, the other items go on
+        return error

@@ -55,26 +55,13 @@ def add_how(parser: argparse.ArgumentParser, setting: str) -> None:
     add_measured(parser)
 
 
-def add_until(parser: argparse.ArgumentParser) -> None:
+def add_early_stopping(parser: argparse.ArgumentParser) -> None:
     """When to stop before the budget is spent."""
     parser.add_argument(
-        "--until",
-        choices=("stable",),
-        help="stop before the budget is spent, as soon as the order of the strongest features is settled",
-    )
-    parser.add_argument(
-        "--top",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="with --until: how many features must be in the right order (%(default)s)",
-    )
-    parser.add_argument(
-        "--confidence",
-        type=rate,
-        default=0.95,
-        metavar="P",
-        help="with --until: the probability that they are (%(default)s)",
+        "--early-stopping",
+        metavar="RULE",
+        help="'stable' to stop before the budget is spent, as soon as the order of the 5 strongest features "
+        "is settled with 95%% confidence; 'stable:top=3,confidence=0.9' for other numbers",
     )
 
 

@@ -79,7 +79,7 @@ def make_parser() -> tuple[Parser, dict[str, Parser]]:
         help="a name from `pertinent methods`, or a folder from `pertinent fit` (%(default)s)",
     )
     options.add_how(explain, "SETTING=VALUE")
-    options.add_until(explain)
+    options.add_early_stopping(explain)
     options.add_seed(explain)
     explain.add_argument(
         "--no-measure", action="store_true", help="leave out sufficiency and comprehensiveness"

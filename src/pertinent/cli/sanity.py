@@ -6,12 +6,11 @@ from argparse import Namespace
 from dataclasses import replace
 
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
-from pertinent.diagnostics.sanity import check_sanity
+from pertinent.diagnostics.sanity import sanity as check_sanity
 
 
 def sanity(args: Namespace) -> int:
@@ -35,11 +34,13 @@ def sanity(args: Namespace) -> int:
     if len(unreadable) == len(found):
         return conclude(0, unreadable)
     model = own or load_model(args.model, args.device, args.dtype)
-    runner = Runner(model, "sanity", args.batch_size, False if output.silent else None)
     raws = [item.raw if item.error is None else item.error for item in found]
     ids = [item.id or item.where for item in found] if any(item.id for item in found) else None
     only = args.layers[0] if args.layers in (["cascading"], ["last"]) else args.layers
-    checked = check_sanity(runner, raws, request, only, ids)
+    progress = False if output.silent else None
+    checked = check_sanity(
+        model, raws, request, layers=only, ids=ids, batch_size=args.batch_size, progress=progress
+    )
     output.show(replace(checked, failures=()))
     unwritten = output.write_json(checked.to_json, checked.save)
     unwritten += output.write_file(

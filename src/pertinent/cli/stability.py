@@ -5,22 +5,20 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 
-from pertinent.api.runner import Runner
+from pertinent.api.request import Request
 from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
 from pertinent.cli.output import Output, conclude, save_figure
 from pertinent.cli.read import items, kind_given
 from pertinent.cli.settings import make_methods
-from pertinent.diagnostics.stability import measure_stability, seeded
+from pertinent.diagnostics.stability import stability as measure
 
 
 def stability(args: Namespace) -> int:
     """Explain with every seed, print the table, and write the files asked for."""
     output = Output(args)
     (explainer,) = make_methods([args.method], args.set)
-    requests = seeded(
+    request = Request.of(
         explainer,
-        {},
-        args.seeds,
         budget=args.budget,
         features=args.features,
         target=args.target,
@@ -35,10 +33,12 @@ def stability(args: Namespace) -> int:
     if len(unreadable) == len(found):
         return conclude(0, unreadable)
     model = own or load_model(args.model, args.device, args.dtype)
-    runner = Runner(model, "stability", args.batch_size, False if output.silent else None)
     raws = [item.raw if item.error is None else item.error for item in found]
     ids = [item.id or item.where for item in found] if any(item.id for item in found) else None
-    measured = measure_stability(runner, raws, requests, ids)
+    progress = False if output.silent else None
+    measured = measure(
+        model, raws, request, seeds=args.seeds, ids=ids, batch_size=args.batch_size, progress=progress
+    )
     output.show(replace(measured, failures=()))
     unwritten = output.write_json(measured.to_json, measured.save)
     unwritten += output.write_file(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pertinent.api.evaluate import evaluation_of
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner
+from pertinent.api.run import Run
 from pertinent.cli.items import Item
 from pertinent.inputs.base import Input
 from pertinent.learned.base import LearnedExplainer
@@ -40,13 +40,13 @@ def carry_out(
     progress: bool | None = None,
 ) -> Outcome:
     """Explain and measure every item by every request; an item that could not be read is a failure."""
-    runner = Runner(model, "explain", batch_size, progress)
     raws = [item.raw if item.error is None else item.error for item in items]
     ids = [item.id or item.where for item in items] if any(item.id for item in items) else None
-    _check_fitted(runner, raws, requests)
+    run = Run(model, raws, False, ids, "explain", batch_size, progress)
+    _check_fitted(run, requests)
     interrupted = False
     try:
-        found = explain_all(runner, raws, requests, None if out is None else Path(out), ids)
+        found = explain_all(run, requests, out)
     except KeyboardInterrupt as error:
         if not len(getattr(error, "finished", ())):
             raise
@@ -57,12 +57,18 @@ def carry_out(
     return Outcome(found, evaluation, reasons, interrupted)
 
 
-def _check_fitted(runner: Runner, raws: Sequence[Any], requests: Sequence[Request]) -> None:
+def _check_fitted(run: Run, requests: Sequence[Request]) -> None:
     """Raise the error of an explainer that was fitted to another model once, not for every input."""
     for request in requests:
         if isinstance(request.method, LearnedExplainer):
-            prepared = (runner.prepare(raw, request.features) for raw in raws)
-            input = next((each for each in prepared if isinstance(each, Input)), None)
+            input = next(_readable(run, request.features), None)
             if input is not None:
-                removal = request.removal or removals.make(runner.model.default_removal(input))
-                request.method.network.check(runner.model, removal.bind(runner.model))
+                removal = request.removal or removals.make(run.model.default_removal(input))
+                request.method.network.check(run.model, removal.bind(run.model))
+
+
+def _readable(run: Run, features: Any) -> Iterator[Input]:
+    """The inputs that can be prepared."""
+    for raw in run.inputs:
+        with suppress(Exception):
+            yield run.prepare(raw, features)

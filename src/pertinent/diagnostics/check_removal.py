@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.api.runner import Runner, Task, raise_first
+from pertinent.api.run import Run, Work, raise_first
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Values
 from pertinent.diagnostics.ablated_predictions import Ablated
@@ -19,7 +19,6 @@ from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
-from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.removal.base import removals as registered
@@ -77,32 +76,30 @@ def check_removal(
     >>> check.best, check.verdict("mask-token")
     ('slice-out', 'too few inputs')
     """
-    model = wrap(model)
-    removed = _shares(shares)
+    run = Run.of(model, inputs, "check", batch_size=batch_size, progress=progress)
+    model, removed = run.model, _shares(shares)
     if model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
             "it can only be made of a classifier whose classes exclude each other."
         )
-    many = model.split(inputs)
-    several = [inputs] if many is None else list(many)
-    require(len(several) > 0, "inputs", "at least one", inputs)
-    truths = _truths(labels, len(several), one=many is None)
-    prepared, unreadable = _prepared(model, several, truths, features, labelled=labels is not None)
+    run = run.listed()
+    truths = _truths(labels, run.n_inputs or 0, one=run.one)
+    prepared, unreadable = _prepared(run, truths, features, labelled=labels is not None)
     if not prepared:
         raise_first(unreadable, "checked")
     first = next(iter(prepared.values()))
     chosen = _chosen(removals, model, first.kind)
 
-    def tasks() -> Iterator[Task]:
+    def works() -> Iterator[Work]:
         for number, own in prepared.items():
             masks = [random_masks(own, share, draws, seed) for share in removed]
             for name, removal in chosen.items():
-                yield Task((number, name), own, _algorithm(masks, truths[number], model), None, removal, seed)
+                yield Work((number, name), own, _algorithm(masks, truths[number], model), removal, seed)
 
     found: dict[tuple[int, str], Sequence[tuple[Any, ...]]] = {}
     errors: dict[tuple[int, str], Exception] = {}
-    for done in Runner(model, "check", batch_size, progress).run(tasks(), len(prepared) * len(chosen)):
+    for done in run.carry_out(works(), len(prepared) * len(chosen)):
         if done.error is None:
             found[done.key] = done.result
         else:
@@ -188,15 +185,16 @@ def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
 
 
 def _prepared(
-    model: Model, inputs: Sequence[Any], truths: Sequence[Any], features: str | None, *, labelled: bool
+    run: Run, truths: Sequence[Any], features: str | None, *, labelled: bool
 ) -> tuple[dict[int, Input], list[Failure]]:
     """The inputs that can be checked, by number, and why the others cannot."""
+    model = run.model
     features = features or ("tokens" if model.unit == "tokens" else None)
     prepared: dict[int, Input] = {}
     failures = []
-    for number, (raw, truth) in enumerate(zip(inputs, truths, strict=True)):
+    for number, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):
         try:
-            input = _several(model.prepare(raw, features))
+            input = _several(run.prepare(raw, features))
             if labelled and (truth is None or model.classes):
                 column_index(truth, model.classes, "label")
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request, for_each
-from pertinent.api.runner import Runner, raise_first
+from pertinent.api.request import Request
+from pertinent.api.run import Run, raise_first
 from pertinent.diagnostics.removal_check import label
 from pertinent.diagnostics.sanity_result import Correlation, Sanity, correlation
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError
 from pertinent.explainers.base import Explainer
-from pertinent.models.wrap import wrap
-from pertinent.outputs import Scale
-from pertinent.removal.base import Removal
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Seed, Share, checked
+from pertinent.settings import Count, checked
 
 
 @checked
 def sanity(
     model: Any,
     inputs: Any,
-    method: str | Explainer,
+    method: str | Explainer | Request,
     *,
     layers: Sequence[str] | Literal["cascading", "last"] = "cascading",
-    target: Any = None,
-    sparsity: Share | Sequence[Share] | None = None,
-    budget: Count | None = None,
-    removal: str | Removal | None = None,
-    features: Any = None,
-    scale: Scale = "natural",
-    seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
-    **settings: Any,
+    **words: Any,
 ) -> Sanity:
     """Explain the same inputs with the model as it is and with its parameters randomised, and compare.
 
@@ -58,12 +48,11 @@ def sanity(
         ``"cascading"``: all layers, one more at each stage. ``"last"``: the last alone (Hsieh et al.
         2021, Table 7). Or the names of modules, as ``["classifier", "encoder.layer.1"]``: these alone,
         one more at each stage.
-    target, sparsity, budget, removal, features, scale, ids, batch_size, progress
+    ids, batch_size, progress
         As in `explain`.
-    seed
-        Of the random parameters, and of the method.
-    **settings
-        Settings of the method, such as ``samples=25``.
+    **words
+        The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
+        The `seed` is that of the random parameters, too.
 
     Notes
     -----
@@ -85,42 +74,23 @@ def sanity(
     >>> found.passed, found.stages[0].spearman.mean
     (False, 1.0)
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    request = Request.of(
-        method,
-        settings,
-        removal=removal,
-        target=target,
-        sparsity=sparsity,
-        budget=budget,
-        features=for_each(features, one=many is None),
-        scale=scale,
-        seed=seed,
-    )
-    runner = Runner(model, "sanity", batch_size, progress)
-    return check_sanity(runner, [inputs] if many is None else many, request, layers, ids)
+    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
+    return check_sanity(run, Request.of_words(method, words), layers)
 
 
-def check_sanity(
-    runner: Runner,
-    inputs: Iterable[Any],
-    request: Request,
-    layers: str | Sequence[str] = "cascading",
-    ids: Sequence[Any] | None = None,
-) -> Sanity:
+def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "cascading") -> Sanity:
     """Explain every input by the request with the model as it is and at every stage, and compare."""
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
-    chosen = layers_of(runner.model, None if isinstance(layers, str) else layers)
-    n_layers = len(layers_of(runner.model))
-    found = explain_all(runner, inputs, [request], ids=ids)
+    chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
+    n_layers = len(layers_of(run.model))
+    found = explain_all(run, [request])
     if not len(found) and not found.failures:
         raise InputError("There are no inputs to explain.")
     if not len(found):
         raise_first(found.failures, "explained")
     # After the model has answered: only then lazy layers have parameters, and what answers mean is known.
-    copied = RandomisedModel(runner.model, request.seed)
+    copied = RandomisedModel(run.model, request.seed)
     target = tuple(e.target for e in found) if request.method.any_target else None
     same = replace(request, target=target, features=None)
     stages = chosen[:1] if layers == "last" else chosen
@@ -128,7 +98,7 @@ def check_sanity(
     failures = list(found.failures)
     for stage, layer in enumerate(stages, start=1):
         copied.randomise(layer)
-        again = explain_all(replace(runner, model=copied.model), [e.input for e in found], [same])
+        again = explain_all(run.over([e.input for e in found], copied.model), [same])
         rows += [correlation(found[e.index], e, stage) for e in again]
         for failure in again.failures:
             own = found[failure.index]
@@ -147,6 +117,6 @@ def check_sanity(
         layers=tuple(stages),
         n_layers=n_layers,
         seed=request.seed,
-        noticed=runner.warnings,
+        noticed=run.warnings,
         failures=tuple(failures),
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request, for_each
-from pertinent.api.runner import Runner, raise_first
+from pertinent.api.request import Request
+from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.digests import generator
 from pertinent.engine.progress import Callback
@@ -19,9 +19,6 @@ from pertinent.explainers.base import Explainer
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
-from pertinent.models.wrap import wrap
-from pertinent.outputs import Scale
-from pertinent.removal.base import Removal
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
@@ -62,21 +59,17 @@ class Neighbourhood:
 def sensitivity(
     model: Any,
     inputs: Any,
-    methods: str | Explainer | Sequence[str | Explainer],
+    methods: str | Explainer | Request | Sequence[str | Explainer | Request],
     *,
     radius: Positive = 0.1,
     samples: Count = 10,
     norm: Literal["linf", "l2"] = "linf",
     sparsity: Share | Sequence[Share] = 0.2,
-    target: Any = None,
-    budget: Count | None = None,
-    removal: str | Removal | None = None,
-    features: Any = None,
-    scale: Scale = "natural",
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
+    **words: Any,
 ) -> Evaluation:
     r"""Measure how much the chosen features change when the input is changed a little.
 
@@ -101,10 +94,13 @@ def sensitivity(
         Of y − x, ``"linf"`` or ``"l2"``. The values of images stay within 0 to 1 (or to 255).
     sparsity
         The share of features that are chosen, or several.
-    target, budget, removal, features, scale, ids, batch_size, progress
-        As in `explain`. By default the class predicted for x is explained, for y too.
     seed
-        Of y and of the methods.
+        The seed of y and of the methods.
+    ids, batch_size, progress
+        As in `explain`.
+    **words
+        The other words of `explain`, such as ``budget=200``. By default the class predicted for x is
+        explained, for y too.
 
     Returns
     -------
@@ -124,27 +120,19 @@ def sensitivity(
     >>> found.mean("leave-one-out", "set-sensitivity")
     0.0
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    several = [inputs] if many is None else list(many)
-    require(len(several) > 0, "inputs", "at least one", inputs)
-    named = [methods] if isinstance(methods, str | Explainer) else methods
+    run = Run.of(model, inputs, "sensitivity", ids=ids, batch_size=batch_size, progress=progress).listed()
+    named = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(named) > 0, "methods", "at least one", methods)
-    options: dict[str, Any] = {"target": target, "sparsity": sparsity, "budget": budget, "removal": removal}
-    options |= {"features": for_each(features, one=many is None), "scale": scale, "seed": seed}
+    words |= {"sparsity": sparsity, "seed": seed}
     near = Neighbourhood(radius, samples, norm, seed)
     explanations: list[Explanation] = []
     failures: list[Failure] = []
-    for request in [Request.of(method, **options) for method in named]:
-        runner = Runner(model, f"sensitivity: {request.method.name}", batch_size, progress)
-        found = explain_all(runner, several, [request], ids=ids)
+    for request in [_request(method, words) for method in named]:
+        found = explain_all(run, [request])
         failures += found.failures
         targets = tuple(e.target for e in found for _ in range(samples))
-        again = explain_all(
-            runner,
-            [y for e in found for y in near.of(e.input, model)],
-            [replace(request, target=targets, features=None)],
-        )
+        moved = run.over([y for e in found for y in near.of(e.input, run.model)])
+        again = explain_all(moved, [replace(request, target=targets, features=None)])
         others: list[list[Explanation]] = [[] for _ in found]
         for y in again:
             others[y.index // samples].append(y)
@@ -157,6 +145,11 @@ def sensitivity(
         raise_first(failures, "explained")
     failures.sort(key=lambda failure: failure.index)
     return Evaluation.of(explanations, {MEASURE: "lower"}, failures)
+
+
+def _request(method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
+    """A request from words, or one that is given, whose sparsities and seed are its own."""
+    return method if isinstance(method, Request) else Request.of_words(method, words)
 
 
 def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:

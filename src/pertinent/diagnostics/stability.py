@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request, for_each
-from pertinent.api.runner import Runner, raise_first
+from pertinent.api.request import Request
+from pertinent.api.run import Run, raise_first
 from pertinent.diagnostics.removal_check import label
 from pertinent.diagnostics.seed_agreement import agreement
 from pertinent.diagnostics.stability_result import Stability
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError
+from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
-from pertinent.models.wrap import wrap
-from pertinent.outputs import Scale
-from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Range, Share, checked
+from pertinent.settings import Count, Range, checked
 
 Several: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 
@@ -28,19 +26,13 @@ Several: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 def stability(
     model: Any,
     inputs: Any,
-    method: str | Explainer,
+    method: str | Explainer | Request,
     *,
     seeds: Several = 5,
-    target: Any = None,
-    sparsity: Share | Sequence[Share] | None = None,
-    budget: Count | None = None,
-    removal: str | Removal | None = None,
-    features: Any = None,
-    scale: Scale = "natural",
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
-    **settings: Any,
+    **words: Any,
 ) -> Stability:
     """Explain the same inputs with several seeds, and measure how well the explanations agree.
 
@@ -54,10 +46,10 @@ def stability(
         As in `explain`.
     seeds
         How many seeds: 0, 1, 2 …; at least 2.
-    target, sparsity, budget, removal, features, scale, ids, batch_size, progress
+    ids, batch_size, progress
         As in `explain`.
-    **settings
-        Settings of the method, such as ``samples=25``.
+    **words
+        The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
 
     Notes
     -----
@@ -73,36 +65,15 @@ def stability(
     >>> found.summary["spearman"].mean, found.summary["mse"].mean
     (1.0, 0.0)
     """
-    model = wrap(model)
-    many = model.split(inputs)
-    requests = seeded(
-        method,
-        settings,
-        seeds,
-        removal=removal,
-        target=target,
-        sparsity=sparsity,
-        budget=budget,
-        features=for_each(features, one=many is None),
-        scale=scale,
-    )
-    runner = Runner(model, "stability", batch_size, progress)
-    return measure_stability(runner, [inputs] if many is None else many, requests, ids)
+    run = Run.of(model, inputs, "stability", ids=ids, batch_size=batch_size, progress=progress)
+    require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
+    request = Request.of_words(method, words)
+    return measure_stability(run, [replace(request, seed=seed) for seed in range(seeds)])
 
 
-@checked
-def seeded(
-    method: str | Explainer, settings: Mapping[str, Any], seeds: Several, **options: Any
-) -> list[Request]:
-    """The same request with each of the seeds 0, 1, 2 …; `options` are those of `Request.of`."""
-    return [Request.of(method, settings, seed=seed, **options) for seed in range(seeds)]
-
-
-def measure_stability(
-    runner: Runner, inputs: Iterable[Any], requests: Sequence[Request], ids: Sequence[Any] | None = None
-) -> Stability:
+def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
     """Explain every input by requests that differ in their seed alone, and measure the agreement."""
-    found = explain_all(runner, inputs, requests, ids=ids)
+    found = explain_all(run, requests)
     if not len(found) and not found.failures:
         raise InputError("There are no inputs to explain.")
     failures = {failure.index: failure for failure in reversed(found.failures)}

@@ -139,7 +139,8 @@ class Explainer(Settings, ABC):
     values by itself: it may be given more than the model's own, and gives as many. One that `stops_early`
     samples in rounds, and obeys the task's `early_stopping`. One that is `numeric` reads the numbers of an
     image or a row. One without `any_target` explains the predicted class alone. `meaning` is what its scores
-    say of features, unless a finding says otherwise.
+    say of features, unless a finding says otherwise. `fitted_features` is what the inputs were cut into to
+    which it was fitted.
     """
 
     name: ClassVar[str]
@@ -151,6 +152,7 @@ class Explainer(Settings, ABC):
     numeric: ClassVar[bool] = False
     any_target: ClassVar[bool] = True
     meaning: ClassVar[ScoreMeaning] = "effect"
+    fitted_features: ClassVar[str | None] = None
 
     @property
     def budget_per_sparsity(self) -> bool:

@@ -8,7 +8,12 @@ from statistics import NormalDist
 import numpy as np
 
 from pertinent.array_types import Floats
+from pertinent.errors import unknown
+from pertinent.registry import check_known
+from pertinent.setting_texts import read_settings, split_settings
 from pertinent.settings import Count, ProperShare, Settings
+
+STABLE = "stable"
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,21 @@ class EarlyStopping(Settings):
 
     top: Count = 5
     confidence: ProperShare = 0.95
+
+    @classmethod
+    def of(cls, wanted: str | EarlyStopping | None) -> EarlyStopping | None:
+        """Early stopping from ``"stable"``, perhaps with settings, or the instance itself.
+
+        >>> EarlyStopping.of("stable:top=3,confidence=0.9")
+        EarlyStopping(top=3, confidence=0.9)
+        """
+        if not isinstance(wanted, str):
+            return wanted
+        name, settings = split_settings(wanted, "rule for early stopping")
+        if name != STABLE:
+            raise unknown("rule for early stopping", name, [STABLE])
+        check_known(name, cls, settings)
+        return cls(**read_settings(cls, settings))
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
         """The total sample size after each round: 1.5 times the last, in multiples of `step`, at most `most`.

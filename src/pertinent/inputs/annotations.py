@@ -18,10 +18,10 @@ _FORMS = (
 )
 
 
-def marked_features(marks: Any, input: Input) -> Masks:
+def marked_features(annotations: Any, input: Input) -> Masks:
     """Which features are marked, as a row of booleans.
 
-    `marks` are booleans, one for each feature; numbers of features; their names, which mark every
+    `annotations` are booleans, one for each feature; numbers of features; their names, which mark every
     feature of that name; spans (start, end) of characters, or (segment, start, end) in a pair of texts,
     which mark the features that share a character with one; or an array (height, width) of booleans,
     which marks the features of an image more than half of whose pixels are marked.
@@ -30,7 +30,7 @@ def marked_features(marks: Any, input: Input) -> Masks:
     >>> marked_features(["b"], table_input({"a": 1, "b": 2})).tolist()
     [False, True]
     """
-    given = _array(marks)
+    given = _array(annotations)
     mask = input.annotated(given)
     if mask is not None:
         pass
@@ -41,19 +41,21 @@ def marked_features(marks: Any, input: Input) -> Masks:
     elif given.ndim == 1 and given.dtype.kind == "U":
         mask = _by_names(given.tolist(), input)
     else:
-        raise InputError(f"`marks` must be {_FORMS}, but got {reprlib.repr(marks)}.")
+        raise InputError(f"`annotations` must be {_FORMS}, but got {reprlib.repr(annotations)}.")
     if not mask.any():
         raise InputError("No feature of the input is marked.")
     return mask
 
 
-def _array(marks: Any) -> Array:
-    if isinstance(marks, str) or not isinstance(marks, Iterable):
-        raise InputError(f"`marks` must be {_FORMS}, but got {marks!r}.")
+def _array(annotations: Any) -> Array:
+    if isinstance(annotations, str) or not isinstance(annotations, Iterable):
+        raise InputError(f"`annotations` must be {_FORMS}, but got {annotations!r}.")
     try:
-        given = np.asarray(list(marks) if not isinstance(marks, np.ndarray) else marks)
+        given = np.asarray(list(annotations) if not isinstance(annotations, np.ndarray) else annotations)
     except ValueError:
-        raise InputError(f"`marks` must be all of one form, but got {reprlib.repr(marks)}.") from None
+        raise InputError(
+            f"`annotations` must be all of one form, but got {reprlib.repr(annotations)}."
+        ) from None
     if not given.size:
         raise InputError("No feature of the input is marked.")
     return given
@@ -63,7 +65,7 @@ def _by_booleans(given: Masks, input: Input) -> Masks:
     if given.shape == (input.n_features,):
         return given
     raise InputError(
-        f"`marks` must hold a boolean for each of the {input.n_features} features, but have shape "
+        f"`annotations` must hold a boolean for each of the {input.n_features} features, but have shape "
         f"{given.shape}."
     )
 
@@ -72,16 +74,18 @@ def _by_numbers(given: Array, input: Input) -> Masks:
     d = input.n_features
     if len(np.unique(given)) < len(given):
         raise InputError(
-            "`marks` that are whole numbers are numbers of features, each once: give booleans to mark by 0 "
-            f"and 1, but got {reprlib.repr(given.tolist())}."
+            "`annotations` that are whole numbers are numbers of features, each once: give booleans to mark "
+            f"by 0 and 1, but got {reprlib.repr(given.tolist())}."
         )
     if given.min() < 0 or given.max() >= d:
-        raise InputError(f"`marks` must be numbers of features from 0 to {d - 1}, but got {given.tolist()}.")
+        raise InputError(
+            f"`annotations` must be numbers of features from 0 to {d - 1}, but got {given.tolist()}."
+        )
     return np.isin(np.arange(d), given)
 
 
 def _by_names(given: list[str], input: Input) -> Masks:
     for name in given:
         if name not in input.features:
-            raise unknown("feature in `marks`", name, set(input.features))
+            raise unknown("feature in `annotations`", name, set(input.features))
     return np.isin(np.array(input.features), given)

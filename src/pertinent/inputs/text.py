@@ -171,11 +171,15 @@ class TextInput(Input):
             annotation = np.insert(annotation, 0, 0, axis=1)
         if annotation.shape[1] != 3:
             wanted = "(start, end)" if self.text.second is None else "(segment, start, end)"
-            raise InputError(f"`marks` must be spans {wanted} in characters, but got {annotation.tolist()}.")
+            raise InputError(
+                f"`annotations` must be spans {wanted} in characters, but got {annotation.tolist()}."
+            )
         lengths = [len(segment) for segment in self.text.segments]
         for segment, start, end in annotation.tolist():
             if not 0 <= segment < len(lengths) or not 0 <= start < end <= lengths[segment]:
-                raise InputError(f"The span {(segment, start, end)} in `marks` does not lie in the text.")
+                raise InputError(
+                    f"The span {(segment, start, end)} in `annotations` does not lie in the text."
+                )
         mine, theirs = self.spans[:, None], annotation[None]
         shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
         return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))

@@ -150,7 +150,7 @@ class LearnedExplainer(Explainer):
         return (self.network.card["scale"],)
 
     @property
-    def fitted_features(self) -> str | None:
+    def fitted_features(self) -> str | None:  # type: ignore[override]
         """What the inputs were cut into that it was fitted to; ``None`` if each was cut by hand."""
         features: str | None = self.network.card["features"]
         return features

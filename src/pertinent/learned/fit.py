@@ -11,17 +11,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pertinent._optional import optional
-from pertinent.api.request import Request, for_each, of_input
-from pertinent.api.runner import Runner
+from pertinent.api.request import Request, features_of
+from pertinent.api.run import Run
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.errors import InputError, PertinentError, SettingError, require, unknown
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.inputs.base import Input
 from pertinent.learned.base import LearnedExplainer, Learner, learned
 from pertinent.learned.fit_run import Fitting
 from pertinent.learned.networks.fitted_network import device_of, scorer_for, small_scorer_for
 from pertinent.learned.selection import CHOICE, LearnsSelection
-from pertinent.models.wrap import wrap
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanations
@@ -113,7 +112,8 @@ def fit(
     """
     explainer = learned.get(method)
     optional("accelerate")
-    model = wrap(model)
+    run = Run.of(model, inputs, "teacher", progress=progress)
+    model = run.model
     learner, others = _learner(explainer, teacher, settings)
     _check(learner, method, teacher=teacher, classes=classes, scale=scale, labels=labels)
     if not learner.trained and (epochs or learning_rate):
@@ -121,8 +121,7 @@ def fit(
     if teacher in (None, learner.teacher):
         teacher, others = learner.teacher, {**learner.teacher_settings, **others}
     request = Request.of(teacher, others, removal=removal, features=None, scale=scale, seed=seed)
-    runner = Runner(model, "teacher", None, progress)
-    prepared = _prepared(runner, inputs, features)
+    prepared = _prepared(run, features)
     if learner.only_tables and prepared[0].kind != "table":
         raise InputError(f"{method} explains table rows, but the inputs are {prepared[0].kind}s.")
     require(
@@ -153,7 +152,7 @@ def fit(
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
         fitting = Fitting(
-            runner,
+            run,
             explainer,
             learner,
             prepared,
@@ -213,18 +212,16 @@ def _check(
         raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
 
 
-def _prepared(runner: Runner, inputs: Any, features: Any) -> list[Input]:
+def _prepared(run: Run, features: Any) -> list[Input]:
     """The inputs cut into features; the first that cannot be used raises its error."""
-    many = runner.model.split(inputs)
-    if many is None:
+    if run.one:
         raise InputError("Several inputs are needed to learn from, but got one.")
-    cuts = for_each(features, one=False)
     prepared = []
-    for index, raw in enumerate(many):
-        input = runner.prepare(raw, of_input(cuts, index))
-        if isinstance(input, Exception):
-            raise InputError(f"Input {index}: {input}") from input
-        prepared.append(input)
+    for index, raw in enumerate(run.inputs):
+        try:
+            prepared.append(run.prepare(raw, features_of(features, index, one=False)))
+        except PertinentError as error:
+            raise InputError(f"Input {index}: {error}") from error
     if len(prepared) < 2:
         raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.")
     return prepared

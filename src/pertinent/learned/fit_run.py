@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner
+from pertinent.api.run import Run
 from pertinent.array_types import Floats
 from pertinent.decoding import PlainData
 from pertinent.digests import digest, generator
@@ -95,7 +95,7 @@ def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedE
 class Fitting:
     """One fit: the teacher's explanations, the training, and how well the network does on the dev inputs."""
 
-    runner: Runner
+    run_over: Run
     explainer: type[LearnedExplainer]
     learner: Learner
     inputs: Sequence[Input]
@@ -110,7 +110,7 @@ class Fitting:
         """Fit, in a folder that is kept or not."""
         from pertinent.learned.network_training import train_networks
 
-        model, learner = self.runner.model, self.learner
+        model, learner = self.run_over.model, self.learner
         folder = Folder(path, self._recorded(), RENAMED)
         folder.open(resume=True)
         if folder.finished:
@@ -119,7 +119,7 @@ class Fitting:
             found = looked_up(self.teacher_explanations, model, folder.settings["removal"]["name"])
         else:
             found = computed(
-                self.runner, self.inputs, self.request, path / TEACHER_EXPLANATIONS if keep else None
+                self.run_over, self.inputs, self.request, path / TEACHER_EXPLANATIONS if keep else None
             )
         self._check_output(found)
         classes = self._classes(found)
@@ -133,7 +133,7 @@ class Fitting:
             removal=self._removal,
             settings=self._measured_as_often(len(data)),
             folder=folder,
-            progress=self.runner.progress,
+            progress=self.run_over.progress,
         )
         if isinstance(learner, LearnsScores):
             done |= self._measured(learner, scorer, every, dev, classes)
@@ -169,8 +169,8 @@ class Fitting:
     ) -> dict[str, Any]:
         """What the card says of the network, beside the pilot methods."""
         some = every.pick(self._order(every)[:PILOT])
-        pilots = piloted(self.runner, learner, some, self.request, classes)
-        predicted = _predictions(FittedNetwork(scorer, {}), self.runner.model, dev)
+        pilots = piloted(self.run_over, learner, some, self.request, classes)
+        predicted = _predictions(FittedNetwork(scorer, {}), self.run_over.model, dev)
         return learner.measured(dev.lessons, predicted, some.lessons, pilots)
 
     def _check_output(self, found: Explanations) -> None:
@@ -195,7 +195,7 @@ class Fitting:
             return self.classes
         if self.learner.classes is not None:
             return self.learner.classes
-        small = not isinstance(self.runner.model, TransformerModel) and self.learner.all_classes
+        small = not isinstance(self.run_over.model, TransformerModel) and self.learner.all_classes
         known = all(e.class_scores is not None for e in found)
         return "all" if small and known and len(found[0].classes) <= MOST_CLASSES else "predicted"
 
@@ -214,11 +214,11 @@ class Fitting:
     @property
     def _removal(self) -> Removal:
         """How features are removed."""
-        return self.request.removal or removals.make(self.runner.model.default_removal(self.inputs[0]))
+        return self.request.removal or removals.make(self.run_over.model.default_removal(self.inputs[0]))
 
     def _recorded(self) -> dict[str, Any]:
         """What is fitted, to what and how, in plain JSON."""
-        model, request, training = self.runner.model, self.request, self.training
+        model, request, training = self.run_over.model, self.request, self.training
         removal = self._removal
         asked = request.to_dict()
         return {

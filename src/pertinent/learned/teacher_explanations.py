@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
-from pertinent.api.runner import Runner, raise_first
+from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.errors import FileError, SettingError
 from pertinent.inputs.base import Input
@@ -22,9 +22,9 @@ from pertinent.results.explanation_files import read_run
 logger = logging.getLogger(__name__)
 
 
-def computed(runner: Runner, inputs: Sequence[Input], request: Request, out: Path | None) -> Explanations:
+def computed(run: Run, inputs: Sequence[Input], request: Request, out: Path | None) -> Explanations:
     """Explain the inputs by the reference method; with `out`, into a file in which a killed run goes on."""
-    found = explain_all(runner, inputs, [request], out)
+    found = explain_all(run.over(inputs), [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
     return found
@@ -90,7 +90,7 @@ def _columns(
 
 
 def piloted(
-    runner: Runner,
+    run: Run,
     learner: Learner,
     data: Lessons,
     request: Request,
@@ -101,7 +101,7 @@ def piloted(
         return []
     another = (request.seed + 1) % 2**63  # the same draws as in the references would look too good
     pilots = [Request(pilot, request.removal, seed=another, scale=request.scale) for pilot in learner.pilots]
-    found = explain_all(runner, data.inputs, pilots)
+    found = explain_all(run.over(data.inputs), pilots)
     if found.failures:
         raise_first(found.failures, "explained")
     by_pilot = [Explanations(found[i :: len(pilots)]) for i in range(len(pilots))]

@@ -66,9 +66,9 @@ class AveragePrecision(Metric):
 
 def _levels(explanation: Explanation) -> tuple[Ints, Floats]:
     """How many features have each distinct score, the highest first, and how many of them are marked."""
-    if explanation.marks is None:
-        raise InputError("The features that people marked are not known: evaluate(…, marks=…).")
-    marked = marked_features(explanation.marks, explanation.input)
+    if explanation.annotations is None:
+        raise InputError("The features that people marked are not known: evaluate(…, annotations=…).")
+    marked = marked_features(explanation.annotations, explanation.input)
     order = explanation.ranking
     scores = explanation.scores[order]
     size = explanation.output.importance(scores)

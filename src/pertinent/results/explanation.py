@@ -82,7 +82,7 @@ class Explanation(Result):
         Reasons not to trust it, such as a removal that is out of distribution for the model.
     scale
         What the scores and base values are of: ``"natural"`` (probabilities or values) or ``"logit"``.
-    marks
+    annotations
         The features that people marked, as `evaluate` was given them; they are not saved.
     """
 
@@ -117,7 +117,7 @@ class Explanation(Result):
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     scale: Scale = "natural"
-    marks: Any = None
+    annotations: Any = None
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -63,7 +63,9 @@ class Shapley(Explainer):
                 return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
         if task.early_stopping is not None and self.estimator == "regression":
-            raise SettingError("`until` must be left out with estimator='regression', which asks only once.")
+            raise SettingError(
+                "`early_stopping` must be left out with estimator='regression', which asks only once."
+            )
         if task.early_stopping is not None and name == "regression":
             name = "process"
         if name == "permutations":

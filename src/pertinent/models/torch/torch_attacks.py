@@ -143,7 +143,7 @@ def _attacked(
     def run() -> torch.Tensor:
         with frozen(model.module):
             if attack.algorithm == "pgd":
-                found = pgd(problem, attack.n_steps, attack.largest, attack.tolerance)
+                found = pgd(problem, attack.n_steps, attack.max_radius, attack.tolerance)
             else:
                 found = projection(problem, attack.n_steps)
         return torch.cat([found.radii[:, None], found.passes[:, None].float(), found.changes], dim=1)

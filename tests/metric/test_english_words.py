@@ -8,7 +8,7 @@ from tests.games import converse
 
 import pertinent
 from pertinent.errors import FileError, MissingExtra, SettingError
-from pertinent.metric import brevity, purity, words
+from pertinent.metric import brevity, english_words, purity
 from pertinent.metric.brevity import Brevity, clusters
 from pertinent.metric.english_words import Senses
 from pertinent.metric.purity import Purity
@@ -108,10 +108,10 @@ class Missing:
 
 def test_missing_data_fail_their_metric_alone(monkeypatch):
     monkeypatch.setattr(
-        words, "optional", lambda name: SimpleNamespace(stopwords=Missing(), wordnet=Missing())
+        english_words, "optional", lambda name: SimpleNamespace(stopwords=Missing(), wordnet=Missing())
     )
-    monkeypatch.setattr(purity, "stop_words", words.stop_words.__wrapped__)
-    monkeypatch.setattr(brevity, "senses", words.senses.__wrapped__)
+    monkeypatch.setattr(purity, "stop_words", english_words.stop_words.__wrapped__)
+    monkeypatch.setattr(brevity, "senses", english_words.senses.__wrapped__)
     model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     names = ["purity", "faithfulness", "brevity"]
     found = pertinent.compare(model, "a bad film", ["leave-one-out"], names)
@@ -126,7 +126,7 @@ def test_missing_nltk_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "nltk", None)
     monkeypatch.delitem(__import__("sys").modules, "nltk.corpus", raising=False)
     with pytest.raises(MissingExtra, match=r"pertinent\[nltk\]"):
-        words.stop_words.__wrapped__()
+        english_words.stop_words.__wrapped__()
 
 
 def test_senses_are_those_of_the_reader(monkeypatch):
@@ -136,6 +136,8 @@ def test_senses_are_those_of_the_reader(monkeypatch):
     reader = SimpleNamespace(
         ensure_loaded=lambda: None, synsets={"good": [good]}.get, words=lambda language: [language]
     )
-    monkeypatch.setattr(words, "optional", lambda name: SimpleNamespace(stopwords=reader, wordnet=reader))
-    assert words.senses.__wrapped__("good") == ({"good.a.01"}, {"great.s.01"})
-    assert words.stop_words.__wrapped__() == {"english"}
+    monkeypatch.setattr(
+        english_words, "optional", lambda name: SimpleNamespace(stopwords=reader, wordnet=reader)
+    )
+    assert english_words.senses.__wrapped__("good") == ({"good.a.01"}, {"great.s.01"})
+    assert english_words.stop_words.__wrapped__() == {"english"}
