@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
-from pertinent.explainers.base import explainers
-from pertinent.learned.base import learned
+from pertinent.explainers.base import explainers, learned
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import Registry
 from pertinent.removal.base import removals as registered_removals
