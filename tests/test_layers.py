@@ -47,17 +47,6 @@ FROM_ABOVE = {
         "pertinent.report.stability_plot",
         "pertinent.report.stability_table",
     },
-<<<<<<< HEAD
-    "learned/fit.py": {"pertinent.api.request", "pertinent.api.runner"},
-    "learned/fit_run.py": {"pertinent.api.request", "pertinent.api.runner"},
-    "learned/teacher_explanations.py": {
-        "pertinent.api.explain_run",
-        "pertinent.api.request",
-        "pertinent.api.runner",
-    },
-=======
-    "removal/marginalize.py": {"pertinent.models.torch.masked_lm"},
->>>>>>> 4fd080b (api: one front door: a run, requests in words or whole, model first everywhere)
 }
 """What is still imported from above, by file: empty this."""
 
