@@ -51,7 +51,6 @@ FROM_ABOVE = {
 """What is still imported from above, by file: empty this."""
 
 IN_CIRCLES = {
-    "api/explain_run.py": {"pertinent.api.journalled"},
     "diagnostics/removal_check.py": {"pertinent.diagnostics.removal_check_files"},
     "diagnostics/sanity_result.py": {"pertinent.diagnostics.sanity_files"},
     "diagnostics/stability_result.py": {"pertinent.diagnostics.stability_files"},

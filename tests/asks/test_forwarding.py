@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pertinent.api.scale import on_scale
-from pertinent.asks import Values, relay
+from pertinent.asks import Values, on_scale, relay
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, ModelError
 from pertinent.explainers.search.trajectory import followed

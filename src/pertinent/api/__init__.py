@@ -1,1 +1,1 @@
-"""The verbs: explain, compare, evaluate, check; the request they speak and the one runner behind them."""
+"""The verbs: explain, compare, evaluate, attack; the request they speak and the run they build."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.api.explain_run import measured
+from pertinent.api.explain_one import measured
 from pertinent.api.request import make_metrics, make_removal
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm

@@ -1,41 +1,34 @@
-"""Explaining every input of a run by every request; the life of one explanation."""
+"""Explaining every input of a run by every request, in memory or with a journal."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from pertinent.api.request import Request, check_scale, features_of
+from pertinent._optional import optional
+from pertinent.api.explain_one import explanation_steps
+from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run, Work
-from pertinent.api.scale import on_scale
-from pertinent.array_types import Floats
-from pertinent.asks import Algorithm, Ask, RepeatedValues, Values
-from pertinent.digests import generator
+from pertinent.decoding import encode
+from pertinent.digests import digest
 from pertinent.engine.job import Done
-from pertinent.engine.meter import Meter
-from pertinent.errors import require
-from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_budget
-from pertinent.explainers.removal_jackknife import RemovalJackknife
+from pertinent.engine.journal import Journal, differences
+from pertinent.errors import FileError, require
+from pertinent.files import check_writable
 from pertinent.inputs.base import Input
-from pertinent.masks import full_mask
-from pertinent.metric.base import Metric, metric_labels
-from pertinent.models.trees import may_be_walked
-from pertinent.outputs import column_index
-from pertinent.registry import settings_of
-from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_files import failures_in, journal_of, read_run, write_rows
 from pertinent.results.failures import Failure
 
 REPEATED = 3
 """Number of inputs whose whole is asked about twice, to notice a model that is random."""
-
-Unmeasured: TypeAlias = list[tuple[str, Exception]]
-"""The labels of metrics that failed, and why."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +49,7 @@ def explain_all(run: Run, requests: Sequence[Request], out: str | Path | None = 
     """
     _check_lengths(run, requests)
     if out is not None:
-        from pertinent.api.journalled import explain_journalled
-
-        return explain_journalled(run, requests, Path(out))
+        return _explain_journalled(run, requests, Path(out))
     outcomes: list[Outcome] = []
     try:
         for each in explain_each(run, requests):
@@ -121,7 +112,7 @@ def works(run: Run, requests: Sequence[Request]) -> Iterator[Work | Done]:
                 yield Done(key, None, error)
                 continue
             repeat = index < REPEATED and number == 0
-            algorithm = _life(request, run, index, repeat=repeat)
+            algorithm = explanation_steps(request, run, index, repeat=repeat)
             yield Work(key, input, algorithm, request.removal, request.seed)
 
 
@@ -161,108 +152,96 @@ def carry_out(
         yield Outcome(index, number, finished, failures)
 
 
-def _life(request: Request, run: Run, index: int, *, repeat: bool) -> Any:
-    """The whole life of one explanation: predict, explain under the meter, put together, measure.
-
-    With `repeat` the model is asked about the whole input twice.
-    """
-
-    def steps(input: Input, removal: Removal) -> Algorithm:
-        model, explainer, d = run.model, request.method, input.n_features
-        check_scale(request.scale, explainer, model.output)
-        budget = plan_budget(explainer, request.budget, d)
-        prediction = (yield Values(full_mask(d)))[0]
-        output, classes = model.output, model.classes
-        wanted = request.target_of(index)
-        if wanted is None:
-            target = output.default_target(prediction)
-        else:
-            target = column_index(wanted, classes, "target")
-        rng = generator(request.seed, explainer.name, input.fingerprint)
-        meter = Meter(budget)
-        groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
-        jackknife = RemovalJackknife(groups, removal.undrawn)
-        task = Task(
-            d,
-            target,
-            prediction,
-            budget,
-            request.sparsities,
-            rng,
-            output,
-            jackknife,
-            request.early_stopping,
-            trees=may_be_walked(model, input, removal),
-            columns=classes,
-            numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
-        )
-        asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
-        finding = task.counted((yield from meter.watch(asked)))
-        explanation = Explanation(
-            method=explainer.name,
-            settings=settings_of(explainer),
-            removal=removal.name,
-            removal_settings=removal.settings(model),
-            input=input,
-            index=index,
-            classes=classes,
-            target=target,
-            prediction=prediction,
-            output=output,
-            budget=budget,
-            evaluations=meter.evaluations,
-            seed=request.seed,
-            sparsities=request.sparsities,
-            scale=request.scale,
-            details={**model.details(input), **finding.details},
-            budget_per_sparsity=explainer.budget_per_sparsity,
-            **_scores(finding, explainer.meaning, target, d),
-        )
-        if repeat:
-            run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
-        return (yield from measured(explanation, request.metrics))
-
-    return steps
+# -- long runs that survive: finished explanations go to a journal, and at the end to a Parquet file -----
 
 
-def measured(
-    explanation: Explanation, metrics: Sequence[Metric]
-) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
-    """The explanation with its measures; a metric that fails leaves the others alone."""
-    labels = metric_labels(metrics)
-    measures = {name: values for name, values in explanation.measures.items() if name not in labels}
-    better = {name: way for name, way in explanation.better.items() if name in measures}
-    unmeasured: Unmeasured = []
-    for label, metric in zip(labels, metrics, strict=True):
-        try:
-            measures[label] = yield from metric.measure(explanation)
-            better[label] = metric.better
-        except Exception as error:  # noqa: BLE001  recorded, the other metrics go on
-            unmeasured.append((label, error))
-    return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured
-
-
-def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
-    """The finding's scores for the target and what they mean, and those for all columns if there are any."""
-    scores, standard_errors = finding.scores, finding.standard_errors
-    found: dict[str, Any] = {}
-    if scores is None:
-        scores, meaning = _membership(finding, d), "membership"
-    elif scores.ndim == 2:
-        found["class_scores"], scores = scores, scores[target]
-    if standard_errors is not None and standard_errors.ndim == 2:
-        found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
-    return {
-        **found,
-        "scores": scores,
-        "meaning": finding.meaning or meaning,
-        "standard_errors": standard_errors,
-        "base_values": finding.base_values,
-        "chosen": finding.chosen,
+def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
+    """Explain every input by every request, except what an earlier run of the same has finished."""
+    check_writable(out)
+    if out.suffix.lower() != ".parquet":
+        raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
+    optional("pyarrow.parquet")  # better missed now than at the end
+    header = {
+        "model": run.model.fingerprint.hex(),
+        "requests": [request.to_dict() for request in requests],
     }
+    if run.ids is not None:
+        header["ids"] = digest(json.dumps([str(each) for each in run.ids])).hex()
+    if out.exists():
+        _check_same(out, header, run, requests)
+        journal_of(out).unlink(missing_ok=True)
+        return Explanations.read(out)
+    with Journal(journal_of(out), header) as journal:
+        total = None if run.n_inputs is None else run.n_inputs * len(requests) - len(journal.finished)
+        names = _Names()
+        todo = _unfinished(run, requests, journal, names)
+        for found in carry_out(run, todo, requests, total):
+            explanation = found.explanation
+            content = {
+                "explanation": None if explanation is None else explanation.to_dict(),
+                "failures": encode(found.failures),
+                "id": run.id_of(found.input_index),
+            }
+            key = found.input_index, found.request_index
+            journal.add(key, names.of.pop(key), content)
+        header["inputs"] = names.digest()
+        failures = [failure for record in journal.records() for failure in failures_in(record)]
+        rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
+        write_rows(out, rows, merged(failures, requests), header)
+        explanations = Explanations.read(out)
+        journal.path.unlink()
+    return explanations
 
 
-def _membership(finding: Finding, d: int) -> Floats:
-    """The share of sparsities at which each feature was chosen; equal sizes count once."""
-    sets = {n_kept(s, d): mask for s, mask in finding.chosen.items()}
-    return np.asarray(np.mean(list(sets.values()), axis=0))
+class _Names:
+    """What the inputs of a run are called: by their content, so that another input is noticed."""
+
+    def __init__(self) -> None:
+        self.of: dict[tuple[int, ...], str] = {}
+        self._all = blake2b(digest_size=16)
+
+    def add(self, key: tuple[int, ...], name: str) -> None:
+        """The name of the input of a task."""
+        self.of[key] = name
+        self._all.update(f"{name}\n".encode())
+
+    def digest(self) -> str:
+        """All names, in their order."""
+        return self._all.hexdigest()
+
+
+def _unfinished(
+    run: Run, requests: Sequence[Request], journal: Journal, names: _Names
+) -> Iterator[Work | Done]:
+    """The work that is left; the input of what is finished must be the same as it was."""
+    for work in works(run, requests):
+        name = _name(work)
+        names.add(work.key, name)
+        if work.key not in journal.finished:
+            yield work
+            continue
+        del names.of[work.key]
+        if journal.finished[work.key][1] != name:
+            raise FileError(
+                f"{str(journal.path)!r} was begun with other inputs: input {work.key[0]} is not what it was. "
+                "Give the same inputs in the same order to continue, or choose another file."
+            )
+
+
+def _name(work: Work | Done) -> str:
+    return f"unusable: {work.error}" if isinstance(work, Done) else work.input.fingerprint.hex()
+
+
+def _check_same(out: Path, header: dict[str, Any], run: Run, requests: Sequence[Request]) -> None:
+    """A file that is finished must be of this very run."""
+    before = read_run(out)
+    if before is None:
+        raise FileError(f"{str(out)!r} exists and is not a run that could be continued: choose another file.")
+    names = _Names()
+    for work in works(run, requests):
+        names.add(work.key, _name(work))
+    changed = differences(before, header | {"inputs": names.digest()})
+    if changed:
+        raise FileError(
+            f"{str(out)!r} holds another run, which differs in {'; '.join(changed)}: choose another file."
+        )

@@ -2,7 +2,7 @@
 
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
-from pertinent.asks.forwarding import relay
+from pertinent.asks.forwarding import on_scale, relay
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.partial import Partial
@@ -28,5 +28,6 @@ __all__ = [
     "TreeScores",
     "TreeValues",
     "Values",
+    "on_scale",
     "relay",
 ]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from pertinent.asks.base import Algorithm, Ask
+from pertinent.asks.base import Algorithm, Ask, Fork
+from pertinent.asks.partial import Partial
+from pertinent.asks.tree_values import TreeValues
+from pertinent.asks.values import Values
+from pertinent.outputs import Scale
 
 
 def relay(
@@ -35,3 +40,19 @@ def relay(
         return stop.value
     finally:
         algorithm.close()
+
+
+def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
+    """Run an algorithm with its questions for values asked on the scale, and for groups of draws."""
+    if scale == "natural" and not groups:
+        return algorithm
+    return relay(algorithm, lambda ask: _asked_on(ask, scale, groups))
+
+
+def _asked_on(ask: Ask, scale: Scale, groups: int) -> Ask:
+    if isinstance(ask, Fork):
+        return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
+    if isinstance(ask, Partial):
+        return ask
+    question = ask.on_scale(scale)
+    return replace(question, groups=groups) if isinstance(question, Values | TreeValues) else question
