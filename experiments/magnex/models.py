@@ -163,7 +163,8 @@ def _answers(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Exact match and F1, by the words of the answers."""
     exact, overlap = [], []
     for row in rows:
-        own = _words(model.answer(model.prepare({"question": row["question"], "context": row["context"]})))
+        input = model.prepare({"question": row["question"], "context": row["context"]})
+        own = _words(model.details(input)["answer"])
         known = [_words(answer) for answer in row["answers"]]
         exact.append(max(own == each for each in known))
         overlap.append(max(_f1(own, each) for each in known))

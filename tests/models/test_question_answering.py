@@ -204,11 +204,11 @@ def test_the_whole_input_is_read_once(model, monkeypatch):
 def test_answers_are_forgotten_with_their_inputs():
     model = wrapped()
     given = model.prepare(PAIR)
-    assert model.answer(given)
-    assert len(model._references) == len(model._answers) == 1
+    assert model.details(given)["answer"]
+    assert len(model.head.references) == len(model.head.answers) == 1
     del given
     gc.collect()
-    assert len(model._references) == len(model._answers) == 0
+    assert len(model.head.references) == len(model.head.answers) == 0
 
 
 def test_the_answer_is_a_part_of_the_context(model):
@@ -216,7 +216,7 @@ def test_the_answer_is_a_part_of_the_context(model):
     whole = TokenRows(given.tokens, np.ones((1, len(given.tokens.ids)), dtype=bool))
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
     words = CONTEXT.split()[places[0] - 7 : places[-1] - 6]  # after [CLS], five words and [SEP]
-    assert model.answer(given) == " ".join(words)
+    assert model.details(given)["answer"] == " ".join(words)
     assert model.details(given) == {"answer": " ".join(words)}
 
 
@@ -356,7 +356,7 @@ def test_saved_and_read_again(model, tmp_path):
     for e, again, i in zip(found, read, inputs, strict=True):
         np.testing.assert_array_equal(e.scores, again.scores)
         assert again.input.text == Text(i["question"], i["context"], fixed="first")
-        assert model.answer(again.input) == model.answer(e.input) != ""
+        assert model.details(again.input)["answer"] == model.details(e.input)["answer"] != ""
         assert model.prepare(again.input.raw).fingerprint == e.input.fingerprint
     measures = [[e.measures for e in own.explanations] for own in (before, after)]
     assert measures[0] == measures[1]
@@ -381,7 +381,7 @@ def test_a_journal_goes_on_where_it_stopped(model, tmp_path):
 
 def test_a_learned_explainer(model):
     inputs = [(tiny.text(3, seed=s), tiny.text(6, seed=90 + s)) for s in range(8)]
-    fitted = pertinent.fit(model, inputs, reference="leave-one-out", epochs=1, progress=False)
+    fitted = pertinent.fit(model, inputs, teacher="leave-one-out", epochs=1, progress=False)
     e = pertinent.explain(model, inputs[0], method=fitted)
     assert e.scores.shape == (6,)
 
@@ -431,7 +431,7 @@ def test_the_values_beside_gradients_are_overlaps(first, name):
     np.testing.assert_allclose(found[:, 0], values(model, given, masks, removal), atol=1e-6)
     assert np.abs(gradients).max() > 0
     assert np.isfinite(gradients).all()
-    assert model.answer(given) == wrapped().answer(given) != ""
+    assert model.details(given)["answer"] == wrapped().details(given)["answer"] != ""
 
 
 def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
@@ -515,7 +515,7 @@ def rule():
 
 def test_the_words_that_decide_are_marked(rule):
     e = pertinent.explain(rule, ("w9", SKY), method="leave-one-out")
-    assert rule.answer(e.input) == "w4"
+    assert rule.details(e.input)["answer"] == "w4"
     assert e.scores.tolist() == [0, 0, 0, 1, 1, 0]
     assert {word for word, _ in e.top(2)} == {"a", "w4"}
 
@@ -555,7 +555,7 @@ def test_a_reader_may_say_that_there_is_no_answer():
     e = pertinent.explain(model, ("w9", SKY), method="leave-one-out")
     assert e.scores.tolist() == [0, 0, 0, 1, 1, 0]
     e = pertinent.explain(model, ("w9", "w1 w2 w3"), method="leave-one-out")
-    assert model.answer(e.input) == ""
+    assert model.details(e.input)["answer"] == ""
     assert e.prediction.tolist() == [1.0]
     assert e.scores.tolist() == [0, 0, 0]  # without any of the words there is no answer either
     given = model.prepare(("w9", "w1 w2"))

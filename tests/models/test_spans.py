@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pertinent.models.torch.spans import Candidates, best_spans, log_probabilities, overlaps, whole_spans
+from pertinent.models.heads.spans import Candidates, best_spans, log_probabilities, overlaps, whole_spans
 
 
 def candidates(places, slots=None, unchanged=None):

@@ -9,7 +9,7 @@ from pertinent.cli.labelled import Labelled, labelled
 from pertinent.cli.models import kind_read, load_model
 from pertinent.cli.output import Output
 from pertinent.errors import InputError, SettingError
-from pertinent.models.question_answering import QuestionAnsweringModel
+from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.transformer import TransformerModel
 from pertinent.training.classification_head import with_new_head
 from pertinent.training.fine_tuning import train as fine_tune
@@ -25,7 +25,7 @@ def train(args: Namespace) -> int:
     data = labelled(args.data, args)
     dev = None if args.dev is None else labelled(args.dev, args)
     model = load_model(args.model, args.device)
-    if not isinstance(model, TransformerModel) or isinstance(model, QuestionAnsweringModel):
+    if not isinstance(model, TransformerModel) or not isinstance(model.head, ClassificationHead):
         raise SettingError(f"The model {args.model!r} is no transformers text classifier: choose one.")
     classifier = with_new_head(model.model, data.labels, args.seed) if args.new_head else model.model
     options: dict[str, Any] = {} if args.sparsity is None else {"sparsities": args.sparsity}

@@ -1,4 +1,4 @@
-"""A transformers sequence classifier with its tokenizer."""
+"""A transformers model that reads texts: an encoder with its tokenizer, and a head."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ import torch
 
 from pertinent.array_types import Ints, Masks
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
-from pertinent.errors import InputError, ModelError
+from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
-from pertinent.inputs.modality import modality_named
-from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
+from pertinent.inputs.text import TextInput, Tokens
 from pertinent.models.base import Answer, Handlers, Model
-from pertinent.models.classifier_config import natural_output, own_names
-from pertinent.models.function import column_names
+from pertinent.models.heads.base import Head
+from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.attention_bias_check import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.torch.text_tokens import tokenised
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import hiding_bias
-from pertinent.outputs import output_named
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
@@ -38,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class TransformerModel(Model):
-    """Wraps ``AutoModelForSequenceClassification`` and a fast tokenizer.
+    """Wraps a transformers model and a fast tokenizer; the head says what the model reads and answers.
 
     Removed tokens are not computed where that was verified to be exact (see `compaction`). The model is
     evaluated in eval mode, and afterwards in the mode it was in.
@@ -63,10 +62,7 @@ class TransformerModel(Model):
         model: Any,
         tokenizer: Any,
         *,
-        classes: Sequence[Any] = (),
-        names: Sequence[Any] = (),
-        output: str | None = None,
-        unit: str | None = None,
+        head: Head | None = None,
         max_length: Count | None = None,
         compaction: bool = True,
     ) -> None:
@@ -84,12 +80,12 @@ class TransformerModel(Model):
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
-        self.output = output_named(output or natural_output(model.config), unit)
-        self.classes = column_names(classes, names, self.output) or own_names(model.config, self.output)
+        self.head = ClassificationHead(model.config) if head is None else head
+        self.output, self.classes = self.head.output, self.head.classes
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_trial = BiasTrial(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-        self._example = tokenizer("a", return_special_tokens_mask=True)
+        self.example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
         self.compaction = Compaction(
@@ -102,55 +98,21 @@ class TransformerModel(Model):
         if compaction and self._position_base is None:
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
         self.compaction.holds(min(64, self.max_length))
+        self.head.check_encoder(self)
 
     def identity(self) -> object:
-        """The weights, the vocabulary and how much of a text is read."""
-        return self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
+        """The weights, the vocabulary, how much of a text is read, and the head's settings."""
+        own = self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
+        return (own, *self.head.settings) if self.head.settings else own
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
-        text = Text.of(raw)
-        granularity, spans = _cut(text, "words" if features is None else features)
-        encoded = self.tokenizer(
-            *text.segments,
-            truncation={"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
-            if text.second is not None
-            else True,
-            max_length=self.max_length,
-            return_offsets_mapping=True,
-        )
-        sequence = np.array([-1 if s is None else s for s in encoded.sequence_ids(0)], dtype=np.int64)
-        place = np.column_stack([sequence, np.array(encoded["offset_mapping"], dtype=np.int64)])
-        removable = np.array([text.removable(0), text.removable(1), False])[sequence]
-        ids = np.array(encoded["input_ids"], dtype=np.int64)
-        if not removable.any():
-            raise InputError("No token of the text can be removed: the tokenizer finds no tokens in it.")
-        if (ids[removable] == self.tokenizer.unk_token_id).all():
-            raise InputError("Every token of the text is unknown to the tokenizer.")
-        if granularity == "tokens":
-            spans, feature = place[removable], np.cumsum(removable) - 1
-            n_all = len(spans) + sum(e.special_tokens_mask.count(0) for e in encoded.encodings[0].overflowing)
-        else:
-            n_all = len(spans)
-            spans, feature = _owners(spans, place, gaps=granularity != "spans")
-        if not len(spans):
-            raise InputError("No token of the text lies in any of the spans.")
-        notes: tuple[str, ...] = ()
-        truncation = None
-        if encoded.encodings[0].overflowing:
-            truncation = Truncation(len(spans), n_all, self.max_length, granularity)
-            self._warn_of_truncation(truncation)
-        elif granularity == "spans" and len(spans) < n_all:
-            notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
-        tokens = Tokens(
-            ids,
-            np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64),
-            np.where(removable, feature, -1),
-            self.tokenizer.mask_token_id,
-            self.tokenizer.pad_token_id,
-            place,
-        )
-        return text_input(text, granularity, spans, tokens, notes, truncation=truncation)
+        text = self.head.text_of(raw, self)
+        input = tokenised(text, "words" if features is None else features, self.tokenizer, self.max_length)
+        self.head.check_input(input, self)
+        if input.truncation is not None:
+            self._warn_of_truncation(input.truncation)
+        return input
 
     def _warn_of_truncation(self, truncation: Truncation) -> None:
         """Warn of the first text that is truncated; each input says whether it is."""
@@ -162,7 +124,12 @@ class TransformerModel(Model):
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""
-        return modality_named("text").split(raw)
+        return self.head.split(raw)
+
+    def details(self, input: Input) -> dict[str, str]:
+        """What the head tells of its prediction."""
+        assert isinstance(input, TextInput)
+        return self.head.details(input, self)
 
     def default_removal(self, input: Input) -> str:
         """Attention-mask removal."""
@@ -181,11 +148,17 @@ class TransformerModel(Model):
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""
-        parts = [part for part in rows if isinstance(part, TokenRows)]
-        compact = [self.compaction.holds(part.attend.shape[1]) for part in parts]
-        batch = collate(parts, compact, self.pad_id)
+        own = self.head.batch([part for part in rows if isinstance(part, TokenRows)])
+        compact = [self.compaction.holds(part.attend.shape[1]) for part in own.parts]
+        batch = collate(own.parts, compact, self.pad_id)
+        own.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
-            return devices.run(self.device, lambda: self.forward(batch).logits)
+            answer = devices.run(self.device, lambda: own.scores(self.answer(batch)))
+        return Answer(lambda: own.collect(answer.outputs()), answer.seconds, answer.done)
+
+    def answer(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
+        """What the network answers to a batch, before the head makes rows of numbers of it."""
+        return self.head.answer_of(self.forward(batch, **options))
 
     @contextmanager
     def evaluating(self, shape: Sequence[int]) -> Iterator[None]:
@@ -220,7 +193,7 @@ class TransformerModel(Model):
             options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
         if self._position_base is not None:
             options["position_ids"] = positions
-        if "token_type_ids" in self._arguments and "token_type_ids" in self._example:
+        if "token_type_ids" in self._arguments and "token_type_ids" in self.example:
             options["token_type_ids"] = types
         return model(**options)
 
@@ -244,7 +217,7 @@ class TransformerModel(Model):
         return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
 
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
-        """The model's answer in float32, so that rounding does not hide differences."""
+        """What the network returns in float32, so that rounding does not hide differences."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         with (
             torch.inference_mode(),
@@ -254,8 +227,10 @@ class TransformerModel(Model):
             return self.forward(batch, exact, **options)
 
     def _states(self, batch: TokenBatch) -> States:
-        answer = self.exactly(batch, output_hidden_states=True)
-        return [*answer.hidden_states, answer.logits]
+        found = self.exactly(batch, output_hidden_states=True)
+        answer = self.head.answer_of(found)
+        of_tokens = [answer, answer[:, 0]] if answer.ndim == 3 else [answer]
+        return [*found.hidden_states, *of_tokens]
 
     def _find_position_base(self) -> int | None:
         """The position id of the first token (RoBERTa counts from pad_id + 1), if the model takes any."""
@@ -285,8 +260,8 @@ class TransformerModel(Model):
         return wanted or longest
 
     def _text_of(self, length: int) -> Tokens:
-        special = np.array(self._example["special_tokens_mask"], dtype=np.bool_)
-        return stretch(np.array(self._example["input_ids"]), special, self.words, length)
+        special = np.array(self.example["special_tokens_mask"], dtype=np.bool_)
+        return stretch(np.array(self.example["input_ids"]), special, self.words, length)
 
     def whole_text(self, length: int) -> TokenBatch:
         """A batch of one text of that length, with nothing hidden."""
@@ -298,30 +273,3 @@ class TransformerModel(Model):
         """The ids of all tokens that are not special."""
         known = min(len(self.tokenizer), self.model.config.vocab_size)
         return np.setdiff1d(np.arange(known), self.tokenizer.all_special_ids)
-
-
-def _cut(text: Text, features: Features) -> tuple[str, Ints]:
-    """The granularity and the spans; those of tokens are known once the text is tokenised."""
-    if not isinstance(features, str):
-        return "spans", own_spans(text, features)
-    return features, np.empty((0, 3), dtype=np.int64) if features == "tokens" else cut(text, features)
-
-
-def _owners(spans: Ints, place: Ints, *, gaps: bool) -> tuple[Ints, Ints]:
-    """The spans that have a token, and the span that each token belongs to, −1 if to none.
-
-    A token belongs to the first span that it shares a character with. One in a gap belongs to the next
-    span if `gaps`, else to none.
-    """
-    owner = np.full(len(place), -1)
-    for segment in (0, 1):
-        tokens = np.flatnonzero(place[:, 0] == segment)
-        mine = np.flatnonzero(spans[:, 0] == segment)
-        if len(mine):
-            found = mine[
-                np.minimum(np.searchsorted(spans[mine, 2], place[tokens, 1], side="right"), len(mine) - 1)
-            ]
-            inside = (spans[found, 1] < place[tokens, 2]) & (place[tokens, 1] < spans[found, 2])
-            owner[tokens] = found if gaps else np.where(inside, found, -1)
-    seen = np.unique(owner[owner >= 0])
-    return spans[seen], np.where(owner >= 0, np.searchsorted(seen, owner), -1)

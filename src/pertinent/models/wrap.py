@@ -7,7 +7,6 @@ from typing import Any
 
 from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model
-from pertinent.models.classifier_config import answers_questions
 
 _ACCEPTED = (
     "a transformers text-classification, image-classification or question-answering pipeline; a (model, "
@@ -82,20 +81,21 @@ def wrap(thing: Any, **options: Any) -> Model:
 
 
 def _wrap_transformer(thing: Any, kind: str, options: dict[str, Any]) -> Model:
-    """A pipeline, or a pair as it has."""
+    """Wrap the model and the tokenizer or image processor of a pipeline or a pair."""
     reader = "image_processor" if kind == "image classifier" else "tokenizer"
     pair = thing if isinstance(thing, tuple) else (thing.model, getattr(thing, reader))
     if kind == "image classifier":
         from pertinent.models.image_classifier import ImageClassifierModel
 
         return ImageClassifierModel(*pair, **options)
-    if kind == "question-answering model":
-        from pertinent.models.question_answering import QuestionAnsweringModel
-
-        return QuestionAnsweringModel(*pair, **options)
+    from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.heads.reader import ReaderHead
     from pertinent.models.transformer import TransformerModel
 
-    return TransformerModel(*pair, **options)
+    reading = {name: options.pop(name) for name in _READING if name in options}
+    is_reader = kind == "question-answering model"
+    head = ReaderHead(**options) if is_reader else ClassificationHead(pair[0].config, **options)
+    return TransformerModel(*pair, head=head, **reading)
 
 
 def _kind(thing: Any) -> str:
@@ -137,7 +137,7 @@ def _transformer_kind(thing: Any) -> str:
         )
     elif hasattr(thing[1], "do_normalize"):
         return "image classifier"
-    elif answers_questions(thing[0]):
+    elif any("ForQuestionAnswering" in own.__name__ for own in type(thing[0]).__mro__):
         return "question-answering model"
     return "transformer"
 

@@ -43,9 +43,9 @@ class BiasTrial:
         bias = attention_bias(mask, None, torch.float32) if weighted else hiding_bias(mask, torch.float32)
         try:
             with evaluating(model.model):
-                masked = model.exactly(batch, attention_mask=mask).logits
+                masked = model.head.answer_of(model.exactly(batch, attention_mask=mask))
                 with in_use(model.model) if weighted else nullcontext():
-                    biased = model.exactly(batch, attention_mask=bias).logits
+                    biased = model.head.answer_of(model.exactly(batch, attention_mask=bias))
         except Exception as error:  # whatever the error, this architecture needs a mask
             if model.is_out_of_memory(error):
                 raise

@@ -12,11 +12,11 @@ import torch
 from pertinent.array_types import Array, Ints
 from pertinent.asks import Part
 from pertinent.errors import ModelError, SettingError
-from pertinent.inputs.text import TextInput
+from pertinent.inputs.text import TextInput, Tokens
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, weighted_attention
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
 from pertinent.models.torch.torch_gradients import (
     baseline_of,
     differentiate,
@@ -61,6 +61,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     _fill(kept, [kept_tokens(_text(part), _masks(part)) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
+    follow = model.head.followed_scores(lambda: [_seen(part) for part in parts], model)
     filler = None
     if not all(hides):
         filler = collate([_filler(part) for part in parts], [False] * len(parts), model.pad_id)
@@ -71,14 +72,14 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
             share = torch.where(by_attention, 1.0, weights).to(words.dtype)[..., None]
             words = torch.lerp(model.embed(filler).detach(), words, share)
         if not any(hides):
-            return model.forward(texts.batch, inputs_embeds=words).logits  # type: ignore[no-any-return]
+            return follow(model.answer(texts.batch, inputs_embeds=words), None)
         attended = torch.where(by_attention, weights, 1.0)
         bias = weighted_attention.attention_bias(attended, hidden, model.dtype)
         if not words.requires_grad:
             # Fused attention supports the backward pass only if the queries require a gradient, too.
             words.requires_grad_()
         with weighted_attention.in_use(model.model):
-            return model.forward(texts.batch, inputs_embeds=words, attention_mask=bias).logits  # type: ignore[no-any-return]
+            return follow(model.answer(texts.batch, inputs_embeds=words, attention_mask=bias), bias)
 
     return differentiate(
         model,
@@ -100,6 +101,9 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     weights = devices.send(row_weights(parts).astype(np.float32), model.device).to(text.dtype)
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
     unit, moved = _noise(parts, text)
+    follow = model.head.followed_scores(
+        lambda: [whole_rows(_tokens(part), len(part.rows)) for part in parts], model
+    )
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
         gradient = gradient * unit
@@ -111,7 +115,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
         model,
         parts,
         plain + share * (text - plain) + moved,
-        lambda point: model.forward(texts.batch, inputs_embeds=point).logits,
+        lambda point: follow(model.answer(texts.batch, inputs_embeds=point), None),
         total,
     )
 
@@ -123,9 +127,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
     units, first = [], 0
     draws = np.zeros(text.shape, dtype=np.float32)
     for part in parts:
-        tokens, end = _text(part).tokens, first + len(part.rows)
-        assert tokens is not None
-        n = len(tokens.ids)
+        n, end = len(_tokens(part).ids), first + len(part.rows)
         draws[first:end, :n] = normal_of(part, (n, text.shape[-1]))
         spread = text[first, :n].float().std(correction=0)
         noise = part.question.noise
@@ -137,11 +139,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
 
 def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
     """The texts of all parts as one batch."""
-    rows = []
-    for part in parts:
-        tokens = _text(part).tokens
-        assert tokens is not None
-        rows.append(TokenRows(tokens, np.ones((len(part.rows), len(tokens.ids)), dtype=np.bool_)))
+    rows = [whole_rows(_tokens(part), len(part.rows)) for part in parts]
     batch = collate(rows, [False] * len(rows), model.pad_id)
     n_features = max(part.input.n_features for part in parts)
     owner = np.full(batch.ids.shape, -1, dtype=np.int64)
@@ -159,9 +157,8 @@ def _fill(laid: Array, parts: Sequence[Array]) -> None:
 def _filler(part: Part) -> TokenRows:
     """The tokens with which the removal fills in each row; the text's own where it hides them instead."""
     input, removal, n = _text(part), part.removal, len(part.rows)
-    assert input.tokens is not None
     if removal.hides == "tokens":
-        return TokenRows(input.tokens, np.ones((n, len(input.tokens.ids)), dtype=np.bool_))
+        return whole_rows(_tokens(part), n)
     rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), part.seed)
     if removal.is_random or removal.draws > 1 or not isinstance(rows, TokenRows) or rows.renumber:
         raise SettingError(
@@ -173,9 +170,7 @@ def _filler(part: Part) -> TokenRows:
 
 def _baseline(model: TransformerModel, part: Part) -> TokenRows:
     """The baseline of each row, as tokens."""
-    input = _text(part)
-    ask = part.question
-    assert input.tokens is not None
+    input, tokens, ask = part.input, _tokens(part), part.question
     if isinstance(ask.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
     removal = baseline_of(ask, input, model)
@@ -186,10 +181,10 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
         if seed not in known:
             known[seed] = _made(removal(input, empty_mask(input.n_features), seed), removal.name)
         rows = known[seed]
-        ids.append(input.tokens.ids if rows.ids is None else rows.ids[place])
+        ids.append(tokens.ids if rows.ids is None else rows.ids[place])
         zeroed.append(np.zeros(len(ids[-1]), dtype=np.bool_) if rows.zeroed is None else rows.zeroed[place])
-    everything = np.ones((len(ids), len(input.tokens.ids)), dtype=np.bool_)
-    return TokenRows(input.tokens, everything, np.array(ids), np.array(zeroed))
+    everything = np.ones((len(ids), len(tokens.ids)), dtype=np.bool_)
+    return TokenRows(tokens, everything, np.array(ids), np.array(zeroed))
 
 
 def _made(rows: object, name: str) -> TokenRows:
@@ -201,9 +196,22 @@ def _made(rows: object, name: str) -> TokenRows:
     return rows
 
 
+def _seen(part: Part) -> TokenRows:
+    """What the network sees of each row: the kept tokens, and zeros or nothing in place of the others."""
+    kept = kept_tokens(_text(part), _masks(part) > 0)
+    attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)
+    return TokenRows(_tokens(part), attended, zeroed=~kept)
+
+
 def _text(part: Part) -> TextInput:
     assert isinstance(part.input, TextInput)
     return part.input
+
+
+def _tokens(part: Part) -> Tokens:
+    tokens = _text(part).tokens
+    assert tokens is not None
+    return tokens
 
 
 def _masks(part: Part) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.errors import InputError
+from pertinent.inputs.text import Tokens
 from pertinent.removal.base import TokenRows
 
 
@@ -26,6 +27,11 @@ class TokenBatch:
         """Some of the rows, as wide as before."""
         own = (self.ids, self.types, self.positions, self.attend, self.zeroed)
         return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
+
+
+def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
+    """The whole text, in each of n rows."""
+    return TokenRows(tokens, np.ones((n, len(tokens.ids)), dtype=np.bool_))
 
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:

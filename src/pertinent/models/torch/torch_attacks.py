@@ -85,7 +85,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
             known.clear()
             known[id(rows)] = rows, texts.batch.pick(rows.cpu().numpy())
         embedded = points.reshape(len(points), *words.shape[1:]).to(words.dtype)
-        logits = model.forward(known[id(rows)][1], inputs_embeds=embedded).logits
+        logits = model.answer(known[id(rows)][1], inputs_embeds=embedded)
         return decisions.margins(logits, rows)
 
     values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Ints, Masks
-from pertinent.inputs.text import Tokens
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate
 from pertinent.removal.base import TokenRows
@@ -105,11 +104,6 @@ def log_probabilities(
     at = (references - context.places[:, :1]).nan_to_num(0).long()
     at = torch.where((at[:, 1] < at[:, 0])[:, None], chances.shape[1] - 1, at)
     return chances.log_softmax(dim=1).gather(1, at[:, None]).sum(dim=(1, 2))
-
-
-def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
-    """The whole input, in each of n rows."""
-    return TokenRows(tokens, np.ones((n, len(tokens.ids)), dtype=np.bool_))
 
 
 def whole_row(part: TokenRows) -> int | None:

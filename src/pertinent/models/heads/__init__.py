@@ -1,0 +1,1 @@
+"""What stands on a transformer's hidden states, one file per kind of head."""

@@ -1,0 +1,112 @@
+"""What a head says of a transformer: what it reads, what its answers mean and how they become numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+
+from pertinent.array_types import Array
+from pertinent.inputs.modality import modality_named
+from pertinent.inputs.text import Text, TextInput
+from pertinent.outputs import Output
+from pertinent.removal.base import TokenRows
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
+
+FollowedScores: TypeAlias = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
+"""Makes scores (rows, columns) whose gradients are taken, from the network's answer and attention bias."""
+
+
+class HeadBatch:
+    """One batch of rows on its way through a head.
+
+    Attributes
+    ----------
+    parts
+        The rows that are read: those asked for, and after them any that the head needs beside them.
+    """
+
+    def __init__(self, parts: Sequence[TokenRows]) -> None:
+        self.parts = parts
+
+    def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
+        """Prepare on the device what `scores` needs, before the network runs.
+
+        `compact` says of each part whether tokens that are not attended to are left out of the batch.
+        """
+
+    def scores(self, answer: torch.Tensor) -> torch.Tensor:
+        """Rows of numbers from what `Head.answer_of` found; computed on the device."""
+        return answer
+
+    def collect(self, scores: Array) -> Array:
+        """The model's rows (rows, columns), once the scores have come back from the device."""
+        return scores
+
+
+class Head(ABC):
+    """What stands on a transformer's hidden states.
+
+    The encoder's plumbing (tokens, compaction, devices, embeddings) is shared: see `TransformerModel`.
+
+    Attributes
+    ----------
+    output
+        What its numbers mean.
+    classes
+        A name for each of its columns.
+    settings
+        What its answers depend on beside the network, the tokenizer and what the output means.
+    """
+
+    output: Output
+    classes: tuple[str, ...]
+    settings: tuple[object, ...] = ()
+
+    def check_encoder(self, encoder: TransformerModel) -> None:
+        """Raise an error unless the head can stand on this encoder, which is complete but for the head."""
+        del encoder
+
+    # -- inputs --------------------------------------------------------------------------------------
+
+    def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
+        """The text that is tokenised, with the part of it that is never removed."""
+        del encoder
+        return Text.of(raw)
+
+    def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
+        """Raise an error unless the tokenised input can be answered."""
+        del input, encoder
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The inputs in `raw`, or ``None`` if it is one."""
+        return modality_named("text").split(raw)
+
+    # -- answers -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def answer_of(self, network_output: Any) -> torch.Tensor:
+        """The answer in what the network returned: (rows, …), or (rows, tokens, …) if it is of each token."""
+
+    def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
+        """A batch of these rows; its columns are the model's."""
+        return HeadBatch(parts)
+
+    def followed_scores(
+        self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
+    ) -> FollowedScores:
+        """How scores whose gradients are taken are made; by default they are the answer itself.
+
+        `seen` gives the rows that the gradients are taken at, as the network sees them.
+        """
+        del seen, encoder
+        return lambda answer, _: answer
+
+    def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
+        """What a person should be told of the prediction beside its numbers."""
+        del input, encoder
+        return {}

@@ -1,0 +1,223 @@
+"""A head that answers a question with a span of a context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+
+from pertinent.array_types import Array
+from pertinent.errors import InputError, ModelError, require
+from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.heads.spans import (
+    CONTEXT,
+    Candidates,
+    best_spans,
+    log_probabilities,
+    overlaps,
+    whole_row,
+    whole_spans,
+)
+from pertinent.models.torch import devices
+from pertinent.models.torch.tokens import whole_rows
+from pertinent.outputs import PlainValues
+from pertinent.removal.base import TokenRows
+from pertinent.settings import Count, checked
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
+
+OVERLAP = "answer overlap"
+"""The name of its one value."""
+
+
+class ReaderHead(Head):
+    """The head of ``AutoModelForQuestionAnswering``; an input is (question, context).
+
+    Its value is the overlap of the answer with the answer on the whole input: the Jaccard index of the two
+    as sets of tokens (MAGNEx, Sec. 3.5), 1 for the same answer, also if both are no answer, 0 if they have no
+    token in common or none of the context is left. The answer on the whole input is found in the first batch
+    that has a row of it.
+
+    An overlap has no gradient. Gradients are those of the log-probability of the answer on the whole input,
+    log p(start) + log p(end); along a mask, of softmax × mask, renormalised, as in attention.
+
+    Parameters
+    ----------
+    fix_question
+        Whether the words of the question are kept, so that only those of the context are features.
+    max_answer_length
+        The most tokens of an answer.
+    no_answer
+        Whether the model may answer that there is no answer, by the first token's logits, as those trained on
+        SQuAD 2 do.
+    """
+
+    output = PlainValues()
+    classes = (OVERLAP,)
+
+    @checked
+    def __init__(
+        self, *, fix_question: bool = True, max_answer_length: Count = 30, no_answer: bool = False
+    ) -> None:
+        self.fix_question = fix_question
+        self.max_answer_length = max_answer_length
+        self.no_answer = no_answer
+        self.settings = (max_answer_length, no_answer)
+        self.references: WeakKeyDictionary[Tokens, torch.Tensor] = WeakKeyDictionary()
+        self.answers: WeakKeyDictionary[Tokens, Array] = WeakKeyDictionary()
+
+    def check_encoder(self, encoder: TransformerModel) -> None:
+        """That there is no answer is said by the first token, which must not be one of the text."""
+        must = "False for a tokenizer whose texts begin with no special token"
+        special = encoder.example["special_tokens_mask"]
+        require(not self.no_answer or special[0] == 1, "no_answer", must, self.no_answer)
+
+    def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
+        """A question and a context; a `Text` says itself which of them is fixed."""
+        text = Text.of(raw)
+        if text.second is None:
+            raise InputError(
+                "The model answers a question about a context: give (question, context) or "
+                "{'question': …, 'context': …}, but got one text."
+            )
+        for name, segment in zip(("question", "context"), text.segments, strict=True):
+            if not segment.strip():
+                raise InputError(f"The {name} is empty or blank.")
+        if not isinstance(raw, Text):
+            text = replace(text, fixed="first" if self.fix_question else "none")
+        _check_room(text, encoder)
+        return text
+
+    def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
+        """A token of the context must be left after truncation."""
+        if not (_places(input)[:, 0] == CONTEXT).any():
+            raise InputError(f"`max_length` = {encoder.max_length} tokens leave no room for the context.")
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The pairs in `raw`, if it holds several; two strings are one pair, in a list too."""
+        if isinstance(raw, list | tuple) and len(raw) == 2 and all(isinstance(own, str) for own in raw):
+            return None
+        return super().split(raw)
+
+    def answer_of(self, network_output: Any) -> torch.Tensor:
+        """The logits of each token as the start and as the end of the answer (rows, tokens, 2)."""
+        if not hasattr(network_output, "start_logits"):
+            raise ModelError(
+                "The model must give start_logits and end_logits of the answer, but gave "
+                f"{type(network_output).__name__}."
+            )
+        return torch.stack([network_output.start_logits, network_output.end_logits], dim=2)
+
+    def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
+        """Overlaps of the rows of many inputs, whose own answers are found on the way if not known."""
+        return _ReaderBatch(self, parts)
+
+    def followed_scores(
+        self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
+    ) -> FollowedScores:
+        """Overlaps, whose gradients are those of the log-probability of the answer on the whole input."""
+        rows = seen()
+        wholes = [whole_rows(own.tokens, len(own.attend)) for own in rows]
+        unknown = dict.fromkeys(own.tokens for own in wholes if own.tokens not in self.references)
+        if unknown:
+            encoder.submit([whole_rows(tokens) for tokens in unknown])
+        padded = [False] * len(wholes)
+        context = Candidates.of(wholes, padded, encoder.device)
+        candidates = Candidates.of(rows, padded, encoder.device)
+        references = self.references_of(wholes, encoder.device)
+
+        def scores(logits: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+            spans = self.spans(logits.detach(), candidates)
+            if bias is not None and bias.is_floating_point():  # the logarithms of the weights of tokens
+                logits = logits + bias[:, 0, 0, :, None]
+            logs = log_probabilities(logits, context, references, no_answer=self.no_answer)
+            return (overlaps(spans, candidates, references) + (logs - logs.detach()))[:, None]
+
+        return scores
+
+    def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
+        """The answer on the whole input, as it stands in the context; empty where there is none."""
+        tokens = input.tokens or encoder.prepare(input.text).tokens  # none if it was saved and read again
+        assert tokens is not None and tokens.place is not None and input.text.second is not None
+        if tokens not in self.references:
+            encoder.submit([whole_rows(tokens)]).outputs()
+        if tokens not in self.answers:  # found on the device, but not fetched
+            self.answers[tokens] = self.references[tokens].cpu().numpy()
+        first, last = self.answers[tokens]
+        if not first <= last:
+            return {"answer": ""}
+        return {"answer": input.text.second[tokens.place[int(first), 1] : tokens.place[int(last), 2]]}
+
+    def spans(self, logits: torch.Tensor, candidates: Candidates) -> torch.Tensor:
+        """The span that each row is answered with."""
+        return best_spans(logits, candidates, self.max_answer_length, no_answer=self.no_answer)
+
+    def references_of(self, parts: Sequence[TokenRows], device: torch.device) -> torch.Tensor:
+        """The span of the answer on the whole input, for each row."""
+        owner = np.repeat(np.arange(len(parts)), [len(part.attend) for part in parts])
+        own = torch.stack([self.references[part.tokens] for part in parts])
+        return own[devices.send(owner, device)]
+
+
+class _ReaderBatch(HeadBatch):
+    """Rows whose answers are compared with those on whole inputs, which are read with them if not known."""
+
+    def __init__(self, head: ReaderHead, parts: Sequence[TokenRows]) -> None:
+        self._head = head
+        self._n_asked = sum(len(part.attend) for part in parts)
+        self._wholes: dict[Tokens, int] = {}  # the row that is the whole of each input not yet answered
+        added: list[TokenRows] = []
+        first = 0
+        for part in parts:
+            tokens = part.tokens
+            if tokens not in head.references and tokens not in self._wholes:
+                own = whole_row(part)
+                self._wholes[tokens] = self._n_asked + len(added) if own is None else first + own
+                added += [whole_rows(tokens)] if own is None else []
+            first += len(part.attend)
+        super().__init__([*parts, *added])
+
+    def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
+        """Find the tokens of the context."""
+        self._candidates = Candidates.of(self.parts, compact, device)
+
+    def scores(self, answer: torch.Tensor) -> torch.Tensor:
+        """The overlap of each row, then its span of the whole input."""
+        spans = self._head.spans(answer, self._candidates)
+        answers = whole_spans(spans, self._candidates)
+        for tokens, row in self._wholes.items():
+            self._head.references[tokens] = answers[row].clone()
+        found = overlaps(spans, self._candidates, self._head.references_of(self.parts, answer.device))
+        return torch.cat([found[:, None], answers], dim=1)
+
+    def collect(self, scores: Array) -> Array:
+        """The overlaps of the rows that were asked for; the answers on whole inputs are kept."""
+        for tokens, row in self._wholes.items():
+            self._head.answers[tokens] = scores[row, 1:].copy()
+        return scores[: self._n_asked, :1]
+
+
+def _check_room(text: Text, encoder: TransformerModel) -> None:
+    """A fixed text is not truncated, so it must leave at least a token for the other."""
+    if text.fixed == "none":
+        return
+    is_context = text.fixed == "second"
+    fixed, other = ("context", "question") if is_context else ("question", "context")
+    own = encoder.tokenizer(text.segments[is_context], add_special_tokens=False, verbose=False)
+    length = len(own["input_ids"]) + encoder.tokenizer.num_special_tokens_to_add(pair=True)
+    if length >= encoder.max_length:
+        raise InputError(
+            f"The {fixed} is fixed and leaves no room for the {other}: with special tokens it has "
+            f"{length} tokens, and the model reads {encoder.max_length}."
+        )
+
+
+def _places(input: TextInput) -> Array:
+    assert input.tokens is not None and input.tokens.place is not None
+    return input.tokens.place
