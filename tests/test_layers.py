@@ -36,27 +36,6 @@ FILES = sorted(ROOT.rglob("*.py"))
 HOOK = "results/display.py"
 """The one file that may import from above: through it results are shown."""
 
-FROM_ABOVE = {
-    "diagnostics/removal_check.py": {
-        "pertinent.report.advice",
-        "pertinent.report.check_table",
-        "pertinent.report.plots",
-    },
-    "diagnostics/sanity_result.py": {"pertinent.report.sanity_plot", "pertinent.report.sanity_table"},
-    "diagnostics/stability_result.py": {
-        "pertinent.report.stability_plot",
-        "pertinent.report.stability_table",
-    },
-}
-"""What is still imported from above, by file: empty this."""
-
-IN_CIRCLES = {
-    "diagnostics/removal_check.py": {"pertinent.diagnostics.removal_check_files"},
-    "diagnostics/sanity_result.py": {"pertinent.diagnostics.sanity_files"},
-    "diagnostics/stability_result.py": {"pertinent.diagnostics.stability_files"},
-}
-"""What is still imported in circles, by file: empty this."""
-
 
 def unit(module):
     """The part of the package that a module belongs to."""
@@ -94,10 +73,7 @@ def test_nothing_is_imported_from_above(path):
     own, place = unit(name_of(path)), path.relative_to(ROOT).as_posix()
     assert own in LEVEL, f"{own} has no place in the layers"
     above = {module for module in imported(path) if LEVEL[unit(module)] > LEVEL[own]}
-    if place == HOOK:
-        assert above == {"pertinent.report.displays"}
-    else:
-        assert above == FROM_ABOVE.get(place, set())
+    assert above == ({"pertinent.report.displays"} if place == HOOK else set())
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -106,7 +82,6 @@ def test_no_modules_import_each_other_in_a_circle():
     for name, path in names.items():
         place = path.relative_to(ROOT).as_posix()
         apart = {"pertinent.report.displays"} if place == HOOK else set()
-        apart |= FROM_ABOVE.get(place, set()) | IN_CIRCLES.get(place, set())
         needs[name] = {module for module in imported(path) if module in names} - apart
     done, under_way = set(), []
 

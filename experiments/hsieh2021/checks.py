@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 
 import pertinent
 from pertinent.array_types import Array
-from pertinent.diagnostics.sanity_result import Correlation, correlation
+from pertinent.diagnostics.sanity import Correlation, correlation
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.explainers.robustness.base import AttackExplainer
 from pertinent.models.torch.randomised import RandomisedModel, layers_of

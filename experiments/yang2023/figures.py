@@ -18,7 +18,7 @@ from stages import PROPORTIONS
 
 from pertinent.array_types import Floats
 from pertinent.diagnostics.seed_agreement import Agreement
-from pertinent.diagnostics.stability_result import Stability
+from pertinent.diagnostics.stability import Stability
 from pertinent.intervals import Interval
 from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
 
@@ -45,7 +45,8 @@ def by_length(results: Results, which: str, method: str) -> Stability | None:
     for i, length in enumerate(known["features"]):
         measures: dict[str, Any] = {name: float(known[name][i]) for name in MEASURES}
         rows.append(Agreement(i, int(length), seconds=np.nan, **measures))
-    return Stability(tuple(rows), method, {}, None, "attention-mask", "tokens", (), "logit")
+    fields: dict[str, Any] = {"removal": "attention-mask", "features": "tokens", "scale": "logit"}
+    return Stability(rows=tuple(rows), method=method, seeds=(), **fields)
 
 
 def figure_3(axes: Any, results: Results, which: str) -> None:

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from pertinent.api.request import Request
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import neighbour_stability
+    from pertinent.diagnostics.read import read
     from pertinent.diagnostics.removal_check import RemovalCheck
-    from pertinent.diagnostics.sanity import sanity
-    from pertinent.diagnostics.sanity_result import Sanity
+    from pertinent.diagnostics.sanity import Sanity, sanity
     from pertinent.diagnostics.sensitivity import sensitivity
-    from pertinent.diagnostics.stability import stability
-    from pertinent.diagnostics.stability_result import Stability
+    from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
     from pertinent.explainers.early_stopping import EarlyStopping
     from pertinent.inputs.text import Text
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.failures import Failure
-    from pertinent.results.read import read
 
 __version__ = "0.1.0"
 
@@ -47,8 +45,8 @@ _HOME = {
     "PertinentError": "pertinent.errors",
     "RemovalCheck": "pertinent.diagnostics.removal_check",
     "Request": "pertinent.api.request",
-    "Sanity": "pertinent.diagnostics.sanity_result",
-    "Stability": "pertinent.diagnostics.stability_result",
+    "Sanity": "pertinent.diagnostics.sanity",
+    "Stability": "pertinent.diagnostics.stability",
     "Text": "pertinent.inputs.text",
     "attack_radius": "pertinent.api.attack_radius",
     "check_removal": "pertinent.diagnostics.check_removal",
@@ -62,7 +60,7 @@ _HOME = {
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "neighbour_stability": "pertinent.diagnostics.neighbour_stability",
-    "read": "pertinent.results.read",
+    "read": "pertinent.diagnostics.read",
     "removals": "pertinent.api.catalogue",
     "sanity": "pertinent.diagnostics.sanity",
     "save_report": "pertinent.report.page",

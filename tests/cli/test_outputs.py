@@ -72,7 +72,7 @@ def test_plots_and_json_of_a_check(run, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pertinent.diagnostics.removal_check_files.write_text", full)
+    monkeypatch.setattr("pertinent.results.base.write_text", full)
     code, _, err = run(*command)
     assert code == 1
     assert "failed: --json a.json: [Errno 28] No space left on device" in err
@@ -83,7 +83,7 @@ def test_a_name_that_says_no_format_is_known_before_the_work(run, monkeypatch):
     assert run("explain", "a b", *FAST, "--out", "a.parquet")[0] == 0
     code, _, err = run("evaluate", "a.parquet", "--out", "b.xyz")
     assert code == 2
-    assert "must end in .parquet, .csv or .json" in err
+    assert "must end in .parquet, .json or .csv" in err
 
 
 def test_one_bad_input_counts_once(run, tmp_path):

@@ -1,6 +1,7 @@
 """Checks of removal: what is counted, what is told apart, and what is said about it."""
 
 import json
+from dataclasses import replace
 from io import StringIO
 from itertools import combinations
 
@@ -10,9 +11,8 @@ from rich.console import Console
 
 import pertinent
 from pertinent.cli import main
-from pertinent.diagnostics.ablated_predictions import Ablated
 from pertinent.diagnostics.check_removal import majority, random_masks
-from pertinent.diagnostics.removal_check import RemovalCheck
+from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.inputs.table import Background, table_input
 from pertinent.outputs import column_index
@@ -197,6 +197,11 @@ def test_a_better_removal_than_the_default_is_found():
     assert check.recommendation.startswith("Use mask-token, which over all shares scores 1.000")
 
 
+def of_rows(rows, **changes):
+    fields = {"measure": "accuracy", "default": "a", "classes": ("no", "yes"), "features": "words"}
+    return RemovalCheck(rows=tuple(rows), **fields | {"draws": 10, "seed": 0} | changes)
+
+
 def made(right, *, measure="accuracy", confidence=0.9, default="a"):
     """A check from scores at the shares 0 and 0.5, by removal."""
     rows = []
@@ -204,7 +209,7 @@ def made(right, *, measure="accuracy", confidence=0.9, default="a"):
         for share, own, sure in ((0.0, whole, 0.9), (0.5, half, confidence)):
             for i, value in enumerate(own):
                 rows.append(Ablated(i, removal, share, int(value), bool(value), float(value), sure, 0.1))
-    return RemovalCheck(tuple(rows), measure, default, ("no", "yes"), "words", 10, 0)
+    return of_rows(rows, measure=measure, default=default)
 
 
 def share_right(n, k):
@@ -418,10 +423,8 @@ def test_save_and_read(check, tmp_path):
 
 
 def test_displays(check):
-    nasty = RemovalCheck(
-        check.rows, "agreement", check.default, check.classes, "words", 10, 0,
-        {"<b>x</b>": "[red]bad\x1b[0m"}, (Failure(3, "<i>why</i>"),),
-    )  # fmt: skip
+    skipped = {"<b>x</b>": "[red]bad\x1b[0m"}
+    nasty = replace(check, skipped=skipped, failures=(Failure(3, "<i>why</i>"),))
     for text in (shown(nasty, 80), nasty._repr_html_()):
         assert "badly out" in text
         assert "100" in text
@@ -472,7 +475,7 @@ def test_warnings_are_shown_and_escaped(check):
         Ablated(r.input, r.removal.replace("mask-token", "mask-token text=<b>[MASK]"), *_rest(r))
         for r in check.rows
     ]
-    nasty = RemovalCheck(tuple(rows), "agreement", "slice-out", check.classes, "words", 10, 0)
+    nasty = replace(check, rows=tuple(rows))
     from pertinent.removal import MaskToken
 
     e = explained(MaskToken(text="<b>[MASK]"), check=nasty)[0]

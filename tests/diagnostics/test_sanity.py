@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import pertinent
-from pertinent.diagnostics.sanity_result import Correlation, Sanity
+from pertinent.diagnostics.sanity import Correlation, Sanity
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.models.torch.randomised import RandomisedModel
 from tests import tiny
@@ -60,7 +60,8 @@ def shown(result, width=100):
 def of_rows(*rows, layers=("c", "b"), **changes):
     """A result made of rows: input, stage, spearman, absolute."""
     fields = {"settings": {}, "budget": None, "removal": "constant", "features": "columns", "n_layers": 3}
-    return Sanity(tuple(Correlation(*row) for row in rows), "lime", layers=layers, **fields | changes)
+    made = tuple(Correlation(*row) for row in rows)
+    return Sanity(rows=made, method="lime", layers=layers, **fields | changes)
 
 
 # -- what is measured ----------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def test_what_fails_is_recorded_and_the_rest_go_on():
 def test_table_plot_and_frame():
     found = pertinent.sanity(table_model(), ROWS, "random", budget=3)
     text = " ".join(shown(found, 90).split())
-    for part in ("random budget=3", "second", "1.00 [1.00, 1.00]", "fails", "3 of 3 layers", "fewer than 20"):
+    for part in ("random budget=3", "second", "1.00 [1.00–1.00]", "fails", "3 of 3 layers", "fewer than 20"):
         assert part in text
     assert "Warning: the scores of random hardly change" in text
     assert "hardly change" in found._repr_html_()
@@ -311,7 +312,7 @@ def test_a_damaged_file_is_refused(tmp_path, change):
     path = tmp_path / "a.json"
     of_rows((0, 1, 0.1, 0.2), (0, 2, 0.1, 0.2)).save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(FileError, match="is damaged or holds no sanity check"):
+    with pytest.raises(FileError, match="is damaged or holds no sanity"):
         Sanity.read(path)
 
 

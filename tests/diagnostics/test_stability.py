@@ -18,7 +18,7 @@ from pertinent.diagnostics.seed_agreement import (
     mean_squared_difference,
     top_in_common,
 )
-from pertinent.diagnostics.stability_result import MEASURES, Stability
+from pertinent.diagnostics.stability import Stability
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.rank_correlation import average_ranks, spearman
 from tests.test_damaged_files import damaged
@@ -41,7 +41,7 @@ def of_rows(*rows, **changes):
     """A result made of rows: input, features, spearman."""
     made = [Agreement(i, d, s, 0.4, 0.5, 0.1, 20.0, 0.2) for i, d, s in rows]
     fields = {"settings": {}, "budget": None, "removal": "constant", "features": "columns", "seeds": (0, 1)}
-    return Stability(tuple(made), "lime", **fields | changes)
+    return Stability(rows=tuple(made), method="lime", **fields | changes)
 
 
 def shown(result):
@@ -101,7 +101,8 @@ def test_the_measures_of_an_input_are_those_of_its_explanations():
         assert row.top_5 == pytest.approx(np.mean([len(a & b) / 5 for a, b in tops]))
         assert row.evaluations == pytest.approx(np.mean([e.evaluations for e in own]))
         assert (row.input, row.features) == (number, 12)
-    for name in MEASURES:
+    assert list(found.summary) == ["spearman", "top_5", "top_10", "mse", "evaluations", "seconds"]
+    for name in found.summary:
         mean = np.mean([getattr(row, name) for row in found.rows])
         assert found.summary[name].mean == pytest.approx(mean)
     assert 0 < found.summary["spearman"].low < found.summary["spearman"].high < 1
@@ -278,7 +279,7 @@ def test_lengths_are_grouped_and_every_input_is_in_one():
 
 
 def test_it_is_saved_and_read(tmp_path):
-    found = of_rows((0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, warnings=("careful",))
+    found = of_rows((0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, noticed=("careful",))
     found.save(tmp_path / "s.json")
     again = Stability.read(tmp_path / "s.json")
     assert repr(again.rows) == repr(found.rows)  # NaN is not equal to itself
@@ -286,7 +287,7 @@ def test_it_is_saved_and_read(tmp_path):
     assert again.to_json() == found.to_json()
     assert "Warning: careful" in shown(again)
     with pytest.raises(FileError, match=r"must end in \.json"):
-        found.save(tmp_path / "s.csv")
+        found.save(tmp_path / "s.txt")
 
 
 def test_a_measured_result_is_saved_and_read(tmp_path):

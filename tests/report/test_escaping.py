@@ -13,8 +13,7 @@ import pytest
 
 import pertinent
 from pertinent import report
-from pertinent.diagnostics.ablated_predictions import Ablated
-from pertinent.diagnostics.removal_check import RemovalCheck
+from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
 from pertinent.inputs.base import Truncation
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
@@ -99,7 +98,17 @@ def pages(several, word):
         for share in (0.0, 0.5)
     ]
     skipped, failures = {word: word}, (Failure(1, word, id=word),)
-    check = RemovalCheck(tuple(ablated), "accuracy", word, (word,), word, 2, 0, skipped, failures)
+    check = RemovalCheck(
+        rows=tuple(ablated),
+        measure="accuracy",
+        default=word,
+        classes=(word,),
+        features=word,
+        draws=2,
+        seed=0,
+        skipped=skipped,
+        failures=failures,
+    )
     yield check._repr_html_()
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from pertinent.diagnostics.ablated_predictions import Ablated
-from pertinent.diagnostics.removal_check import RemovalCheck
+from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
 from pertinent.report.facts import relative_scores, says_nothing
 from pertinent.report.html import fragment
 from pertinent.report.pictures import heat
@@ -75,7 +74,8 @@ def check_of(n):
         for removal in ("a", "b")
         for share in (0.0, 0.5)
     ]
-    return RemovalCheck(tuple(rows), "accuracy", "a", ("no", "yes"), "words", 10, 0)
+    fields = {"measure": "accuracy", "default": "a", "classes": ("no", "yes"), "features": "words"}
+    return RemovalCheck(rows=tuple(rows), draws=10, seed=0, **fields)
 
 
 def test_a_check_of_one_input_tells_nothing():

@@ -11,8 +11,8 @@ import numpy as np
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Values
-from pertinent.diagnostics.ablated_predictions import Ablated
-from pertinent.diagnostics.removal_check import RemovalCheck, label
+from pertinent.diagnostics.base import label
+from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
 from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require

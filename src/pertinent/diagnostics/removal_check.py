@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
+
+import numpy as np
 
 from pertinent._optional import optional
+from pertinent.array_types import Floats
 from pertinent.control_characters import visible
-from pertinent.diagnostics.ablated_predictions import Ablated, Ablations, Point, interval
+from pertinent.decoding import Index, expect
+from pertinent.diagnostics.base import (
+    Chart,
+    Diagnostic,
+    DiagnosticTable,
+    Line,
+    TableRow,
+    interval,
+    label,
+    percent_cell,
+)
 from pertinent.errors import InputError, unknown
 from pertinent.intervals import FEWEST, Interval
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.failures import Failure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pertinent.settings import Count, Seed, ShareOrZero
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +45,48 @@ MUCH_LOST = 0.10
 OVERCONFIDENT = 0.10
 """The growth of confidence − accuracy with half of the features removed from which it is, too."""
 
+FEW_INPUTS = 100
+"""With fewer inputs, intervals are too wide to show differences of a few points."""
+
+_TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
+    "somewhat out": "caution",
+    "badly out": "alarm",
+    "too few inputs": "quiet",
+}
+
 
 @dataclass(frozen=True)
-class RemovalCheck:
+class Ablated:
+    """A model's predictions for one input with a share of its features removed.
+
+    `predicted` is the majority vote over the draws and `right` whether it is the label (without
+    labels: the prediction for the whole input); `hits` is the share of single draws that are right;
+    `confidence` (the probability of the predicted class) and `entropy` (in nats) are means over draws.
+    """
+
+    input: Index
+    removal: str
+    share: ShareOrZero
+    predicted: Index
+    right: bool
+    hits: float
+    confidence: float
+    entropy: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """Means over inputs for one removal and share; `score` is that of the majority votes."""
+
+    removal: str
+    share: float
+    score: Interval
+    confidence: Interval
+    entropy: Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovalCheck(Diagnostic):
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
 
     A drop in accuracy has two causes: the information lost with the features, and inputs unlike those
@@ -54,52 +102,75 @@ class RemovalCheck:
         ``"accuracy"`` if labels were given, else ``"agreement"`` with the whole input's prediction.
     default
         The model's default removal.
-    classes, features, draws, seed
-        The class names, the kind of features, the random masks per input and share, and the seed.
+    classes, draws, seed
+        The class names, the number of random masks per input and share, and the seed.
     skipped
         Removals that do not apply to the model or its inputs, each with the reason.
-    failures
-        Inputs that could not be checked, each with the reason.
     """
+
+    kind = "removal check"
 
     rows: tuple[Ablated, ...]
     measure: Literal["accuracy", "agreement"]
     default: str
     classes: tuple[str, ...]
-    features: str
-    draws: int
-    seed: int
+    draws: Count
+    seed: Seed
     skipped: Mapping[str, str] = field(default_factory=dict)
-    failures: tuple[Failure, ...] = ()
 
     @cached_property
-    def _found(self) -> Ablations:
-        return Ablations(self.rows)
+    def _cells(self) -> dict[tuple[str, float], list[Ablated]]:
+        """The rows by removal and share, in the order of inputs."""
+        found: dict[tuple[str, float], list[Ablated]] = {}
+        for row in sorted(self.rows, key=lambda row: row.input):
+            found.setdefault((row.removal, row.share), []).append(row)
+        return found
 
-    @property
+    @cached_property
     def removals(self) -> list[str]:
         """The removals checked, in their order."""
-        return self._found.removals
+        return list(dict.fromkeys(row.removal for row in self.rows))
 
-    @property
+    @cached_property
     def shares(self) -> list[float]:
         """The shares of features removed, the smallest first."""
-        return self._found.shares
-
-    @property
-    def inputs(self) -> int:
-        """How many inputs all removals were checked on."""
-        return self._found.inputs
+        return sorted({row.share for row in self.rows} - {0.0})
 
     @cached_property
     def points(self) -> list[Point]:
-        """Means with 95% bootstrap intervals over inputs, by removal and share."""
-        return self._found.points()
+        """Means over inputs with 95% bootstrap intervals, by removal and share; share 0: the whole input."""
+        return [
+            Point(
+                removal,
+                share,
+                interval(self._values("right", removal, share), within=(0, 1)),
+                interval(self._values("confidence", removal, share)),
+                interval(self._values("entropy", removal, share)),
+            )
+            for removal in self.removals
+            for share in (0.0, *self.shares)
+        ]
+
+    def _values(self, of: str, removal: str, share: float) -> Floats:
+        """A field of the rows of one removal and share: one number per input."""
+        return np.array([getattr(row, of) for row in self._cells[removal, share]], dtype=np.float64)
+
+    def _points_of(self, removal: str) -> dict[float, Point]:
+        """The points of one removal, by share."""
+        return {p.share: p for p in self.points if p.removal == removal}
+
+    @cached_property
+    def _overall(self) -> dict[str, Floats]:
+        """By removal, whether the vote is right for each input, averaged over shares."""
+        return {
+            removal: np.mean([self._values("right", removal, share) for share in self.shares], axis=0)
+            for removal in self.removals
+        }
 
     @cached_property
     def best(self) -> str:
         """The removal with the highest score over all shares, or the default if that may be as good."""
-        scores = {removal: self._found.overall(removal) for removal in self.removals}
+        scores = self._overall
         top = max(scores, key=lambda removal: float(scores[removal].mean()))
         if self.default in scores and not _clearly(interval(scores[top] - scores[self.default]), 0.0):
             return self.default
@@ -108,8 +179,8 @@ class RemovalCheck:
     @cached_property
     def losses(self) -> dict[str, Interval]:
         """How much lower than the best each removal scores, paired by input, over all shares."""
-        best = self._found.overall(self.best)
-        return {removal: interval(best - self._found.overall(removal)) for removal in self.removals}
+        best = self._overall[self.best]
+        return {removal: interval(best - score) for removal, score in self._overall.items()}
 
     def verdict(self, removal: str) -> Verdict:
         """How far out of distribution a removal is, compared to the best one with the same masks.
@@ -134,7 +205,7 @@ class RemovalCheck:
     @cached_property
     def lost(self) -> Interval:
         """How much lower than on whole inputs the best removal scores at the share `half`."""
-        whole, less = (self._found.values("right", self.best, share) for share in (0.0, self.half))
+        whole, less = (self._values("right", self.best, share) for share in (0.0, self.half))
         return interval(whole - less)
 
     @cached_property
@@ -147,7 +218,7 @@ class RemovalCheck:
         if self.measure == "agreement":
             return None
         whole, less = (
-            self._found.values("confidence", self.best, share) - self._found.values("hits", self.best, share)
+            self._values("confidence", self.best, share) - self._values("hits", self.best, share)
             for share in (0.0, self.half)
         )
         return interval(less - whole)
@@ -164,10 +235,39 @@ class RemovalCheck:
 
     @property
     def recommendation(self) -> str:
-        """Which removal to use, and whether to train the model counterfactually."""
-        from pertinent.report.advice import advice
+        """Which removal to use, and whether to train the model counterfactually: two sentences."""
+        if self.inputs < FEWEST:
+            few = "One input tells" if self.inputs == 1 else f"{self.inputs} inputs tell"
+            return f"{few} nothing about a removal: check at least {FEWEST} inputs."
+        return f"{self._which()} {self._training()}"
 
-        return advice(self)
+    def _which(self) -> str:
+        score = {share: point.score.mean for share, point in self._points_of(self.best).items()}
+        found = (
+            f"with {_percent(self.half)} of the {self.features} removed, {self.measure} is "
+            f"{score[self.half]:.3f} against {score[0.0]:.3f} on whole inputs"
+        )
+        if len(self.removals) == 1:
+            return f"Only {self.best} was checked: {found}."
+        if self.best == self.default:
+            return f"Use {self.best}, the model's default: {found}, and no other removal is clearly better."
+        instead = "which scores best over all shares"
+        if self.default in self.losses:
+            loss = self.losses[self.default]
+            instead = f"which over all shares scores {loss} higher than the default, {self.default}"
+        return f"Use {self.best}, {instead}: {found}."
+
+    def _training(self) -> str:
+        if not self.needs_training:
+            return "There is no sign that the model needs counterfactual training."
+        if self.lost.mean >= MUCH_LOST and self.lost.low > 0:
+            reason = (
+                f"it loses {self.lost} there, and training can recover the part due to distribution shift"
+            )
+        else:
+            over = self.overconfidence
+            reason = f"its confidence exceeds its accuracy there by {over} more than on whole inputs"
+        return f"The model should be trained counterfactually: {reason}."
 
     def attach(self, explanations: Explained) -> Explained:
         """The explanations, with a warning where their removal was found badly out of distribution."""
@@ -193,6 +293,21 @@ class RemovalCheck:
             return tuple(dict.fromkeys((*explanation.warnings, warning)))
         return explanation.warnings
 
+    def check_fields(self) -> None:
+        """Every removal and share must have the same inputs, and share 0 the whole ones."""
+        super().check_fields()
+        largest = max(row.predicted for row in self.rows)
+        expect(largest < len(self.classes), "predicted", f"from 0 to {len(self.classes) - 1}", largest)
+        complete = len(self._cells) == len(self.removals) * (len(self.shares) + 1) and bool(self.shares)
+        same = len({tuple(row.input for row in own) for own in self._cells.values()}) == 1
+        wanted = "of the same inputs for each removal and share"
+        expect(complete and same, "rows", wanted, f"{len(self.rows)} rows")
+
+    def conclusions(self) -> dict[str, Any]:
+        """The recommendation, the best removal and the verdicts."""
+        verdicts = {removal: self.verdict(removal) for removal in self.removals}
+        return {"recommendation": self.recommendation, "best": self.best, "verdicts": verdicts}
+
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per removal and share."""
         rows = []
@@ -203,54 +318,68 @@ class RemovalCheck:
             rows.append(row)
         return optional("pandas").DataFrame(rows)
 
-    def to_json(self) -> str:
-        """A JSON string: every row, and the results derived from them."""
-        from pertinent.diagnostics.removal_check_files import to_json
+    def table(self) -> DiagnosticTable:
+        """A row for each removal, with its score at each share in percent."""
+        rows = []
+        for removal in self.removals:
+            points, verdict = self._points_of(removal), self.verdict(removal)
+            scores = [percent_cell(points[share].score) for share in self.shares]
+            confidence, _ = percent_cell(points[self.half].confidence)
+            cells = (*scores, (confidence, ""))
+            rows.append(TableRow(removal, cells, verdict, _TONES.get(verdict, ""), removal == self.best))
+        return DiagnosticTable(
+            question="Is removal in distribution?",
+            columns=("removal", *map(_percent, self.shares), "confidence"),
+            rows=tuple(rows),
+            notes=tuple(self._notes()),
+            answer=self.recommendation,
+        )
 
-        return to_json(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write a JSON file that `read` reads back."""
-        from pertinent.diagnostics.removal_check_files import write
-
-        write(self, path)
+    def _notes(self) -> Iterator[str]:
+        whole = self._points_of(self.best)[0.0]
+        accuracy = f" (whole inputs: {''.join(percent_cell(whole.score))})"
+        few = f" Fewer than {FEW_INPUTS} inputs: small differences cannot be detected."
+        yield (
+            f"{self.measure.capitalize()} in % by share of {self.features} removed"
+            f"{accuracy if self.measure == 'accuracy' else ''}, confidence at {_percent(self.half)} "
+            f"(whole inputs: {100 * whole.confidence.mean:.0f}). "
+            f"{self.inputs:,} input{'' if self.inputs == 1 else 's'}, {self.draws} random masks each, "
+            "the same for every removal; majority vote; 95% bootstrap intervals. "
+            "A drop is due to lost information and distribution shift; differences between removals are due "
+            f"to shift alone.{few if self.inputs < FEW_INPUTS else ''}"
+        )
+        yield from (f"Not checked: {removal}: {reason}" for removal, reason in self.skipped.items())
 
     @classmethod
-    def read(cls, path: str | Path) -> RemovalCheck:
-        """Read a check that was saved."""
-        from pertinent.diagnostics.removal_check_files import read
-
-        return read(path)
-
-    def plot(self) -> Figure:
-        """A matplotlib figure: the score against the share removed, a line for each removal."""
-        from pertinent.report.plots import plot_check
-
-        return plot_check(self)
+    def chart(cls, several: Sequence[RemovalCheck]) -> Chart:
+        """The score against the share removed, a line for each removal."""
+        lines = []
+        for check in several:
+            for removal in check.removals:
+                points = [p for p in check.points if p.removal == removal]
+                name = f"{removal}, {check.verdict(removal)}"
+                places, scores = tuple(p.share for p in points), tuple(p.score for p in points)
+                lines.append(Line(name, places, scores, removal == check.best))
+        first = several[0]
+        title = f"Best: {first.best} · {first.inputs:,} inputs, {first.draws} masks each, 95% intervals"
+        shares = sorted({0.0, *(share for check in several for share in check.shares)})
+        return Chart(
+            panels={title: tuple(lines)},
+            x_label=f"{first.features} removed, %",
+            y_label=f"{first.measure}, %",
+            ticks={share: f"{100 * share:g}" for share in shares},
+            percent=True,
+        )
 
     def __repr__(self) -> str:
         return f"<RemovalCheck of {self.inputs} inputs: {visible(self.recommendation)}>"
-
-    def _repr_html_(self) -> str:
-        from pertinent.report.check_table import html
-
-        return html(self)
-
-    def __rich__(self) -> Any:
-        from pertinent.report.check_table import rendered
-
-        return rendered(self)
-
-
-def label(name: str, settings: Mapping[str, Any]) -> str:
-    """A removal's name, with the settings that differ from their defaults.
-
-    >>> label("constant", {"value": 0.5})
-    'constant value=0.5'
-    """
-    return " ".join([name, *(f"{k}={v}" for k, v in settings.items())])
 
 
 def _clearly(found: Interval, least: float) -> bool:
     """Whether a mean is at least `least`, and not by chance."""
     return found.n >= FEWEST and round(found.mean, 9) >= least and found.low > 0
+
+
+def _percent(share: float) -> str:
+    """As ``50%``."""
+    return f"{100 * share:g}%"

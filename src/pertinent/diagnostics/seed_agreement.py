@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.array_types import Floats
+from pertinent.decoding import NOT_FINITE, Index
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
+from pertinent.settings import Count, NotNegative, Range
 
 SAME_SCORE = 1e-6
 """Scores that differ by less than this share of the prediction are the same: the rest is rounding."""
@@ -27,14 +30,14 @@ class Agreement:
     `features` their number; `evaluations` and `seconds` are means over seeds, for one explanation.
     """
 
-    input: int
-    features: int
-    spearman: float
-    top_5: float
-    top_10: float
-    mse: float
-    evaluations: float
-    seconds: float
+    input: Index
+    features: Count
+    spearman: Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
+    top_5: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+    top_10: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+    mse: Annotated[float, Range(at_least=0), NOT_FINITE]
+    evaluations: NotNegative
+    seconds: NotNegative
     id: str | None = None
 
 

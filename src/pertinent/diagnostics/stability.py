@@ -2,24 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
 from pertinent.api.run import Run, raise_first
-from pertinent.diagnostics.removal_check import label
-from pertinent.diagnostics.seed_agreement import agreement
-from pertinent.diagnostics.stability_result import Stability
+from pertinent.control_characters import visible
+from pertinent.decoding import expect
+from pertinent.diagnostics.base import (
+    Chart,
+    DiagnosticTable,
+    Line,
+    MethodDiagnostic,
+    TableRow,
+    cell,
+    few_inputs,
+    interval,
+    method_fields,
+)
+from pertinent.diagnostics.seed_agreement import Agreement, agreement
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
+from pertinent.intervals import Interval
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Range, checked
+from pertinent.settings import Count, Range, Seed, checked
 
-Several: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
+SeedCount: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
+
+_MEASURES = {
+    "spearman": ("Spearman", ".2f"),
+    "top_5": ("top 5", ".2f"),
+    "top_10": ("top 10", ".2f"),
+    "mse": ("MSE", ".2g"),
+    "evaluations": ("evaluations", ",.0f"),
+    "seconds": ("seconds", ".2g"),
+}
+"""The measures of an `Agreement`, each with its heading and format."""
+
+_WHY_MISSING = {
+    "spearman": "a seed gave all their features the same score",
+    "top_5": "they have no more than 5 features",
+    "top_10": "they have no more than 10 features",
+}
+
+_SHORTEST = 10
+"""Inputs with fewer features are the first group; each group's inputs are up to twice as long."""
+
+
+@dataclass(frozen=True)
+class LengthGroup:
+    """Inputs with `low` to `high` features, and the mean of each measure over them."""
+
+    low: int
+    high: int
+    inputs: int
+    measures: Mapping[str, Interval]
+
+    def __str__(self) -> str:
+        """As ``20–39``."""
+        return f"{self.low}–{self.high}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability(MethodDiagnostic):
+    """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
+
+    Attributes
+    ----------
+    rows
+        The agreement on each input that every seed explained.
+    seeds
+        The seeds, from 0.
+    """
+
+    kind = "stability"
+
+    rows: tuple[Agreement, ...]
+    seeds: tuple[Seed, ...]
+
+    @cached_property
+    def summary(self) -> dict[str, Interval]:
+        """The mean of each measure over inputs, with its 95% bootstrap interval.
+
+        The `n` of an interval counts the inputs that have the measure.
+        """
+        return _summary(self.rows)
+
+    @cached_property
+    def by_length(self) -> list[LengthGroup]:
+        """The same for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
+
+        The groups do not depend on the inputs, so that two methods can be compared.
+        """
+        groups: dict[int, list[Agreement]] = {}
+        for row in sorted(self.rows, key=lambda row: row.features):
+            groups.setdefault(_lower_bound(row.features), []).append(row)
+        return [LengthGroup(low, _upper_bound(low), len(own), _summary(own)) for low, own in groups.items()]
+
+    def check_fields(self) -> None:
+        """Seeds and inputs must be different."""
+        super().check_fields()
+        expect(len(set(self.seeds)) == len(self.seeds) > 1, "seeds", "at least 2, all different", self.seeds)
+        expect(self.inputs == len(self.rows), "rows", "each of another input", f"{len(self.rows)} rows")
+
+    def conclusions(self) -> dict[str, Any]:
+        """The mean of each measure."""
+        return {"means": {name: found.mean for name, found in self.summary.items()}}
+
+    def table(self) -> DiagnosticTable:
+        """A row for all inputs, and one for each group of lengths."""
+        groups = [(str(group), group.inputs, group.measures) for group in self.by_length]
+        every = [("all", self.inputs, self.summary)] if len(groups) > 1 else []
+        return DiagnosticTable(
+            question=f"How stable is {self.name}?",
+            columns=("features", "inputs", *(title for title, _ in _MEASURES.values())),
+            rows=tuple(TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        yield (
+            f"{len(self.seeds)} seeds, all pairs; removal {self.removal}; {self.features}. "
+            "Top 5 and 10: the share in common. Evaluations and model seconds: for one explanation. "
+            "95% bootstrap intervals over inputs."
+        )
+        yield from few_inputs(self.inputs)
+        for measure, reason in _WHY_MISSING.items():
+            missing = self.inputs - self.summary[measure].n
+            if missing:
+                title, _ = _MEASURES[measure]
+                yield f"Left out of {title}: {missing:,} of {self.inputs:,} inputs, because {reason}."
+
+    @classmethod
+    def chart(cls, several: Sequence[Stability]) -> Chart:
+        """Spearman's correlation against the number of features, a line for each result (Figure 3)."""
+        names = {group.low: str(group) for stability in several for group in stability.by_length}
+        places = {low: float(place) for place, low in enumerate(sorted(names))}
+        lines = []
+        for stability in several:
+            found = {group.low: group.measures["spearman"] for group in stability.by_length}
+            known = {places[low]: each for low, each in found.items() if each.n}
+            lines.append(Line(stability.name, tuple(known), tuple(known.values())))
+        counts = sorted({(s.inputs, len(s.seeds)) for s in several})
+        title = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)
+        return Chart(
+            panels={f"{title}, 95% intervals": tuple(lines)},
+            x_label=f"number of {several[0].features}",
+            y_label="Spearman's correlation between seeds",
+            ticks={place: names[low] for low, place in places.items()},
+        )
+
+    def __repr__(self) -> str:
+        found = f"Spearman {self.summary['spearman']}, top 5 in common {self.summary['top_5']}"
+        return f"<Stability of {visible(self.name)}, {len(self.seeds)} seeds, {self.inputs} inputs: {found}>"
 
 
 @checked
@@ -28,7 +168,7 @@ def stability(
     inputs: Any,
     method: str | Explainer | Request,
     *,
-    seeds: Several = 5,
+    seeds: SeedCount = 5,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
@@ -90,15 +230,10 @@ def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
     first = explained[0][0]
     return Stability(
         rows=tuple(agreement(own) for own in explained),
-        method=first.method,
-        settings=first.settings,
-        budget=requests[0].budget,
-        removal=label(first.removal, first.removal_settings),
-        features=first.input.granularity.partition(":")[0],
-        scale=first.scale,
         seeds=tuple(request.seed for request in requests),
-        warnings=first.warnings,
+        noticed=first.warnings,
         failures=in_order,
+        **method_fields(first, requests[0].budget),
     )
 
 
@@ -111,3 +246,27 @@ def _different_targets(explanations: Sequence[Explanation]) -> Failure:
         "cannot be compared. Name the target."
     )
     return Failure(first.index, str(error), error=error, id=first.id)
+
+
+def _cells(inputs: int, measures: Mapping[str, Interval]) -> tuple[tuple[str, str], ...]:
+    """Spearman's correlation, the main measure of the paper, has its bounds; the others are means."""
+    cells = {name: cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
+    means = [(text, "") for name, (text, _) in cells.items() if name != "spearman"]
+    return (f"{inputs:,}", ""), cells["spearman"], *means
+
+
+def _summary(rows: Sequence[Agreement]) -> dict[str, Interval]:
+    return {name: interval([getattr(row, name) for row in rows]) for name in _MEASURES}
+
+
+def _lower_bound(features: int) -> int:
+    """The fewest features of an input's group.
+
+    >>> [_lower_bound(n) for n in (1, 9, 10, 19, 20, 39, 40)]
+    [1, 1, 10, 10, 20, 20, 40]
+    """
+    return 1 if features < _SHORTEST else _SHORTEST << ((features // _SHORTEST).bit_length() - 1)
+
+
+def _upper_bound(low: int) -> int:
+    return _SHORTEST - 1 if low < _SHORTEST else 2 * low - 1

@@ -11,6 +11,7 @@ _DISPLAYS = {
     "ByClass": ("terminal_by_class.rendered", "html_by_class.fragment", "plot_by_class.plot_by_class"),
     "Evaluation": ("terminal.evaluation_table", "html.evaluation_table", "plots.plot_evaluation"),
     "Attacks": ("attack_table.rendered", "attack_table.html", "attack_table.plot_attacks"),
+    "Diagnostic": ("diagnostic_table.rendered", "diagnostic_table.html", "diagnostic_plot.plot"),
     "Catalogue": ("terminal.catalogue_table", None, None),
 }
 _FORMS = ("terminal", "html", "figure")

@@ -10,7 +10,6 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.control_characters import visible
-from pertinent.diagnostics.removal_check import RemovalCheck
 from pertinent.errors import require
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import TableInput
@@ -91,39 +90,6 @@ def plot_evaluation(evaluation: Evaluation) -> Figure:
         axes.set_xlabel(f"{better} is better", fontsize=9, color=QUIET)
     panels[0].set_yticks(range(len(methods)), [*map(visible, methods)], parse_math=False)
     figure.supxlabel(found.caption, fontsize=8, color=QUIET)
-    return figure
-
-
-def plot_check(check: RemovalCheck) -> Figure:
-    """The score against the share removed with 95% intervals, a line for each removal."""
-    figure = new_figure(6.4, 4.0)
-    axes = figure.subplots()
-    n = len(check.removals)
-    for place, removal in enumerate(check.removals):
-        points = [p for p in check.points if p.removal == removal]
-        shift = 1.2 * (place - (n - 1) / 2)  # so that whiskers do not overlap
-        x = np.array([100 * p.share + (shift if p.share else 0.0) for p in points])
-        mean, low, high = (np.array([getattr(p.score, of) for p in points]) for of in ("mean", "low", "high"))
-        axes.errorbar(
-            x,
-            100 * mean,
-            yerr=100 * np.stack([mean - low, high - mean]) if np.isfinite(low).all() else None,
-            color=LINES[place % len(LINES)],
-            marker=MARKERS[place % len(MARKERS)],
-            ms=5.5,
-            lw=2.2 if removal == check.best else 1.3,
-            elinewidth=1.0,
-            label=f"{clipped(removal)}, {check.verdict(removal)}",
-        )
-    axes.set_xticks([100 * share for share in (0.0, *check.shares)])
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"{clipped(check.features)} removed, %", fontsize=9, color=QUIET, parse_math=False)
-    axes.set_ylabel(f"{check.measure}, %", fontsize=9, color=QUIET)
-    count = f"{check.inputs:,} inputs, {check.draws} masks each, 95% intervals"
-    axes.set_title(f"Best: {clipped(check.best)} · {count}", loc="left", fontsize=10, parse_math=False)
-    for text in axes.legend(fontsize=8, frameon=False, loc="lower left").get_texts():
-        text.set_parse_math(False)
     return figure
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+KINDS: dict[str, type[Result]] = {}
+"""The classes of results by what their files call them, which register themselves."""
+
+
 class Result(ABC):
     """A result that can be shown, converted, saved and read.
 
@@ -28,6 +32,11 @@ class Result(ABC):
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
     """The kinds of file that `save` writes; `read` reads all but ``.csv``."""
+
+    def __init_subclass__(cls) -> None:
+        """Make files of this kind readable."""
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -44,12 +53,12 @@ class Result(ABC):
 
     def to_json(self) -> str:
         """A JSON string; NaN and infinity become null."""
-        return json_text({"format": self.file_format(), **self.to_dict()})
+        return json_text({"format": self.file_formats()[0], **self.to_dict()})
 
     @classmethod
-    def file_format(cls) -> str:
-        """What JSON files of this kind of result say they are."""
-        return f"pertinent {cls.kind} 1"
+    def file_formats(cls) -> tuple[str, ...]:
+        """What JSON files of this kind of result say they are: what is written, then old formats."""
+        return (f"pertinent {cls.kind} 1",)
 
     @checked
     def save(self, path: str | Path) -> None:
@@ -67,7 +76,7 @@ class Result(ABC):
         """Read a JSON file that `save` wrote."""
         plain = read_json(Path(path))
         try:
-            PlainData(plain, cls.kind).text("format", (cls.file_format(),))
+            PlainData(plain, cls.kind).text("format", cls.file_formats())
             return cls.from_dict(plain)
         except InputError as error:
             raise FileError(f"{str(path)!r} is damaged or holds no {cls.kind}: {error}") from error

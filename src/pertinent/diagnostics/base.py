@@ -1,0 +1,242 @@
+"""What every diagnostic shares: its fields, its file format, and descriptions of its table and its chart."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.array_types import Floats
+from pertinent.decoding import decode, encode, expect
+from pertinent.intervals import FEWEST, Interval, bootstrap
+from pertinent.outputs import Scale
+from pertinent.results.base import Result
+from pertinent.results.explanation import Explanation
+from pertinent.results.failures import Failure
+from pertinent.settings import Count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from typing_extensions import Self
+
+_RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table: its name, a text and bounds for each column, and perhaps a verdict."""
+
+    name: str
+    cells: tuple[tuple[str, str], ...]
+    verdict: str = ""
+    tone: Literal["", "quiet", "caution", "alarm"] = ""
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class DiagnosticTable:
+    """What the terminal and HTML show of a diagnostic.
+
+    `columns` are the headings of the rows' names and cells, `notes` say how to read the numbers and what is
+    missing, and `answer` is a conclusion in words.
+    """
+
+    question: str
+    columns: tuple[str, ...]
+    rows: tuple[TableRow, ...]
+    notes: tuple[str, ...]
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: means with intervals at places on the x-axis."""
+
+    name: str
+    places: tuple[float, ...]
+    intervals: tuple[Interval, ...]
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a plot shows of one or several diagnostics: panels by title, which share their axes.
+
+    `ticks` are the labels of places on the x-axis, `percent` whether numbers are shown in percent, `limits`
+    the ends of the y-axis, and `fails_from` the value from which a line fails.
+    """
+
+    panels: Mapping[str, tuple[Line, ...]]
+    x_label: str
+    y_label: str
+    ticks: Mapping[float, str]
+    percent: bool = False
+    limits: tuple[float, float] | None = None
+    fails_from: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic(Result):
+    """What was found out about a model or a method over many inputs.
+
+    A subclass has a dataclass of its own for `rows`, and says what a file calls it, its `kind`.
+
+    Attributes
+    ----------
+    rows
+        What was measured, for each input.
+    features
+        The kind of features.
+    noticed
+        What was noticed in the run, such as a model that is random.
+    failures
+        Inputs that were left out, each with the reason.
+    """
+
+    rows: tuple[Any, ...]
+    features: str
+    noticed: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs that were measured."""
+        return len({row.input for row in self.rows})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons not to trust the result, or the method."""
+        return self.noticed
+
+    @abstractmethod
+    def table(self) -> DiagnosticTable:
+        """What the terminal and HTML show."""
+
+    @classmethod
+    @abstractmethod
+    def chart(cls, several: Sequence[Self]) -> Chart:
+        """What a plot of several results of this kind shows."""
+
+    def check_fields(self) -> None:
+        """Raise an `InputError` if the fields, each of which is valid, do not fit each other."""
+        expect(len(self.rows) > 0, "rows", "at least one", self.rows)
+
+    def conclusions(self) -> dict[str, Any]:
+        """What follows from the rows, for other readers of the file."""
+        return {}
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with a row for each of `rows`."""
+        return optional("pandas").DataFrame([asdict(row) for row in self.rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts: every row, and the conclusions."""
+        plain = encode(self)
+        rows = plain.pop("rows")
+        return {
+            "kind": self.kind,
+            **encode(self.conclusions()),
+            **plain,
+            "columns": list(rows[0]) if rows else [],
+            "rows": [list(row.values()) for row in rows],
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; an `InputError` says what the result cannot be made of."""
+        plain = {"kind": cls.kind, "noticed": plain.get("warnings", []), **plain}  # as in version 0.1
+        expect(plain["kind"] == cls.kind, "kind", repr(cls.kind), plain["kind"])
+        if "columns" in plain:
+            columns = decode(tuple[str, ...], plain["columns"], "columns")
+            rows = decode(tuple[list[Any], ...], plain.get("rows"), "rows")
+            plain["rows"] = [dict(zip(columns, row, strict=False)) for row in rows]
+        found = decode(cls, plain)
+        found.check_fields()
+        return found
+
+    @classmethod
+    def file_formats(cls) -> tuple[str, ...]:
+        """The format of every kind of diagnostic, and that of version 0.1."""
+        return "pertinent diagnostic 2", f"pertinent {cls.kind} 1"
+
+    def plot(self, *others: Self) -> Figure:
+        """A matplotlib figure; `others` are drawn beside it."""
+        return super().plot(*others)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodDiagnostic(Diagnostic):
+    """A diagnostic of one method.
+
+    Attributes
+    ----------
+    method, settings
+        The method, and its settings that differ from their defaults.
+    budget
+        The budget that was given, or ``None``.
+    removal
+        The removal, with its settings.
+    scale
+        What the scores are of, as in `explain`: ``"natural"`` or ``"logit"``.
+    """
+
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: Count | None = None
+    removal: str
+    scale: Scale = "natural"
+
+    @property
+    def name(self) -> str:
+        """The method with its settings, as ``lime samples=50 budget=60``, but for those left as they are."""
+        settings = dict(self.settings)
+        settings |= {} if self.budget is None else {"budget": self.budget}
+        settings |= {} if self.scale == "natural" else {"scale": self.scale}
+        return label(self.method, settings)
+
+
+def method_fields(explanation: Explanation, budget: int | None) -> dict[str, Any]:
+    """The fields of a `MethodDiagnostic`, from one of the explanations that were compared."""
+    return {
+        "method": explanation.method,
+        "settings": explanation.settings,
+        "budget": budget,
+        "removal": label(explanation.removal, explanation.removal_settings),
+        "scale": explanation.scale,
+        "features": explanation.input.granularity.partition(":")[0],
+    }
+
+
+def label(name: str, settings: Mapping[str, Any]) -> str:
+    """The name of a method or removal, with the settings that differ from their defaults.
+
+    >>> label("constant", {"value": 0.5})
+    'constant value=0.5'
+    """
+    return " ".join([name, *(f"{k}={v}" for k, v in settings.items())])
+
+
+def interval(values: Sequence[float] | Floats, within: tuple[float, float] | None = None) -> Interval:
+    """The mean over inputs with its 95% bootstrap interval."""
+    return bootstrap(np.asarray(values, dtype=np.float64), within=within, resamples=_RESAMPLES)
+
+
+def cell(found: Interval, form: str = ".2f") -> tuple[str, str]:
+    """The mean of an interval and its bounds, as ``("0.50", " [0.40–0.60]")``."""
+    bounds = f" [{found.low:{form}}–{found.high:{form}}]" if found.bounds else ""
+    return (f"{found.mean:{form}}" if np.isfinite(found.mean) else "–"), bounds
+
+
+def percent_cell(found: Interval) -> tuple[str, str]:
+    """The mean of an interval and its bounds in percent, as ``("50", " [40–60]")``."""
+    return cell(Interval(100 * found.mean, 100 * found.low, 100 * found.high, found.n), ".0f")
+
+
+def few_inputs(n: int) -> Iterator[str]:
+    """A note that there are too few inputs for intervals."""
+    if n < FEWEST:
+        yield f"Only {n} input{'' if n == 1 else 's'}: with fewer than {FEWEST}, intervals are too narrow."

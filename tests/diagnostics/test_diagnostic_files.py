@@ -1,0 +1,154 @@
+"""One file format for every diagnostic; files of version 0.1 are read as well."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
+from pertinent.diagnostics.seed_agreement import Agreement
+from pertinent.errors import FileError
+from pertinent.results.base import KINDS
+
+OLD = {
+    "removal check": {
+        "format": "pertinent removal check 1",
+        "recommendation": "…",
+        "best": "slice-out",
+        "verdicts": {"slice-out": "too few inputs"},
+        "measure": "agreement",
+        "default": "slice-out",
+        "classes": ["no", "yes"],
+        "features": "words",
+        "draws": 2,
+        "seed": 3,
+        "skipped": {"pad-token": "no tokens"},
+        "failures": [[2, "empty", None]],
+        "rows": [
+            [0, "slice-out", 0.0, 1, True, 1.0, 0.9, 0.3],
+            [0, "slice-out", 0.5, 0, False, 0.5, 0.7, 0.6],
+        ],
+    },
+    "stability": {
+        "format": "pertinent stability 1",
+        "means": {"spearman": 0.5},
+        "method": "lime",
+        "budget": 40,
+        "removal": "constant",
+        "features": "columns",
+        "seeds": [0, 1],
+        "scale": "logit",
+        "warnings": ["careful"],
+        "settings": {"samples": 9},
+        "failures": [[2, "empty", "c"]],
+        "columns": [*Agreement.__dataclass_fields__],
+        "rows": [[0, 12, 0.5, 0.4, None, 0.1, 20.0, 0.2, "a"], [1, 3, None, None, None, 0.1, 20.0, 0.2, "b"]],
+    },
+    "sanity": {
+        "format": "pertinent sanity 1",
+        "means": [["c", 0.1, 0.2]],
+        "method": "lime",
+        "budget": None,
+        "removal": "constant",
+        "features": "columns",
+        "layers": ["c", "b"],
+        "n_layers": 3,
+        "seed": 0,
+        "noticed": ["random"],
+        "passed": True,
+        "settings": {},
+        "failures": [[2, "empty"]],
+        "columns": ["input", "stage", "spearman", "absolute", "id"],
+        "rows": [[0, 1, 0.1, None, None], [0, 2, 0.1, 0.2, None]],
+    },
+}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(content):
+        path = tmp_path / "saved.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("kind", OLD)
+def test_files_of_version_0_1_are_read(saved, kind):
+    found = pertinent.read(saved(OLD[kind]))
+    assert found.kind == kind
+    assert found.failures == (pertinent.Failure(2, "empty", id="c" if kind == "stability" else None),)
+    assert found.noticed == {"stability": ("careful",), "sanity": ("random",)}.get(kind, ())
+    plain = json.loads(found.to_json())
+    assert (plain["format"], plain["kind"]) == ("pertinent diagnostic 2", kind)
+    for name in OLD[kind].keys() - {"format", "failures", "warnings", "means", "recommendation"}:
+        assert plain[name] == OLD[kind][name], name
+    again = type(found).read(saved(plain))
+    assert again.to_json() == found.to_json()
+
+
+@pytest.mark.parametrize("kind", OLD)
+def test_a_file_of_another_kind_is_refused(saved, kind):
+    for other in OLD.keys() - {kind}:
+        with pytest.raises(FileError, match=f"holds no {other}: `format` must be one of"):
+            KINDS[other].read(saved(OLD[kind]))
+        now = {"format": "pertinent diagnostic 2", "kind": kind}
+        with pytest.raises(FileError, match=f"holds no {other}: `kind` must be '{other}', but got '{kind}'"):
+            KINDS[other].read(saved(OLD[kind] | now))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "pertinent stability 3"}, "holds no result that this version"),
+        ({"format": "pertinent diagnostic 2", "kind": "diagnostic"}, "holds no result that this version"),
+        ({"format": "pertinent diagnostic 2", "kind": []}, "holds no result that this version"),
+        ({"columns": [["input"]]}, "`columns` must be a string"),
+        ({"rows": [3]}, "`rows` must be a list, but got 3"),
+        ({"rows": []}, "`rows` must be at least one"),
+        ({"seeds": [0, 0]}, "`seeds` must be at least 2, all different"),
+        ({"scale": "log"}, "Unknown scale 'log'"),
+    ],
+)
+def test_what_is_wrong_is_said(saved, change, message):
+    with pytest.raises(FileError, match=message):
+        pertinent.read(saved(OLD["stability"] | change))
+
+
+@dataclass(frozen=True)
+class Length:
+    input: int
+    length: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengths(Diagnostic):
+    """A diagnostic from outside the package."""
+
+    kind = "lengths of inputs"
+
+    rows: tuple[Length, ...]
+
+    def table(self):
+        found = interval([row.length for row in self.rows])
+        row = TableRow("<b>", ((f"{found.mean:g}", ""),))
+        return DiagnosticTable("How long?", ("unit", "mean"), (row,), ())
+
+    @classmethod
+    def chart(cls, several):
+        lines = [Line("$x$", (0.0,), (interval([row.length for row in one.rows]),)) for one in several]
+        return Chart({"lengths": tuple(lines)}, "x", "y", {0.0: "all"})
+
+
+def test_a_diagnostic_from_outside_is_saved_read_and_drawn(tmp_path):
+    found = Lengths(rows=(Length(0, 3.0), Length(1, 5.0)), features="words", noticed=("[red]odd",))
+    found.save(tmp_path / "a.json")
+    assert pertinent.read(tmp_path / "a.json") == found
+    assert found.inputs == 2
+    assert "&lt;b&gt;" in found._repr_html_() and "Warning: [red]odd" in found._repr_html_()
+    assert list(found.to_dataframe().columns) == ["input", "length"]
+    (axes,) = found.plot(found).axes
+    np.testing.assert_allclose([line.get_ydata()[0] for line in axes.lines[::3]], 4.0)
