@@ -14,9 +14,13 @@ from black_boxes import image_classifier, text_classifier
 from sets import IMAGES, TEXTS, read
 
 import pertinent
-from pertinent.metric.class_wise import ClassFaithfulness, ClassIoU
-from pertinent.metric.delta_log_odds import NegativeDeltaLogOdds, PositiveDeltaLogOdds
-from pertinent.metric.faithfulness import Faithfulness
+from pertinent.metric.top_features import (
+    ClassFaithfulness,
+    ClassIoU,
+    Faithfulness,
+    NegativeDeltaLogOdds,
+    PositiveDeltaLogOdds,
+)
 
 K = 10
 SIZES = (5, 10, 20)

@@ -27,8 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pertinent
 from pertinent.explainers.search.exhaustive_search import ExhaustiveSearch
-from pertinent.metric.delta_log_odds import PositiveDeltaLogOdds
-from pertinent.metric.faithfulness import Faithfulness
+from pertinent.metric.top_features import Faithfulness, PositiveDeltaLogOdds
 
 PAGE = Path(__file__).parent / "tabular.md"
 METRICS = ("faithfulness", "positive-delta-log-odds")

@@ -8,7 +8,7 @@ import pertinent
 from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.inputs.table import table_input
-from pertinent.metric.class_wise import ClassFaithfulness, ClassIoU
+from pertinent.metric.top_features import ClassFaithfulness, ClassIoU
 from pertinent.outputs import Classes, Labels, PlainValues
 from pertinent.results.explanation import Explanation
 

@@ -11,10 +11,13 @@ from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
 from pertinent.inputs.table import table_input
 from pertinent.metric.ablation import Comprehensiveness, Sufficiency
-from pertinent.metric.delta_log_odds import NegativeDeltaLogOdds, PositiveDeltaLogOdds
-from pertinent.metric.faithfulness import Faithfulness
-from pertinent.metric.monotonicity import Monotonicity
 from pertinent.metric.selected import ShareRemoved, SufficiencyOfSelected
+from pertinent.metric.top_features import (
+    Faithfulness,
+    Monotonicity,
+    NegativeDeltaLogOdds,
+    PositiveDeltaLogOdds,
+)
 from pertinent.outputs import TINY, Classes, Labels, PlainValues
 from pertinent.results.explanation import Explanation
 

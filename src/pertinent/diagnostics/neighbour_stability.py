@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
-from pertinent.metric import english_words as nltk_words
+from pertinent.metric import english_words
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower, top_mask, top_words
 from pertinent.results.evaluation import Evaluation
@@ -69,9 +69,9 @@ def neighbour_stability(
     """
     require(lexical + semantic > 0, "lexical", "at least 1 where `semantic` is 0", lexical)
     several = _of_one_method(explanations)
-    ignored = nltk_words.stop_words() if stop_words is None else frozenset(map(lower, stop_words))
+    ignored = english_words.stop_words() if stop_words is None else frozenset(map(lower, stop_words))
     top = [
-        {w for w in top_words(e, top_mask(e, k)) if w not in ignored and not nltk_words.is_punctuation(w)}
+        {w for w in top_words(e, top_mask(e, k)) if w not in ignored and not english_words.is_punctuation(w)}
         for e in several
     ]
     neighbourhood = Neighbourhood(

@@ -8,10 +8,9 @@ from tests.games import converse
 
 import pertinent
 from pertinent.errors import FileError, MissingExtra, SettingError
-from pertinent.metric import brevity, english_words, purity
-from pertinent.metric.brevity import Brevity, clusters
+from pertinent.metric import english_words, top_words
 from pertinent.metric.english_words import Senses
-from pertinent.metric.purity import Purity
+from pertinent.metric.top_words import Brevity, Purity, clusters
 from pertinent.results.explanation import Explanation
 
 SENSES = {
@@ -27,9 +26,9 @@ SENSES = {
 
 @pytest.fixture(autouse=True)
 def _few_words(monkeypatch):
-    monkeypatch.setattr(purity, "stop_words", lambda: frozenset({"a", "the", "don't", "is"}))
+    monkeypatch.setattr(top_words, "stop_words", lambda: frozenset({"a", "the", "don't", "is"}))
     none = (set(), set())
-    monkeypatch.setattr(brevity, "senses", lambda word: Senses(*map(frozenset, SENSES.get(word, none))))
+    monkeypatch.setattr(top_words, "senses", lambda word: Senses(*map(frozenset, SENSES.get(word, none))))
 
 
 def explanation_of(text, scores=None, features="words", kind=None):
@@ -110,8 +109,8 @@ def test_missing_data_fail_their_metric_alone(monkeypatch):
     monkeypatch.setattr(
         english_words, "optional", lambda name: SimpleNamespace(stopwords=Missing(), wordnet=Missing())
     )
-    monkeypatch.setattr(purity, "stop_words", english_words.stop_words.__wrapped__)
-    monkeypatch.setattr(brevity, "senses", english_words.senses.__wrapped__)
+    monkeypatch.setattr(top_words, "stop_words", english_words.stop_words.__wrapped__)
+    monkeypatch.setattr(top_words, "senses", english_words.senses.__wrapped__)
     model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     names = ["purity", "faithfulness", "brevity"]
     found = pertinent.compare(model, "a bad film", ["leave-one-out"], names)

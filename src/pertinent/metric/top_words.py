@@ -1,14 +1,40 @@
-"""Brevity: how many clusters of synonyms do the top features form?"""
+"""Which words the top features are: purity of stop words, and brevity in synonyms (Vo et al. 2023)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from pertinent.metric.base import Measures, metrics
-from pertinent.metric.english_words import senses
+from pertinent.metric.english_words import is_punctuation, senses, stop_words
 from pertinent.metric.top_features import TopFeatures, top_words
 from pertinent.results.explanation import Explanation
+
+
+@metrics.register("purity")
+@dataclass(frozen=True)
+class Purity(TopFeatures):
+    """The share of stop words and punctuation in S; each occurrence counts.
+
+    Stop words are NLTK's English ones, and need the extra ``nltk`` and its data ``stopwords``.
+    """
+
+    paper = "Vo et al. 2023, App. B.1"
+    summary = "share of English stop words and punctuation among the top K words"
+    better = "lower"
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Look the words up."""
+        yield from ()
+        words = {s: top_words(explanation, mask) for s, mask in self.sets(explanation).items()}
+        return {s: float(np.mean([is_contaminated(word) for word in own])) for s, own in words.items()}
+
+
+def is_contaminated(word: str) -> bool:
+    """Whether a word in lower case is a stop word or punctuation."""
+    return is_punctuation(word) or word in stop_words()
 
 
 @metrics.register("brevity")
