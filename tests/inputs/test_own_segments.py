@@ -80,7 +80,7 @@ def test_spans_are_sorted_and_checked():
         ([(0, 99)], "15 characters"),
         ([(3, 3)], "15 characters"),
         ([(-1, 3)], "15 characters"),
-        ([(1, 0, 3)], "not in a text"),
+        ([(1, 0, 3)], "does not lie in the text"),
         ([], "list of spans"),
         ([(0, 1), (2,)], "list of spans"),
         ([(0.5, 2.0)], "list of spans"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.digests import digest
 from pertinent.inputs.base import Input, Numbers
 
 if TYPE_CHECKING:
@@ -22,30 +23,43 @@ class ArrayInput(Input):
     """An input whose features are parts of an array.
 
     Removals that fill in values, gradients, attacks and sensitivity need nothing but what is defined
-    here. A subclass defines `array`, `owners` and `with_array`, and overrides the rest where its values
-    mean something else. `background` are the rows that the model was wrapped with, if any.
+    here. A subclass has the fields or properties named below, and overrides the methods where its
+    values mean something else. `background` are the rows that the model was wrapped with, if any.
 
     Attributes
     ----------
+    owners
+        For each value, the number of the feature that it belongs to: a field or a property.
+    values_field
+        The name of the field that holds the values, an array of any shape.
     dtype
         The precision in which new values are computed.
     """
 
+    values_field: ClassVar[str] = "values"
     dtype: ClassVar[type[np.floating[Any]]] = np.float64
 
+    if TYPE_CHECKING:
+
+        @property
+        def owners(self) -> Ints:
+            """For each value, the number of the feature that it belongs to."""
+
     @property
-    @abstractmethod
     def array(self) -> Array:
-        """The values, of any shape."""
+        """The values."""
+        found: Array = getattr(self, self.values_field)
+        return found
 
-    @property
-    @abstractmethod
-    def owners(self) -> Ints:
-        """For each value of `array`, the number of the feature that it belongs to."""
-
-    @abstractmethod
     def with_array(self, array: Array) -> Self:
         """An input with the same features and other values, and so with another fingerprint."""
+        changed: dict[str, Any] = {self.values_field: array}
+        return replace(self, fingerprint=digest(self.fingerprint, array), **changed)
+
+    @property
+    def group(self) -> Hashable:
+        """Inputs of one shape share batches."""
+        return self.kind, self.array.shape
 
     def restored(self) -> Self:
         """The input with its array for `raw`."""

@@ -39,21 +39,13 @@ class ImageInput(ArrayInput):
     channels_last: bool = False
     segment_ids: Annotated[Ints, Shape("features")] | None = None
     kind: ClassVar[str] = "image"
+    values_field = "pixels"
     dtype = np.float32
-
-    @property
-    def array(self) -> Array:
-        """The pixels."""
-        return self.pixels
 
     @property
     def owners(self) -> Ints:
         """The feature of each pixel, the same in all channels."""
         return np.broadcast_to(self.labels, self.pixels.shape)
-
-    def with_array(self, array: Array) -> ImageInput:
-        """An image with other pixels."""
-        return replace(self, pixels=array, fingerprint=digest(self.fingerprint, array))
 
     @property
     def group(self) -> Hashable:

@@ -149,11 +149,6 @@ class TableInput(ArrayInput):
     names: tuple[str, ...]
     kind: ClassVar[str] = "table"
 
-    @property
-    def array(self) -> Array:
-        """The values."""
-        return self.values
-
     @cached_property
     def owners(self) -> Ints:
         """The feature that each column belongs to."""
@@ -161,10 +156,6 @@ class TableInput(ArrayInput):
         for i, columns in enumerate(self.columns):
             feature[list(columns)] = i
         return feature
-
-    def with_array(self, array: Array) -> TableInput:
-        """A row with other values."""
-        return replace(self, values=array, fingerprint=digest(self.fingerprint, array))
 
     @property
     def group(self) -> Hashable:

@@ -7,8 +7,8 @@ import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from itertools import chain, pairwise
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,17 @@ _WORD = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
 
+_Fixed: TypeAlias = Literal["none", "first", "second"]
+
+FORMS: Mapping[tuple[str, ...], _Fixed] = {
+    ("query", "document"): "first",
+    ("question", "context"): "first",
+    ("premise", "hypothesis"): "none",
+    ("text", "text_pair"): "none",
+    ("text",): "none",
+}
+"""The keys of texts that are given as mappings, and which of the two texts is fixed."""
+
 
 @dataclass(frozen=True)
 class Text:
@@ -41,7 +52,7 @@ class Text:
 
     first: str
     second: str | None = None
-    fixed: Literal["none", "first", "second"] = "none"
+    fixed: _Fixed = "none"
 
     @classmethod
     def of(cls, raw: Any) -> Text:
@@ -74,17 +85,10 @@ class Text:
 
     @classmethod
     def _of_mapping(cls, raw: Mapping[str, Any]) -> Text:
-        match {key: value for key, value in raw.items() if value is not None}:
-            case {"query": str(query), "document": str(document), **rest} if not rest:
-                return cls(query, document, fixed="first")
-            case {"question": str(question), "context": str(context), **rest} if not rest:
-                return cls(question, context, fixed="first")
-            case {"text": str(text), **rest} if not rest:
-                return cls(text)
-            case {"text": str(first), "text_pair": str(second), **rest} if not rest:
-                return cls(first, second)
-            case {"premise": str(first), "hypothesis": str(second), **rest} if not rest:
-                return cls(first, second)
+        given = {key: value for key, value in raw.items() if value is not None}
+        for keys, fixed in FORMS.items():
+            if set(keys) == set(given) and all(isinstance(value, str) for value in given.values()):
+                return cls(given[keys[0]], given[keys[1]] if len(keys) > 1 else None, fixed)
         raise InputError(
             "A text given as a mapping must have the keys 'text'; 'text' and 'text_pair'; 'premise' "
             "and 'hypothesis'; 'query' and 'document' (query fixed); or 'question' and 'context' (question "
@@ -167,19 +171,7 @@ class TextInput(Input):
         """The features that share a character with a span (start, end), or (segment, start, end)."""
         if annotation.ndim != 2 or annotation.dtype.kind not in "iu":
             return None
-        if annotation.shape[1] == 2 and self.text.second is None:
-            annotation = np.insert(annotation, 0, 0, axis=1)
-        if annotation.shape[1] != 3:
-            wanted = "(start, end)" if self.text.second is None else "(segment, start, end)"
-            raise InputError(
-                f"`annotations` must be spans {wanted} in characters, but got {annotation.tolist()}."
-            )
-        lengths = [len(segment) for segment in self.text.segments]
-        for segment, start, end in annotation.tolist():
-            if not 0 <= segment < len(lengths) or not 0 <= start < end <= lengths[segment]:
-                raise InputError(
-                    f"The span {(segment, start, end)} in `annotations` does not lie in the text."
-                )
+        annotation = _span_rows(self.text, annotation, "annotations")
         mine, theirs = self.spans[:, None], annotation[None]
         shared = (mine[..., 1] < theirs[..., 2]) & (theirs[..., 1] < mine[..., 2])
         return np.asarray((shared & (mine[..., 0] == theirs[..., 0])).any(axis=1))
@@ -217,6 +209,21 @@ def own_spans(text: Text, spans: Any) -> Ints:
     >>> own_spans(Text("not bad at all"), [(8, 14), (0, 7)]).tolist()
     [[0, 0, 7], [0, 8, 14]]
     """
+    rows = _span_rows(text, spans, "features")
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    for segment, start, end in rows.tolist():
+        if not text.removable(segment):
+            raise InputError(
+                f"The span {(segment, start, end)} is not in a text that features may be cut of."
+            )
+    for before, after in pairwise(rows.tolist()):
+        if before[0] == after[0] and before[2] > after[1]:
+            raise InputError(f"Spans must not overlap, but {tuple(before[1:])} and {tuple(after[1:])} do.")
+    return rows
+
+
+def _span_rows(text: Text, spans: Any, name: str) -> Ints:
+    """Spans as rows of (segment, start, end), each checked to lie in the text."""
     try:
         rows = np.asarray(spans)
     except ValueError:
@@ -226,20 +233,15 @@ def own_spans(text: Text, spans: Any) -> Ints:
     if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or rows.dtype.kind not in "iu":
         wanted = "(start, end)" if text.second is None else "(segment, start, end)"
         given = reprlib.repr(spans)
-        raise InputError(f"`features` must be a list of spans {wanted} in characters, but got {given}.")
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))].astype(np.int64)
+        raise InputError(f"`{name}` must be a list of spans {wanted} in characters, but got {given}.")
+    lengths = [len(segment) for segment in text.segments]
     for segment, start, end in rows.tolist():
-        if not 0 <= segment < len(text.segments) or not text.removable(segment):
+        if not 0 <= segment < len(lengths) or not 0 <= start < end <= lengths[segment]:
+            size = " and ".join(map(str, lengths))
             raise InputError(
-                f"The span {(segment, start, end)} is not in a text that features may be cut of."
+                f"The span {(segment, start, end)} in `{name}` does not lie in the text of {size} characters."
             )
-        length = len(text.segments[segment])
-        if not 0 <= start < end <= length:
-            raise InputError(f"A span must lie in the text's {length} characters, but got {(start, end)}.")
-    for before, after in pairwise(rows.tolist()):
-        if before[0] == after[0] and before[2] > after[1]:
-            raise InputError(f"Spans must not overlap, but {tuple(before[1:])} and {tuple(after[1:])} do.")
-    return rows
+    return rows.astype(np.int64)
 
 
 def text_input(
@@ -261,9 +263,6 @@ def text_input(
     return TextInput(text, names, granularity, notes, fingerprint, text, spans, tokens, truncation=truncation)
 
 
-_KEYS = {"text", "text_pair", "premise", "hypothesis", "query", "document", "question", "context"}
-
-
 @modalities.register("text")
 @dataclass(frozen=True)
 class TextModality(Modality):
@@ -282,8 +281,9 @@ class TextModality(Modality):
 
     def recognises(self, raw: Any) -> bool:
         """A string, a pair of strings, or a mapping with the keys of a text."""
-        is_pair = isinstance(raw, tuple | list) and len(raw) == 2 and all(isinstance(v, str) for v in raw)
-        return is_pair or isinstance(raw, str | Text) or (isinstance(raw, Mapping) and set(raw) <= _KEYS)
+        if isinstance(raw, Mapping):
+            return set(raw) <= set(chain(*FORMS))
+        return isinstance(raw, str | Text) or (isinstance(raw, tuple | list) and is_pair(tuple(raw)))
 
     def is_one(self, raw: Any) -> bool:
         """A tuple of two strings is a pair; a list of two is two texts."""

@@ -77,8 +77,8 @@ class Removal(Settings, ABC):
 
     @property
     def draws(self) -> int:
-        """Rows per mask."""
-        return 1
+        """Number of rows per mask: the setting `samples`, if it has one."""
+        return int(getattr(self, "samples", 1))
 
     @property
     def is_random(self) -> bool:

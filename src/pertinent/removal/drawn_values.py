@@ -104,11 +104,6 @@ class UniformNoise(NeedsBackground, Removal):
         both = None not in (self.low, self.high)
         require(not both or self.low < self.high, "low", "below `high`", self.low)  # type: ignore[operator]
 
-    @property
-    def draws(self) -> int:
-        """Rows per mask."""
-        return self.samples
-
     def check(self, input: ArrayInput) -> None:
         """Table columns must hold numbers."""
         super().check(input)

@@ -61,11 +61,6 @@ class Marginalize(TokenRemoval):
         must = "a pair (masked language model, its tokenizer) or a folder"
         require(is_known or hasattr(self.filler, "check_vocabulary"), "filler", must, self.filler)
 
-    @property
-    def draws(self) -> int:
-        """Rows per mask."""
-        return self.samples
-
     def bind(self, model: Model) -> Marginalize:
         """The same removal with the filler loaded on the model's device and its vocabulary checked."""
         if self.filler is None or model.tokenizer is None:

@@ -144,11 +144,6 @@ class RandomToken(TokenRemoval):
     samples: Count = 10
     vocabulary: Ints | None = field(default=None, init=False, compare=False, repr=False)
 
-    @property
-    def draws(self) -> int:
-        """Rows per mask."""
-        return self.samples
-
     def bind(self, model: Model) -> RandomToken:
         """The same removal with the token ids of the model's vocabulary."""
         bound = replace(self)
