@@ -11,7 +11,7 @@ import pytest
 import pertinent
 from pertinent.cli.parser import parse
 from pertinent.errors import SettingError
-from pertinent.explainers.early_stopping import EarlyStopping
+from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from tests.games import additive, random_interactions, sum_of_unanimity
 
 METHODS = ("shapley", "shapley-sampling")
@@ -204,8 +204,8 @@ def test_features_after_the_top_may_be_tied():
 
 
 def test_rounds_grow_and_end_at_the_most():
-    assert EarlyStopping().rounds(12, 10) == [10]
-    rounds = EarlyStopping().rounds(12, 1000, step=2)
+    assert growing_sizes(12, 10) == [10]
+    rounds = growing_sizes(12, 1000, step=2)
     assert rounds[-1] == 1000
     assert all(size % 2 == 0 for size in rounds)
     assert all(1.3 < b / a < 1.6 for a, b in pairwise(rounds[:-1]))

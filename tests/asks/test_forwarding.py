@@ -6,14 +6,17 @@ import pytest
 from pertinent.asks import Values, on_scale, relay
 from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, ModelError
-from pertinent.explainers.search.trajectory import followed
+from pertinent.explainers.base import Task
+from pertinent.explainers.search.base import Course
+from pertinent.explainers.search.random_search import RandomSearch
 
 ONE = np.ones((1, 2), dtype=bool)
+TASK = Task(2, 0, np.ones(2), 10, (0.5,), np.random.default_rng(0))
 WRAPPERS = {
     "relay": relay,
     "meter": lambda algorithm: Meter(10).watch(algorithm),
     "scale": lambda algorithm: on_scale(algorithm, "logit"),
-    "trajectory": lambda algorithm: followed(algorithm, lambda sets: sets, lambda v: v[:, 0], 2, []),
+    "trajectory": lambda algorithm: RandomSearch().followed(algorithm, TASK, 2, Course()),
 }
 
 

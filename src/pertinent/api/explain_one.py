@@ -65,6 +65,7 @@ def explanation_steps(
             trees=may_be_walked(model, input, removal),
             columns=classes,
             numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
+            has_listener=run.on_partial is not None,
         )
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         finding = task.counted((yield from meter.watch(asked)))

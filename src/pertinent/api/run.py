@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm
 from pertinent.engine.engine import Engine
-from pertinent.engine.job import Done, Job
+from pertinent.engine.job import Done, Job, Published
 from pertinent.engine.progress import Callback, progress_callback
 from pertinent.errors import InputError, PertinentError, require
 from pertinent.inputs.base import Input
@@ -56,6 +56,8 @@ class Run:
         What the progress bar says.
     batch_size, progress
         As in `explain`.
+    on_partial
+        Called with each finding that an algorithm publishes while it goes on.
     """
 
     model: Model
@@ -65,6 +67,7 @@ class Run:
     title: str = "explain"
     batch_size: int | None = None
     progress: Callback | bool | None = None
+    on_partial: Callable[[Published], None] | None = None
     _noticed: list[str] = field(default_factory=list)
 
     @classmethod
@@ -136,7 +139,9 @@ class Run:
         What could not even be prepared is given as `Done` with its error, and passed on.
         """
         with progress_callback(self.progress, self.title) as callback:
-            engine = Engine(self.model, batch_size=self.batch_size, progress=callback)
+            engine = Engine(
+                self.model, batch_size=self.batch_size, progress=callback, on_partial=self.on_partial
+            )
             yield from engine.run(map(self._job, works), total)
 
     def _job(self, work: Work | Done) -> Job | Done:

@@ -16,13 +16,13 @@ from pertinent.outputs import Scale
 def relay(
     algorithm: Algorithm,
     transform: Callable[[Ask], Ask] = lambda ask: ask,
-    on_answer: Callable[[Ask, Any], None] | None = None,
+    on_answer: Callable[[Ask, Any], Partial | None] | None = None,
 ) -> Algorithm:
     """Run an algorithm, and yield each of its asks as `transform` returns it.
 
-    `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is. Errors
-    are raised in the algorithm at the ask that they belong to, those of `transform` and `on_answer` too.
-    Closing the relay closes the algorithm.
+    `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is; a
+    `Partial` that it returns is published. Errors are raised in the algorithm at the ask that they belong to,
+    those of `transform` and `on_answer` too. Closing the relay closes the algorithm.
     """
     answer: Any = None
     error: Exception | None = None
@@ -32,8 +32,9 @@ def relay(
             error = None
             try:
                 answer = yield transform(ask)
-                if on_answer is not None:
-                    on_answer(ask, answer)
+                partial = on_answer(ask, answer) if on_answer is not None else None
+                if partial is not None:
+                    yield partial
             except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
                 error = raised
     except StopIteration as stop:

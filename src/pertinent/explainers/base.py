@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Ask
+from pertinent.asks import Ask, Partial
 from pertinent.errors import BudgetError
-from pertinent.explainers.early_stopping import EarlyStopping
+from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Numbers
 from pertinent.outputs import Classes, Output, Scale
@@ -57,6 +57,9 @@ class Task:
         The names of the model's columns.
     numbers
         The numbers of an image or a table row, for explainers that are `numeric`.
+    has_listener
+        Whether somebody listens to partial findings: then methods that would ask for all samples at once
+        ask for the same samples in rounds.
     """
 
     n_features: int
@@ -71,6 +74,7 @@ class Task:
     trees: bool = False
     columns: tuple[str, ...] = ()
     numbers: Numbers | None = None
+    has_listener: bool = False
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
@@ -87,8 +91,15 @@ class Task:
         return replace(finding, scores=scores, standard_errors=errors, base_values=base_values)
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
-        """The total sample size after each round; a single round unless early stopping is on."""
-        return [most] if self.early_stopping is None else self.early_stopping.rounds(first, most, step)
+        """The total sample size after each round; one round without early stopping and without listeners."""
+        if self.early_stopping is None and not self.has_listener:
+            return [most]
+        return growing_sizes(first, most, step)
+
+    def publish(self, finding: Finding | Callable[[], Finding]) -> Generator[Ask, Any, None]:
+        """Publish the finding so far, for the model's own columns, if somebody listens."""
+        if self.has_listener:
+            yield Partial(lambda: self.counted(finding() if callable(finding) else finding))
 
     def settled(self, finding: Finding, looks: int) -> bool:
         """Whether to stop with this finding (columns, features), tested after each of `looks` rounds."""

@@ -44,19 +44,6 @@ class EarlyStopping(Settings):
         check_known(name, cls, settings)
         return cls(**read_settings(cls, settings))
 
-    def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
-        """The total sample size after each round: 1.5 times the last, in multiples of `step`, at most `most`.
-
-        >>> EarlyStopping().rounds(10, 40, step=2)
-        [10, 14, 20, 30, 40]
-        """
-        sizes = []
-        size = first
-        while size < most:
-            sizes.append(size)
-            size += step * max(1, size // (2 * step))
-        return [*sizes, most]
-
     def settled(self, scores: Floats, standard_errors: Floats | None, looks: int) -> bool:
         """Whether the order is settled, tested after each of `looks` rounds; it is if all errors are 0."""
         if standard_errors is None or not standard_errors.any():
@@ -68,3 +55,17 @@ class EarlyStopping(Settings):
         low, high = (size - z * standard_errors)[order], (size + z * standard_errors)[order]
         highest_after = np.maximum.accumulate(high[::-1])[::-1][1:]
         return bool((low[:top] > highest_after[:top]).all())
+
+
+def growing_sizes(first: int, most: int, step: int = 1) -> list[int]:
+    """The total sample size after each round: 1.5 times the last, in multiples of `step`, at most `most`.
+
+    >>> growing_sizes(10, 40, step=2)
+    [10, 14, 20, 30, 40]
+    """
+    sizes = []
+    size = first
+    while size < most:
+        sizes.append(size)
+        size += step * max(1, size // (2 * step))
+    return [*sizes, most]

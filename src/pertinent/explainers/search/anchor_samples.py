@@ -39,7 +39,7 @@ class Samples:
     def __init__(self, task: Task, keep: float, rng: np.random.Generator) -> None:
         self.d = task.n_features
         self.left = task.budget
-        self._task, self._keep, self._rng = task, keep, rng
+        self.task, self._keep, self._rng = task, keep, rng
         self._known: dict[bytes, bool] = {}
         self._drawn: list[tuple[Masks, Masks, Masks]] = []
         self.allow(1)
@@ -50,7 +50,7 @@ class Samples:
         Known masks cost nothing, so the number of samples is also limited to the budget.
         """
         self._reserve = self.left - ceil(share * self.left)
-        self._draws = self._task.budget
+        self._draws = self.task.budget
 
     def draw(self, arms: Arms, which: Ints) -> Generator[Ask, Any, int]:
         """Draw a sample for each arm in `which`, as far as the budget allows; return how many were drawn."""
@@ -79,7 +79,7 @@ class Samples:
 
     def _decides(self, values: Floats) -> Masks:
         """Whether the decision is the same as for the whole input."""
-        task = self._task
+        task = self.task
         return task.output.same_decision(values, task.prediction, task.target)
 
     def all(self) -> tuple[Masks, Masks, Masks]:

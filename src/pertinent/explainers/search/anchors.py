@@ -97,9 +97,13 @@ class Anchors(SeparateSearches):
 
     def explain(self, task: Task) -> Steps:
         """Run once for the largest sparsity, and read off the anchor for each sparsity."""
-        kept = {s: n_kept(s, task.n_features) for s in task.sparsities}
         samples = Samples(task, self.keep, task.rng)
-        beams = yield from self._beams(samples, max(kept.values()))
+        beams = yield from self._beams(samples, max(n_kept(s, task.n_features) for s in task.sparsities))
+        return self._found(samples, beams)
+
+    def _found(self, samples: Samples, beams: list[list[_Anchor]]) -> Finding:
+        """The best anchor for each sparsity."""
+        kept = {s: n_kept(s, samples.d) for s in samples.task.sparsities}
         best = {k: _best(beams[: k + 1]) for k in kept.values()}
         return Finding(
             chosen={s: self._filled(best[k], k, samples) for s, k in kept.items()},
@@ -130,6 +134,8 @@ class Anchors(SeparateSearches):
             beams.append((yield from self._judged(samples, arms, chosen)))
             if any(anchor.passes for anchor in beams[-1]) or (size and not samples.left):
                 break
+            if 0 < size < k:
+                yield from samples.task.publish(lambda: self._found(samples, beams))
         return beams
 
     def _top(self, samples: Samples, arms: Arms) -> Generator[Ask, Any, Ints]:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Ask, Fork, Gradients, MaskGradients, Values
+from pertinent.asks import Algorithm, Ask, Fork, Gradients, MaskGradients, Partial, Question, Values, relay
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
-from pertinent.explainers.search.trajectory import followed
-
-Logs: TypeAlias = dict[int, list[list[float]]]
-"""For each size: the evaluations so far and the probability (or objective) at each improvement."""
 
 CHUNK = 4096
 """How many sets are generated at once when all are evaluated."""
+
+
+class Course:
+    """The course of the searches for all sizes, by size.
+
+    `best` are the best sets so far. `log` has the number of evaluations so far, and the target's probability
+    (or a regressor's objective), at each improvement.
+    """
+
+    def __init__(self) -> None:
+        self.best: dict[int, Masks] = {}
+        self.log: defaultdict[int, list[list[float]]] = defaultdict(list)
 
 
 @dataclass(frozen=True)
@@ -60,14 +69,16 @@ class Search(Explainer):
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
         if self.spread:
             self._check_spread(task, len(kept))
-        logs: Logs = {k: [] for k in kept}
-        best = yield from self.best_sets(task, kept, logs)
-        details = {"trajectory": {str(k): log for k, log in logs.items()}} if self.trajectory else {}
-        return Finding(chosen={s: best[n_kept(s, task.n_features)] for s in task.sparsities}, details=details)
+        course = Course()
+        best = yield from self.best_sets(task, kept, course)
+        details = {"trajectory": {str(k): course.log[k] for k in kept}} if self.trajectory else {}
+        return Finding(chosen=chosen_from(best, task), details=details)
 
     @abstractmethod
-    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
-        """The best set of each size; `logs` record the course of the search."""
+    def best_sets(
+        self, task: Task, kept: Sequence[int], course: Course
+    ) -> Generator[Ask, Any, dict[int, Masks]]:
+        """The best set of each size; `course` is kept up to date while it is searched for."""
 
     def _check_spread(self, task: Task, parts: int) -> None:
         needed = parts * self.min_budget(task.n_features)
@@ -120,33 +131,67 @@ class Search(Explainer):
 class SeparateSearches(Search):
     """One independent search for each size."""
 
-    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(
+        self, task: Task, kept: Sequence[int], course: Course
+    ) -> Generator[Ask, Any, dict[int, Masks]]:
         """Run the searches in parallel."""
         if self.spread:
             task = replace(task, budget=task.budget // len(kept))
         generators = task.rng.spawn(len(kept))
         branches = {k: self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)}
-        return (yield from self.in_parallel(task, branches, logs))
+        return (yield from self.in_parallel(task, branches, course))
 
     def in_parallel(
         self,
         task: Task,
         branches: Mapping[int, Algorithm],
-        logs: Logs,
+        course: Course,
         spent: Mapping[int, int] | None = None,
     ) -> Generator[Ask, Any, dict[int, Masks]]:
         """What these searches find, by size; `spent` is what each had spent before it began."""
-        if self.trajectory:
+        if self.trajectory or task.has_listener:
             branches = {
-                k: followed(branch, self.kept_by, task.objective, k, logs[k], passes=(spent or {}).get(k, 0))
+                k: self.followed(branch, task, k, course, (spent or {}).get(k, 0))
                 for k, branch in branches.items()
             }
         found = yield Fork(list(branches.values()))
         return dict(zip(branches, found, strict=True))
 
+    def followed(self, search: Algorithm, task: Task, k: int, course: Course, spent: int = 0) -> Algorithm:
+        """The same search, which keeps its course and publishes the best sets so far when it improves.
+
+        Only sets of exactly k features can be an improvement, so preparatory questions, such as the masks
+        of LIME, cannot.
+        """
+        paid: set[Hashable] = set()
+        sign = 1 if self.objective == "sufficiency" else -1
+
+        def record(ask: Ask, answer: Any) -> Partial | None:
+            nonlocal spent
+            if not isinstance(ask, Values):
+                spent += ask.price(paid) if isinstance(ask, Question) else 0
+                return None
+            sets, log = self.kept_by(ask.masks), course.log[k]
+            judged, before = (sets.sum(axis=1) == k).all(), len(log)
+            for chosen, key, reached in zip(sets, ask.keys, task.objective(answer).tolist(), strict=True):
+                paid.add(key)
+                if judged and (not log or sign * reached > sign * log[-1][1]):
+                    log.append([len(paid) + spent, reached])
+                    course.best[k] = chosen.copy()
+            improved = task.has_listener and len(log) > before
+            return Partial(lambda: Finding(chosen=chosen_from(course.best, task))) if improved else None
+
+        return relay(search, on_answer=record)
+
     @abstractmethod
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Find the best set of k features, as a mask."""
+
+
+def chosen_from(best: Mapping[int, Masks], task: Task) -> dict[float, Masks]:
+    """The set for each sparsity, of those sizes for which there is one."""
+    sizes = {s: n_kept(s, task.n_features) for s in task.sparsities}
+    return {s: best[k] for s, k in sizes.items() if k in best}
 
 
 def uniform_sets(rng: np.random.Generator, n: int, d: int, k: int) -> Masks:

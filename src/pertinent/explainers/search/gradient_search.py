@@ -12,8 +12,8 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Fork
 from pertinent.explainers.adam import AdamW
-from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import Logs, Search, largest
+from pertinent.explainers.base import Finding, Task, explainers
+from pertinent.explainers.search.base import Course, Search, chosen_from, largest
 from pertinent.settings import Count, NotNegative, Positive, Share
 
 
@@ -49,13 +49,15 @@ class GradientSearch(Search):
     target_sparsity: Share = 0.05
     check_every: Count = 20
 
-    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(
+        self, task: Task, kept: Sequence[int], course: Course
+    ) -> Generator[Ask, Any, dict[int, Masks]]:
         """One descent for all sizes, on which it does not depend; each size is checked separately."""
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
         step = AdamW(self.learning_rate, task.n_features)
         check = len(kept) if self.spread else 1
-        best: dict[int, tuple[float, Masks]] = {}
+        best = dict.fromkeys(kept, -np.inf)
         seen: dict[int, set[bytes]] = {k: set() for k in kept}
         checks = passes = 0
         while True:
@@ -64,12 +66,13 @@ class GradientSearch(Search):
             checks += check
             for (k, mask), objective in zip(chosen.items(), found, strict=True):
                 seen[k].add(mask.tobytes())
-                if objective > best.get(k, (-np.inf, mask))[0]:
-                    best[k] = objective, mask
-                    logs[k].append([len(seen[k]) + passes, float(self.signed(objective))])
+                if objective > best[k]:
+                    best[k], course.best[k] = objective, mask
+                    course.log[k].append([len(seen[k]) + passes, float(self.signed(objective))])
             updates = min(self.check_every, (task.budget - passes - checks - check) // 2)
             if updates < 1 or min(kept) == task.n_features:
-                return {k: mask for k, (_, mask) in best.items()}
+                return course.best
+            yield from task.publish(Finding(chosen=chosen_from(course.best, task)))
             for _ in range(updates):
                 state = step(state, (yield from self._gradient(task, state, rng)))
             passes += 2 * updates

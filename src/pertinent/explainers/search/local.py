@@ -14,7 +14,7 @@ from pertinent.array_types import Masks
 from pertinent.asks import Ask
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned, n_kept
-from pertinent.explainers.search.base import Logs, SeparateSearches, largest, uniform_sets
+from pertinent.explainers.search.base import Course, SeparateSearches, largest, uniform_sets
 
 SHARE = 4
 """A start that adapts to its budget gets a quarter of it."""
@@ -65,7 +65,9 @@ class LocalSearch(SeparateSearches):
         start = self._start()
         return 1 if start is None else 1 + start.min_budget(n_features)
 
-    def best_sets(self, task: Task, kept: Sequence[int], logs: Logs) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(
+        self, task: Task, kept: Sequence[int], course: Course
+    ) -> Generator[Ask, Any, dict[int, Masks]]:
         """Ask the start, and run the searches in parallel."""
         own = task.budget // len(kept) if self.spread else task.budget
         *generators, of_start = task.rng.spawn(len(kept) + 1)
@@ -74,7 +76,7 @@ class LocalSearch(SeparateSearches):
         if start is not None and asking:
             needed = start.evaluations(task.n_features)
             cost = needed or max(start.min_budget(task.n_features), own // SHARE)
-            alone = replace(task, budget=cost, rng=of_start, early_stopping=None)
+            alone = replace(task, budget=cost, rng=of_start, early_stopping=None, has_listener=False)
             finding = yield from start.explain(alone)
             begin = {k: chosen_by(finding, task, k) for k in asking}
         rest = own - (ceil(cost / len(asking)) if self.spread and begin else cost)
@@ -82,7 +84,7 @@ class LocalSearch(SeparateSearches):
             k: self.search_from(begin.get(k), replace(task, budget=rest if k in begin else own), k, rng)
             for k, rng in zip(kept, generators, strict=True)
         }
-        return (yield from self.in_parallel(task, branches, logs, dict.fromkeys(begin, cost)))
+        return (yield from self.in_parallel(task, branches, course, dict.fromkeys(begin, cost)))
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
         """Search from random sets."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import comb
 from typing import Annotated
@@ -22,7 +23,7 @@ MOST_FEATURES = 3000
 
 @dataclass(frozen=True, eq=False)
 class Coalitions:
-    """Masks, each followed by its complement, and the weight of each pair.
+    """Masks, one of each pair of a mask and its complement, and the weight of each pair.
 
     The first `complete` pairs cover their sizes completely; the others are a sample.
     """
@@ -30,6 +31,12 @@ class Coalitions:
     pairs: Masks
     weight: Floats
     complete: int
+
+    def first(self, n: int) -> Coalitions:
+        """The first n pairs, the sampled ones of the same total weight as all that were sampled."""
+        sampled = self.weight[self.complete :].sum() / self.weight[self.complete : n].sum()
+        weight = np.append(self.weight[: self.complete], self.weight[self.complete : n] * sampled)
+        return Coalitions(self.pairs[:n], weight, self.complete)
 
 
 @explainers.register("kernel-shap")
@@ -75,10 +82,22 @@ class KernelShap(Explainer):
         gain = ends[1] - ends[0]
         if d == 1:
             return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])
-        found = draw_coalitions(d, (self.samples or task.budget - 2) // 2, task.rng)
-        values = yield Values(np.concatenate([found.pairs, ~found.pairs]))
-        scores, standard_errors = solve(found, values - ends[0], gain)
-        return Finding(scores.T, standard_errors.T, base_values=ends[0])
+        drawn = draw_coalitions(d, (self.samples or task.budget - 2) // 2, task.rng)
+        values = np.empty((2, 0, len(gain)))  # of masks, and of their complements
+        for size in task.rounds(drawn.complete + d, len(drawn.pairs)):
+            more = drawn.pairs[values.shape[1] : size]
+            answers = yield Values(np.concatenate([more, ~more]))
+            values = np.concatenate([values, answers.reshape(2, len(more), -1)], axis=1)
+            if size < len(drawn.pairs):
+                yield from task.publish(partial(_found, drawn.first(size), values, ends))
+        return _found(drawn, values, ends)
+
+
+def _found(coalitions: Coalitions, values: Floats, ends: Floats) -> Finding:
+    """The regression on the values of masks and complements (2, pairs, columns)."""
+    both = values.reshape(-1, values.shape[2])
+    scores, standard_errors = solve(coalitions, both - ends[0], ends[1] - ends[0])
+    return Finding(scores.T, standard_errors.T, base_values=ends[0])
 
 
 def _inverse(gram: Floats) -> Floats:

@@ -86,19 +86,22 @@ def choose(d: int, budget: int) -> str:
 
 
 def _process(task: Task) -> Steps:
-    """Ask for pairs of a mask and its complement, and fit a Gaussian process to what differs in them.
+    """Ask for pairs of a mask and its complement, and fit a Gaussian process to their differences.
 
-    In rounds, if one may stop early; then the last is a regression if it has all pairs there are.
+    With early stopping pairs are drawn round by round; the last round is a regression if it has all pairs
+    that there are.
     """
     d = task.n_features
     ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
     rounds = task.rounds(FIRST * d, _most_pairs(task))
+    stops = task.early_stopping is not None
     pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
+    drawn = pairs if stops else spread_pairs(pairs, rounds[-1], task.rng)
     for size in rounds:
-        if task.early_stopping is not None and size == 2 ** (d - 1) - 1:
+        if stops and size == 2 ** (d - 1) - 1:
             found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})
             return task.stopped(found, "stable" if task.settled(found, len(rounds)) else "all masks")
-        more = spread_pairs(pairs, size, task.rng)
+        more = spread_pairs(pairs, size, task.rng) if stops else drawn[len(pairs) : size]
         answers = yield Values(np.concatenate([more, ~more]))
         pairs = np.concatenate([pairs, more])
         values = np.concatenate([values, answers[: len(more)]])
@@ -109,10 +112,12 @@ def _process(task: Task) -> Steps:
         found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
         if task.settled(found, len(rounds)):
             return task.stopped(found, "stable")
+        if size < rounds[-1]:
+            yield from task.publish(found)
     return task.stopped(found, "budget")
 
 
 def _most_pairs(task: Task) -> int:
-    """As many as the budget allows; in rounds no more than there are, or than a process takes."""
+    """As many pairs as the budget allows; with early stopping at most all, or those a process can take."""
     pairs = (task.budget - 2) // 2
     return pairs if task.early_stopping is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

@@ -68,6 +68,8 @@ class ShapleySampling(Explainer):
             found = self._found(gains, ends)
             if task.settled(found, len(rounds)):
                 return task.stopped(found, "stable")
+            if samples < rounds[-1]:
+                yield from task.publish(found)
         return task.stopped(found, "budget")
 
     def _samples(self, task: Task) -> int:
