@@ -114,7 +114,7 @@ class Input(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Memory that one copy of the input takes in a batch, in bytes; 0 if it is of no account."""
+        """Memory that one copy of the input takes in a batch, in bytes; 0 if it is negligible."""
         return 0
 
     @property
@@ -148,7 +148,7 @@ class Input(ABC):
         )
 
     def annotated(self, annotation: Array) -> Masks | None:
-        """The features that an annotation in a form of this modality's own marks; ``None`` if it is none."""
+        """The features that an annotation marks, if it has a form that only this modality knows."""
         del annotation
         return None
 
@@ -165,7 +165,7 @@ class Input(ABC):
         return {"kind": self.kind, "fingerprint": self.fingerprint.hex(), **encode(self)}
 
     def restored(self) -> Self:
-        """The input after its fields were read from a file: checked, and with what it has for `raw`."""
+        """The input after its fields were read from a file: checked, and with `raw` set."""
         return self
 
 

@@ -94,7 +94,7 @@ def _with_dtype(column: Any, dtype: Any, label: Any) -> Any:
 
 
 def _categorical(column: Any, dtype: Any, label: Any) -> Any:
-    """A column of categories; a value that is none of them would become NaN without a word."""
+    """A column with its categories; an `InputError` for an unknown value, which pandas would make NaN."""
     codes = dtype.categories.get_indexer(column)
     unknown = column[(codes < 0) & column.notna().to_numpy()]
     if len(unknown):

@@ -21,7 +21,7 @@ from pertinent.inputs.modality import Modality, modalities
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
-"""How many channels an image has whose channels come last."""
+"""Numbers of channels by which an array with channels last is recognised."""
 
 _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
@@ -84,16 +84,16 @@ class ImageInput(ArrayInput):
         return np.asarray(self.pixels.mean(axis=(1, 2), keepdims=True))
 
     def limits(self, background: Any) -> tuple[float, float]:
-        """From black to white."""
+        """The values of black and of white."""
         del background
         return pixel_range(self.pixels)
 
     def absent(self, background: Any) -> float:
-        """Black."""
+        """The value of black."""
         return self.limits(background)[0]
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, None]:
-        """The share of each pixel and channel in the score of its feature, and the pixels."""
+        """The score of each feature divided equally among its pixels and channels, and the pixels."""
         pixels = np.moveaxis(self.pixels, 0, -1)
         sizes = np.bincount(self.labels.ravel(), minlength=len(scores))
         shares = (scores / np.maximum(sizes, 1))[self.labels] / pixels.shape[-1]
@@ -123,7 +123,7 @@ class ImageInput(ArrayInput):
 
 
 def pixel_range(values: Array) -> tuple[float, float]:
-    """From 0 to 1 or to 255, as the values suggest, else what they are between."""
+    """The range of valid pixel values: 0 to 1 or 0 to 255 if the values fit, else their own range."""
     low, high = float(values.min()), float(values.max())
     if low < 0:
         return low, high
@@ -244,7 +244,7 @@ def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
 
 
 def _renumbered(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """The segment numbers that occur, and the place among them of each pixel's, which must have one."""
+    """The distinct segment numbers, and for each pixel the position of its number among them."""
     try:
         numbers = np.asarray(segments.detach().cpu() if hasattr(segments, "detach") else segments)
     except ValueError as error:

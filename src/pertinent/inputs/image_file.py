@@ -16,7 +16,7 @@ MOST_PIXELS = 64_000_000
 """The largest image that is read from a file: a few compressed kilobytes may hold billions of pixels."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
-"""What the name of a file ends in if a string is taken for an image."""
+"""The suffixes by which a string is recognised as the name of an image file."""
 
 _GREY = ("1", "L", "LA", "La")
 _WITH_ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")

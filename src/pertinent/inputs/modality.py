@@ -112,7 +112,7 @@ def modality_named(kind: str) -> Modality:
 
 
 def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | None:
-    """The inputs in a collection, or ``None`` if `raw` is one; an array of so many dimensions is one."""
+    """The inputs in a collection, or ``None`` if `raw` is one, such as an array of these `dimensions`."""
     if isinstance(raw, str | Path | Mapping):
         return None
     if hasattr(raw, "iterrows"):
@@ -125,7 +125,7 @@ def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | Non
 
 
 class _FrameRows:
-    """The rows of a data frame, each made when it is its turn."""
+    """The rows of a data frame, made one at a time."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame

@@ -39,7 +39,7 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
 
 
 def is_row(thing: Any) -> bool:
-    """Whether it holds several values, and is not a value itself."""
+    """Whether it holds several values, so that it cannot be the value of one column."""
     return hasattr(thing, "__len__") and not isinstance(thing, str | bytes)
 
 
@@ -60,12 +60,12 @@ def row_values(values: Array | Sequence[Any], names: Sequence[str]) -> Array:
 
 
 def missing(values: Array) -> Masks:
-    """Where there is no value, in an array of rows or columns."""
+    """Which values of an array are missing (NaN)."""
     return np.asarray(values != values, dtype=np.bool_)  # noqa: PLR0124  NaN
 
 
 def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
-    """For each of `names` the one that was given; lightgbm has underscores in place of their spaces."""
+    """Map each of `names` to the name that was given; lightgbm writes underscores in place of spaces."""
     given = list(given)
     found = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
     lacking = [name for name in names if name not in found]
@@ -126,7 +126,7 @@ def _sequence(raw: Any) -> Array | list[Any]:
 
 
 def _plain(value: Any, name: str) -> Any:
-    """A value as Python has it, NaN if it is missing."""
+    """A value as a Python object instead of a numpy one; NaN if it is missing."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         value = value.astype(f"{value.dtype.kind}8[us]").item()  # of nanoseconds `item` makes a number
     elif isinstance(value, np.generic):

@@ -313,7 +313,7 @@ class TextModality(Modality):
 
 
 def is_pair(raw: Any) -> bool:
-    """Whether it is a tuple of two strings."""
+    """Whether an input is a tuple of two strings."""
     return isinstance(raw, tuple) and len(raw) == 2 and all(isinstance(v, str) for v in raw)
 
 
