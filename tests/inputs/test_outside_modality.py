@@ -1,0 +1,103 @@
+"""A modality from outside the package, that of docs/examples, does what the built-in ones do."""
+
+import os
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.modality import modalities, modality_named
+from pertinent.removal import removals
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "time_series.py"
+TIME = np.arange(120)
+SERIES = np.sin(TIME / 9) / 2 + 2.5 * np.exp(-(((TIME - 72) / 2) ** 2))
+QUIET = {"progress": False}
+
+
+@pytest.fixture(scope="module")
+def example():
+    kept = [(registry, dict(registry.all())) for registry in (modalities, removals)]
+    spec = spec_from_file_location("time_series_example", EXAMPLE)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+    for registry, classes in kept:
+        registry._classes = classes
+    modality_named.cache_clear()
+
+
+@pytest.fixture
+def model(example):
+    return pertinent.wrap(example.pulse, kind="time-series", classes=["calm", "pulse"])
+
+
+class Height(torch.nn.Module):
+    def forward(self, x):
+        height = (x - x.mean(dim=1, keepdim=True)).abs().amax(dim=1)
+        return torch.stack([torch.full_like(height, 3.0), 4 * height - 3], dim=1)
+
+
+def test_the_example_runs_by_itself(tmp_path):
+    environment = os.environ | {"MPLBACKEND": "agg", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLE)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_several_series_are_several_inputs_and_may_differ_in_length(model):
+    by_stack = pertinent.explain(model, np.stack([SERIES, np.roll(SERIES, 20)]), method="lime", **QUIET)
+    assert [e.top(1)[0][0] for e in by_stack] == ["70–79", "90–99"]
+    by_list = pertinent.explain(model, [SERIES, SERIES[:100]], method="leave-one-out", **QUIET)
+    assert [len(e.input.values) for e in by_list] == [120, 100]
+    assert by_list.to_dataframe()["value"].iloc[0] == pytest.approx(SERIES[:10].mean())
+
+
+@pytest.mark.parametrize("removal", ["interpolation", "mean", "constant", "uniform-noise:low=0,high=0.1"])
+def test_removals_that_fill_arrays_suit_it(model, removal):
+    e = pertinent.explain(model, SERIES, method="leave-one-out", removal=removal, **QUIET)
+    assert e.top(1)[0][0] == "70–79"
+    assert "time-series" in removals.parse(removal).kinds()
+
+
+def test_removals_of_other_kinds_do_not(model):
+    with pytest.raises(SettingError, match="'blur' is for image, but the input is time-series; choose from"):
+        pertinent.explain(model, SERIES, removal="blur", **QUIET)
+
+
+def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
+    del example
+    module = pertinent.wrap(Height(), kind="time-series", classes=["calm", "pulse"], output="logit")
+    for method in ("integrated-gradients", "expected-gradients", "counterfactual"):
+        assert pertinent.explain(module, SERIES, method, **QUIET).top(1)[0][0] == "70–79"
+    attacked = pertinent.attack_radius(module, SERIES, **QUIET)
+    assert attacked.found.all()
+    assert attacked.perturbed.shape == (1, 120)
+    found = pertinent.sensitivity(model, [SERIES], "leave-one-out", sparsity=0.05, samples=3, **QUIET)
+    assert found.mean("leave-one-out", "set-sensitivity") == 0
+
+
+def test_a_modality_without_a_network_cannot_be_learned(model):
+    with pytest.raises(InputError, match="names no `scorer`"):
+        pertinent.fit(model, [SERIES + i / 100 for i in range(20)], method="amortized-shapley", **QUIET)
+
+
+def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):
+    plain = pertinent.explain(model, SERIES, method="leave-one-out", **QUIET).to_dict()
+    assert pertinent.Explanation.from_dict(plain).input.own_features == "segments:12"
+    known = {name: cls for name, cls in modalities.all().items() if name != "time-series"}
+    monkeypatch.setattr(modalities, "_classes", known)
+    with pytest.raises(InputError, match="`kind` must be one of image, table, text, but got 'time-series'"):
+        pertinent.Explanation.from_dict(plain)
