@@ -47,13 +47,8 @@ class Height(torch.nn.Module):
 
 def test_the_example_runs_by_itself(tmp_path):
     environment = os.environ | {"MPLBACKEND": "agg", "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-W", "error", str(EXAMPLE)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
