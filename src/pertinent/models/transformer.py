@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -160,12 +160,10 @@ class TransformerModel(Model):
         """What the network answers to a batch, before the head makes rows of numbers of it."""
         return self.head.answer_of(self.forward(batch, **options))
 
-    @contextmanager
-    def evaluating(self, shape: Sequence[int]) -> Iterator[None]:
+    def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""
         work = self._n_weights * shape[0] * shape[1]
-        with evaluating(self.model, work), devices.disable_onednn(self.device, self.dtype):
-            yield
+        return evaluating(self.model, work, partial(devices.disable_onednn, self.device, self.dtype))
 
     def gradient_cost(self, input: Input) -> int:
         """All tokens: a gradient needs the removed ones too."""
@@ -219,11 +217,8 @@ class TransformerModel(Model):
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
         """What the network returns in float32, so that rounding does not hide differences."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
-        with (
-            torch.inference_mode(),
-            evaluating(exact, self._n_weights * batch.ids.size),
-            devices.in_full_precision(),
-        ):
+        work = self._n_weights * batch.ids.size
+        with torch.inference_mode(), evaluating(exact, work, devices.in_full_precision):
             return self.forward(batch, exact, **options)
 
     def _states(self, batch: TokenBatch) -> States:

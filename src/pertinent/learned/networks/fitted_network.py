@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -71,10 +71,8 @@ class FittedNetwork(Network):
         self.scorer.to(device)
         batch = self.scorer.read(model, inputs)
         width = max(input.n_features for input in inputs)
-        with (
-            evaluating(self.scorer, self._n_weights * batch.owners.size),
-            devices.disable_onednn(device, torch.float32),
-        ):
+        setting = partial(devices.disable_onednn, device, torch.float32)
+        with evaluating(self.scorer, self._n_weights * batch.owners.size, setting):
             return devices.run(device, lambda: self.scorer.scores(model, batch, width))
 
     def read(self, outputs: Any, inputs: Sequence[Input]) -> list[Floats]:

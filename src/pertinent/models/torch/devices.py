@@ -66,18 +66,19 @@ def disable_onednn(device: torch.device, dtype: torch.dtype) -> AbstractContextM
 
     Only for float32, which torch computes as fast without it.
     """
-    if device.type != "cpu" or dtype != torch.float32:
+    if device.type != "cpu" or dtype != torch.float32 or not torch.backends.mkldnn.enabled:
         return nullcontext()
     return torch.backends.mkldnn.flags(enabled=False, allow_tf32=None)
 
 
-@contextmanager
-def in_full_precision() -> Iterator[None]:
+def in_full_precision() -> AbstractContextManager[None]:
     """Full float32 precision in matrix products, whatever the user's setting."""
     allowed = torch.get_float32_matmul_precision()
-    if allowed == "highest":
-        yield
-        return
+    return nullcontext() if allowed == "highest" else _set_precision(allowed)
+
+
+@contextmanager
+def _set_precision(allowed: str) -> Iterator[None]:
     torch.set_float32_matmul_precision("highest")
     try:
         yield

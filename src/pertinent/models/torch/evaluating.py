@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
-from threading import RLock
+from threading import Condition, get_ident, local
+from typing import Any
 
 import torch
 from threadpoolctl import ThreadpoolController
@@ -19,29 +20,111 @@ WORK_PER_THREAD = 2**28
 """Multiplications for which another thread is worth it, a few milliseconds; else the threads of a small
 model mostly wait for each other, on a busy machine for long."""
 
-_LOCK = RLock()
-"""Held by the one thread that evaluates: torch's settings hold for all threads, and a module's mode too."""
+
+class _Turns:
+    """A lock that many threads share, or that one thread has alone.
+
+    A thread that shares it may ask to have it alone: it lets go of its shares meanwhile, so that two such
+    threads never wait for each other. New threads do not share it while one waits to have it alone.
+    """
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._own = local()
+        self._alone: int | None = None
+        self._sharing = self._waiting = 0
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Keep out threads that change something."""
+        held = getattr(self._own, "held", 0)
+        if self._alone == get_ident():
+            yield
+            return
+        with self._changed:
+            self._changed.wait_for(lambda: held or (self._alone is None and not self._waiting))
+            self._sharing += 1
+            self._own.held = held + 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._sharing -= 1
+                self._own.held = held
+                self._changed.notify_all()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep out all other threads, because something changes."""
+        if self._alone == get_ident():
+            yield
+            return
+        held = getattr(self._own, "held", 0)
+        with self._changed:
+            self._sharing -= held
+            self._waiting += 1
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._alone is None and not self._sharing)
+            self._waiting -= 1
+            self._alone = get_ident()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = None
+                self._sharing += held
+                self._changed.notify_all()
+
+
+_TURNS = _Turns()
+alone = _TURNS.alone
+"""To be entered while torch's settings or a module are changed for a while: they hold for all threads."""
 
 
 @contextmanager
-def evaluating(module: torch.nn.Module, work: float = math.inf) -> Iterator[None]:
-    """Evaluate `module` in eval mode, one thread of the process at a time.
+def evaluating(
+    module: torch.nn.Module,
+    work: float = math.inf,
+    setting: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[None]:
+    """Evaluate `module` in eval mode. Threads wait for each other only where something must be changed.
 
-    `work` is about how many multiplications are to be made, which decides how many threads torch uses.
+    Parameters
+    ----------
+    work
+        About how many multiplications are to be made, which decides how many threads torch uses.
+    setting
+        A function whose context changes one of torch's settings, or is a `nullcontext` if it need not.
     """
     with ExitStack() as stack:
-        stack.enter_context(_LOCK)
-        stack.enter_context(_eval_mode(module))
-        stack.enter_context(sdpa_kernel(ATTENTION))
+        stack.enter_context(_TURNS.shared())  # so that no thread has anything changed while we look
+        changes = [_eval_mode(module), _attention_kernels(), setting()]
+        changes = [change for change in changes if not isinstance(change, nullcontext)]
+        if changes:
+            stack.enter_context(alone())
+        for change in changes:
+            stack.enter_context(change)
         if work < WORK_PER_THREAD * torch.get_num_threads():
             stack.enter_context(_openmp().limit(limits=max(1, int(work / WORK_PER_THREAD))))
         yield
 
 
-@contextmanager
-def _eval_mode(module: torch.nn.Module) -> Iterator[None]:
-    """Eval mode in every part of the module that is in training mode."""
+def _attention_kernels() -> AbstractContextManager[None]:
+    """Allow the kernels that suit batches of varying shape; nothing changes if they are allowed."""
+    kernels: Any = torch.backends.cuda
+    plain = kernels.flash_sdp_enabled() and kernels.mem_efficient_sdp_enabled() and kernels.math_sdp_enabled()
+    cudnn = torch.cuda.is_initialized() and kernels.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
+    return nullcontext() if plain and not cudnn else sdpa_kernel(ATTENTION)
+
+
+def _eval_mode(module: torch.nn.Module) -> AbstractContextManager[None]:
+    """Switch every part of the module to eval mode; nothing changes if they all are in it."""
     training = [part for part in _parts(module) if part is not None and part.training]
+    return _switched(training) if training else nullcontext()
+
+
+@contextmanager
+def _switched(training: list[torch.nn.Module]) -> Iterator[None]:
     for part in training:
         part.training = False
     try:
@@ -67,7 +150,7 @@ def _openmp() -> ThreadpoolController:
 
 
 def n_weights(module: torch.nn.Module) -> float:
-    """How many weights are multiplied with: all but those that are looked up; infinity if not known yet."""
+    """Number of parameters that take part in matrix products (embeddings excluded); infinity if not known."""
     weights = [
         weight
         for part in module.modules()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,8 @@ class Filler:
 
     def _draw(self, tokens: Tokens, removed: Masks, uniform: Floats) -> Ints:
         """The same for the rows of one batch, by inverse transform sampling."""
-        with (
-            torch.inference_mode(),
-            evaluating(self.model),
-            devices.disable_onednn(self.device, self.dtype),
-        ):
+        setting = partial(devices.disable_onednn, self.device, self.dtype)
+        with torch.inference_mode(), evaluating(self.model, setting=setting):
             logits = self._logits(tokens, removed)[devices.send(removed, self.device)].float()
             chances = logits.masked_fill_(self._barred, -torch.inf).softmax(dim=-1)
             drawn_at = devices.send(uniform, self.device)

@@ -16,6 +16,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
+from pertinent.models.torch.evaluating import alone
 from pertinent.outputs import Output
 from pertinent.removal.base import Removal, removals
 
@@ -74,16 +75,16 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
 
     Recurrent layers do without cuDNN, which gives no gradients in eval mode.
     """
-    trainable = [p for p in module.parameters() if p.requires_grad]
     recurrent = any(isinstance(each, torch.nn.RNNBase) for each in module.modules())
-    for parameter in trainable:
-        parameter.requires_grad_(False)
-    try:
-        with torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
-            yield
-    finally:
+    with alone(), torch.backends.cudnn.flags(enabled=False) if recurrent else nullcontext():
+        trainable = [p for p in module.parameters() if p.requires_grad]
         for parameter in trainable:
-            parameter.requires_grad_(True)
+            parameter.requires_grad_(False)
+        try:
+            yield
+        finally:
+            for parameter in trainable:
+                parameter.requires_grad_(True)
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 from transformers import AttentionInterface
 
+from pertinent.models.torch.evaluating import alone
 from pertinent.outputs import TINY
 
 NAME = "pertinent-weighted"
@@ -77,9 +78,10 @@ def in_use(model: Any) -> Iterator[None]:
 
     Otherwise the model itself adds the bias to its attention scores, with the same result.
     """
-    before = model.config._attn_implementation  # noqa: SLF001
-    model.config._attn_implementation = NAME  # noqa: SLF001
-    try:
-        yield
-    finally:
-        model.config._attn_implementation = before  # noqa: SLF001
+    with alone():
+        before = model.config._attn_implementation  # noqa: SLF001
+        model.config._attn_implementation = NAME  # noqa: SLF001
+        try:
+            yield
+        finally:
+            model.config._attn_implementation = before  # noqa: SLF001
