@@ -10,9 +10,9 @@ from rich.console import Console
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.intervals import paired_difference
-from pertinent.report.html import evaluation_table as html_table
-from pertinent.report.summary import summary
-from pertinent.report.terminal import evaluation_table
+from pertinent.report.html.tables import show_evaluation as html_table
+from pertinent.report.table_contents import summary
+from pertinent.report.terminal.tables import show_evaluation as evaluation_table
 from pertinent.results.evaluation import Evaluation, Measured
 from pertinent.results.explanation import Explanations
 

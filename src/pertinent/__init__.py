@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pertinent.learned.fit_run import load_explainer
     from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
-    from pertinent.report.page import save_report
+    from pertinent.report.html.page import save_report
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
@@ -63,7 +63,7 @@ _HOME = {
     "read": "pertinent.diagnostics.read",
     "removals": "pertinent.api.catalogue",
     "sanity": "pertinent.diagnostics.sanity",
-    "save_report": "pertinent.report.page",
+    "save_report": "pertinent.report.html.page",
     "sensitivity": "pertinent.diagnostics.sensitivity",
     "stability": "pertinent.diagnostics.stability",
     "wrap": "pertinent.models.wrap",

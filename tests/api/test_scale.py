@@ -9,7 +9,7 @@ import pertinent
 from pertinent.api.request import Request
 from pertinent.cli import main
 from pertinent.errors import InputError, SettingError
-from pertinent.report.facts import facts
+from pertinent.report.wording import facts
 from pertinent.results.explanation import Explanation
 
 TEXT = "not bad at all"

@@ -10,7 +10,7 @@ from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
 from pertinent.explainers.shapley.exact_shapley import all_coalitions
-from pertinent.report.facts import says_nothing
+from pertinent.report.wording import says_nothing
 
 D = 12
 

@@ -13,8 +13,8 @@ from rich.console import Console
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.outputs import Labels, PlainValues
-from pertinent.report.by_class import largest, panels
-from pertinent.report.page import save_report
+from pertinent.report.html.page import save_report
+from pertinent.report.panels import class_panels, largest
 
 from .test_escaping import ATTACK, HARMLESS, Shape
 
@@ -114,26 +114,26 @@ def test_a_frame_has_a_row_for_each_class_and_feature(three):
 def test_colours_have_one_scale(three, ten):
     found = three.by_class()
     assert largest(found) == 0.8
-    assert [p.share.tolist() for p in panels(found)] == (SCORES[[0, 2, 1]] / 0.8).tolist()
+    assert [p.share.tolist() for p in class_panels(found)] == (SCORES[[0, 2, 1]] / 0.8).tolist()
     full = np.quantile(np.abs(ten.class_scores[:5]), 0.99)
     found = ten.by_class(*range(5))
     assert largest(found) == pytest.approx(full)
     expected = np.clip(ten.class_scores[:5] / full, -1, 1)
-    np.testing.assert_allclose([p.share for p in panels(found)], expected)
+    np.testing.assert_allclose([p.share for p in class_panels(found)], expected)
     flat = replace(three, class_scores=np.full((3, 5), 1e-9))
-    assert not any(p.share.any() for p in panels(flat.by_class()))
+    assert not any(p.share.any() for p in class_panels(flat.by_class()))
     assert printed(flat.by_class(), color_system=None).count("No feature moves the prediction") == 3
 
 
 def test_the_strongest_features_and_the_top_ones_are_shown(three):
-    shown = [[three.features[i] for i in p.shown] for p in panels(three.by_class(), top=1)]
+    shown = [[three.features[i] for i in p.shown] for p in class_panels(three.by_class(), top=1)]
     assert shown == [["shares", "cup"], ["cup"], ["chip"]]
 
 
 def test_rows_show_the_same_columns_for_each_class(row):
-    first, second = panels(row.by_class())
+    first, second = class_panels(row.by_class())
     assert first.shown.tolist() == second.shown.tolist() == [0, 1, 2]
-    first, second = panels(row.by_class(), top=2)
+    first, second = class_panels(row.by_class(), top=2)
     assert first.shown.tolist() == second.shown.tolist() == [1, 2]
 
 
@@ -190,7 +190,9 @@ def test_images_are_shown_in_terminal_and_page(ten):
 
 def test_html_underlines_the_set_of_each_class(three):
     page = three.by_class()._repr_html_()
-    found = re.findall(r'<h4 class="named">(.*?) <span class="quiet">(.*?)</span></h4>(.*?)</table>', page)
+    found = re.findall(
+        r'<h4 class="named">(.*?) <span class="quiet">(.*?)</span></h4>(.*?)</table>', page, re.DOTALL
+    )
     assert [(name, amount) for name, amount, _ in found] == [
         ("Business", "50.0%"),
         ("Sports", "30.0%"),

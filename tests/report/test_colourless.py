@@ -12,11 +12,12 @@ from rich.console import Console
 from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
 from pertinent.inputs.text import Text, text_input
-from pertinent.report.html import fragment
-from pertinent.report.pictures import clipping, heat
-from pertinent.report.pieces import pieces
-from pertinent.report.plots import plot
-from pertinent.report.terminal import rendered, rendered_all
+from pertinent.report.drawings.text import pieces
+from pertinent.report.html.explanation import show as fragment
+from pertinent.report.panels import clipping, panel
+from pertinent.report.plots.explanation import show as plot
+from pertinent.report.terminal.explanation import show as rendered
+from pertinent.report.terminal.explanation import show_all as rendered_all
 from pertinent.results.explanation import Explanations
 
 SAID = "slow 愛 film, then wonderful, truly"
@@ -96,7 +97,7 @@ def test_a_hot_pixel_does_not_blank_the_rest(image):
     scores = np.linspace(-1, 1, 400)
     scores[0] = 1000.0
     e = replace(image, input=input, scores=scores, standard_errors=None)
-    assert np.abs(heat(e)).mean() > 0.4
+    assert np.abs(panel(e).share).mean() > 0.4
     assert clipping(e) == "clipped at ±0.99: 4 of 400 scores exceed it"
     assert "clipped at ±0.99" in fragment(e)
     assert any("clipped at ±0.99" in line for line in printed(rendered(e), color_system=None))
@@ -108,7 +109,7 @@ def test_few_features_are_not_clipped(image):
     scores = np.zeros(len(image.features))
     scores[:2] = 1000.0, 1.0
     e = replace(image, scores=scores)
-    assert heat(e).max() == 1.0
+    assert panel(e).share.max() == 1.0
     assert clipping(e) == ""
 
 

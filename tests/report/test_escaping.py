@@ -18,8 +18,8 @@ from pertinent.inputs.base import Truncation
 from pertinent.inputs.table import TableInput
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import PlainValues
-from pertinent.report.html import fragments
-from pertinent.report.page import save_report
+from pertinent.report.html.explanation import show_all as fragments
+from pertinent.report.html.page import save_report
 from pertinent.results.evaluation import Evaluation, Measured
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure

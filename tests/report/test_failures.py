@@ -9,9 +9,9 @@ from rich.console import Console
 
 import pertinent
 from pertinent.cli.output import conclude
-from pertinent.report.failures import failure_lines, failure_notes
-from pertinent.report.html import fragments
-from pertinent.report.page import save_report
+from pertinent.report.by_input import failure_lines, failure_notes
+from pertinent.report.html.explanation import show_all as fragments
+from pertinent.report.html.page import save_report
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 

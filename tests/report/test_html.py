@@ -11,10 +11,12 @@ import pytest
 
 import pertinent
 from pertinent.errors import FileError, InputError
-from pertinent.report.facts import facts
-from pertinent.report.html import evaluation_table, fragment
-from pertinent.report.page import save_report
-from pertinent.report.pictures import heat_map, png, resized
+from pertinent.report.drawings.image import ImageDrawing, png, resized
+from pertinent.report.html.explanation import show as fragment
+from pertinent.report.html.page import save_report
+from pertinent.report.html.tables import show_evaluation as evaluation_table
+from pertinent.report.panels import panel
+from pertinent.report.wording import facts
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 
@@ -114,8 +116,9 @@ def test_images_can_be_decoded(image):
             assert picture.size == (9, 6)
             assert picture.mode == "RGB"
             picture.load()
-    with pil.open(BytesIO(png(heat_map(image)))) as picture:
-        np.testing.assert_array_equal(np.asarray(picture), heat_map(image))
+    _, heat, _ = ImageDrawing().pictures(panel(image))
+    with pil.open(BytesIO(png(heat))) as picture:
+        np.testing.assert_array_equal(np.asarray(picture), heat)
 
 
 def test_images_have_alternative_texts(image):

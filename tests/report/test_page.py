@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.report.html import fragment, fragments
-from pertinent.report.numbering import by_input, name_of
-from pertinent.report.page import save_report
+from pertinent.report.by_input import by_input, name_of
+from pertinent.report.html.explanation import show as fragment
+from pertinent.report.html.explanation import show_all as fragments
+from pertinent.report.html.page import save_report
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 

@@ -9,9 +9,9 @@ import torch
 from rich.console import Console
 
 import pertinent
-from pertinent.report import facts as say
+from pertinent.report import wording as say
 from pertinent.report.colours import LIGHT
-from pertinent.report.pictures import heat
+from pertinent.report.panels import panel
 
 
 class Cross(torch.nn.Module):
@@ -37,7 +37,8 @@ def printed(e, **options):
 
 
 def test_heat_is_above_zero_where_present_and_below_where_absent():
-    found = heat(explained("image"))
+    e = explained("image")
+    found = panel(e).share[e.input.labels]
     assert (found[0] > 0).all()
     assert (found[1] < 0).all()
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pertinent.errors import MissingExtra, SettingError
-from pertinent.report.plots import plot, plot_evaluation
+from pertinent.report.plots.explanation import show as plot
+from pertinent.report.plots.tables import show_evaluation as plot_evaluation
 
 pytest.importorskip("matplotlib")
 

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
-from pertinent.report.facts import relative_scores, says_nothing
-from pertinent.report.html import fragment
-from pertinent.report.pictures import heat
-from pertinent.report.plots import plot
-from pertinent.report.terminal import rendered
+from pertinent.report.html.explanation import show as fragment
+from pertinent.report.panels import panel
+from pertinent.report.plots.explanation import show as plot
+from pertinent.report.terminal.explanation import show as rendered
+from pertinent.report.wording import relative_scores, says_nothing
 
 SAID = "No feature moves the prediction measurably: the largest score is"
 
@@ -45,7 +45,7 @@ def test_rounding_errors_are_not_shaded(explanation, scores):
 
 
 def test_rounding_errors_are_not_drawn(image, row):
-    assert not heat(with_scores(image, [1e-12, -1e-12])).any()
+    assert not panel(with_scores(image, [1e-12, -1e-12])).share.any()
     figure = plot(with_scores(row, [1e-12, -1e-12]))
     assert SAID in figure.axes[0].get_title(loc="left")
     assert figure.axes[0].get_xlim()[1] > 0.1

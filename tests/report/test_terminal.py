@@ -10,9 +10,12 @@ from rich.console import Console
 import pertinent
 from pertinent.inputs.text import Text, text_input
 from pertinent.report.colours import DARK, LIGHT, contrast, shade, shares
-from pertinent.report.facts import facts, measures, score_text, strongest
-from pertinent.report.pieces import pieces
-from pertinent.report.terminal import catalogue_table, evaluation_table, rendered, rendered_all
+from pertinent.report.drawings.text import pieces
+from pertinent.report.terminal.explanation import show as rendered
+from pertinent.report.terminal.explanation import show_all as rendered_all
+from pertinent.report.terminal.tables import show_catalogue as catalogue_table
+from pertinent.report.terminal.tables import show_evaluation as evaluation_table
+from pertinent.report.wording import facts, measures, score_text, strongest
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
 
@@ -215,7 +218,7 @@ def test_scores_of_any_size_can_be_shown(text, scale):
 
 
 def test_the_budget_is_said_to_be_for_each_sparsity_where_it_is():
-    from pertinent.report.facts import facts
+    from pertinent.report.wording import facts
 
     model = pertinent.wrap(lambda texts: [[0.3, 0.7] if "fir" in t else [0.6, 0.4] for t in texts])
 

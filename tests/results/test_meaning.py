@@ -11,7 +11,7 @@ import pytest
 import pertinent
 from pertinent.explainers.base import Explainer, Finding, explainers
 from pertinent.learned.base import learned
-from pertinent.report.facts import directions, facts, score_text
+from pertinent.report.wording import directions, facts, score_text
 from pertinent.results.explanation import Explanation
 
 NEW_FIELDS = ("meaning", "budget_per_sparsity", "better")
@@ -94,7 +94,7 @@ def test_a_finding_may_mean_something_else(model):
 
 def test_measures_say_which_way_is_better(model, tmp_path):
     es = pertinent.explain(model, ["a bad film"], "leave-one-out", progress=False)
-    measured = pertinent.evaluate(es, model, ["sufficiency", "comprehensiveness"]).explanations
+    measured = pertinent.evaluate(model, es, ["sufficiency", "comprehensiveness"]).explanations
     measured.save(tmp_path / "e.parquet")
     for e in (measured[0], pertinent.read(tmp_path / "e.parquet")[0], of_version_0_1(measured[0])):
         assert e.better == {"sufficiency": "lower", "comprehensiveness": "higher"}

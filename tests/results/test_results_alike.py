@@ -44,7 +44,7 @@ def results(attacks):
         "explanation": es[0],
         "explanations": es,
         "by class": es[0].by_class(),
-        "evaluation": pertinent.evaluate(es, words, ["sufficiency", "deletion"]),
+        "evaluation": pertinent.evaluate(words, es, ["sufficiency", "deletion"]),
         "attacks": attacks,
     }
 
@@ -136,7 +136,9 @@ def test_slices_keep_the_failures_of_their_inputs(attacks):
 
 
 def test_a_failure_in_measuring_stays_with_its_explanation():
-    found = pertinent.evaluate(explained(), words, ["sufficiency", "precision-at-k"], marks=[None, [0], None])
+    found = pertinent.evaluate(
+        words, explained(), ["sufficiency", "precision-at-k"], annotations=[None, [0], None]
+    )
     assert [(f.index, f.metric) for f in found.failures] == [(0, "precision-at-k"), (2, "precision-at-k")]
     es = pertinent.Explanations(list(found.explanations), found.failures)
     assert [f.index for f in es[1:].failures] == [2]
@@ -145,7 +147,7 @@ def test_a_failure_in_measuring_stays_with_its_explanation():
 def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
     es = explained()
     metrics = ["precision-at-k:k=1", "precision-at-k:k=2", "sufficiency"]
-    found = pertinent.evaluate(es, words, metrics, marks=[[0], [0], [0]])
+    found = pertinent.evaluate(words, es, metrics, annotations=[[0], [0], [0]])
     names = ["precision-at-k k=1", "precision-at-k k=2", "sufficiency"]
     assert list(found.better) == names
     assert list(found.explanations[0].measures) == names
@@ -153,5 +155,5 @@ def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
     assert {metric for _, metric, _, _ in found.summary()} == set(names)
     for name in names:
         assert name in found.to_html()
-    with pytest.raises(pertinent.PertinentError, match="sufficiency is named 2 times with the same settings"):
-        pertinent.evaluate(es, words, ["sufficiency", "sufficiency"])
+    with pytest.raises(pertinent.PertinentError, match="sufficiency is named twice with the same settings"):
+        pertinent.evaluate(words, es, ["sufficiency", "sufficiency"])

@@ -19,7 +19,7 @@ from pertinent.cli.work import Outcome, carry_out
 from pertinent.errors import InputError, SettingError
 from pertinent.metric.base import Metric
 from pertinent.models.base import Model
-from pertinent.report.numbering import name_of
+from pertinent.report.by_input import name_of
 from pertinent.results.explanation import Explanations
 
 _TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
@@ -86,13 +86,13 @@ def catalogue(args: Namespace) -> int:
     """List the methods, metrics or removals."""
     from rich.console import Console
 
-    from pertinent.report.terminal import catalogue_table
+    from pertinent.report.terminal.tables import show_catalogue
 
     console = Console(highlight=False)
     entries = getattr(catalogues, args.command)()
-    console.print(catalogue_table([e for e in entries if not e.fitted_first], args.command))
+    console.print(show_catalogue([e for e in entries if not e.fitted_first], args.command))
     if args.command == "methods":
-        console.print(catalogue_table([e for e in entries if e.fitted_first], _TO_FIT))
+        console.print(show_catalogue([e for e in entries if e.fitted_first], _TO_FIT))
     return 0
 
 

@@ -14,7 +14,7 @@ from pertinent.cli.console import complain, print_json
 from pertinent.control_characters import visible
 from pertinent.errors import PertinentError, SettingError
 from pertinent.files import atomic_write, check_writable, write_text
-from pertinent.report.failures import failure_lines
+from pertinent.report.by_input import failure_lines
 from pertinent.results.base import check_suffix
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
@@ -60,7 +60,7 @@ class Output:
 
     def show_all(self, explanations: Explanations) -> list[Failed]:
         """Print explanations, but not the failures, which go to stderr; return what could not be shown."""
-        from pertinent.report.terminal import rendered_all
+        from pertinent.report.terminal.explanation import show_all
 
         failed = self._check_by_class(explanations)
         if len(explanations) > _SHOWN and (self.out or self.html or self.json):
@@ -71,7 +71,7 @@ class Output:
                 self.show("")
                 self.show(explanations[0].by_class())
         elif len(explanations):
-            self.show(rendered_all(explanations[:], by_class=self._by_class))
+            self.show(show_all(Explanations(list(explanations)), by_class=self._by_class))
         return failed
 
     def _check_by_class(self, explanations: Explanations) -> list[Failed]:
@@ -144,6 +144,6 @@ def _write_json(explanations: Explanations, path: Path) -> None:
 def _save_report(
     explanations: Explanations, path: Path, title: str, evaluation: Evaluation | None, *, by_class: bool
 ) -> None:
-    from pertinent.report.page import save_report
+    from pertinent.report.html.page import save_report
 
     save_report(explanations, path, title=title, evaluation=evaluation, by_class=by_class)

@@ -291,6 +291,7 @@ class ImageModality(Modality):
     precedence = 1
     default_removal = "mean"
     scorer = "pertinent.learned.networks.image_scorer:ImageScorer"
+    drawing = "pertinent.report.drawings.image:ImageDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A path, the name of an image file, a PIL image, or an array of at least two dimensions."""

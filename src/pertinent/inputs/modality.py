@@ -52,7 +52,8 @@ class Modality(ABC):
         The network that learned explainers use by default, a `learned.networks.scorer.Scorer`; ``None`` if
         they cannot explain this kind of input.
     drawing
-        How an explanation of such an input is drawn in the terminal, in HTML and in plots.
+        How such an input is drawn in the terminal, in HTML and in plots, a subclass of
+        `report.drawings.Drawing`; ``None`` to list its features.
     """
 
     name: ClassVar[str]

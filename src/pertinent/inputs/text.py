@@ -278,6 +278,7 @@ class TextModality(Modality):
     fixed_baseline = "mask-token"
     drawn_baseline = "random-token"
     scorer = "pertinent.learned.networks.word_scorer:WordScorer"
+    drawing = "pertinent.report.drawings.text:TextDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A string, a pair of strings, or a mapping with the keys of a text."""

@@ -1,4 +1,7 @@
-"""One diverging, colour-blind-safe scale: orange supports the explained class, blue opposes it."""
+"""One diverging, colour-blind-safe scale: orange supports the explained class, blue opposes it.
+
+Where there is no colour, characters take its place.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,12 @@ class Surface:
 
 
 _MANY = 50
+
+MARKS = np.array(list("=-.+#"))
+"""Characters for shares where there is no colour: strongly against, against, hardly, for, strongly for."""
+
+_MARKS_FROM = (-0.5, -0.1, 0.1, 0.5)
+"""The shares at which the next mark begins."""
 
 NEUTRAL = "#c9ccd2"
 LIGHT = Surface(ground="#ffffff", ink="#1b1d22", support="#f0862a", against="#5a9bd8")
@@ -61,6 +70,11 @@ def shade(share: float, surface: Surface = LIGHT) -> str:
     ('#ffffff', '#f0862a', '#5a9bd8')
     """
     return "#" + bytes(rgb(np.array(share), surface)).hex()
+
+
+def mark_numbers(share: Floats | float) -> Array:
+    """The positions in `MARKS` of the characters that stand for shares where there is no colour."""
+    return np.digitize(share, _MARKS_FROM)
 
 
 def contrast(one: str, other: str) -> float:

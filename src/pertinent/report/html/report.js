@@ -1,16 +1,4 @@
-"""The script of a report's index: search, filter and sort. Without it, everything is simply shown.
-
-It holds no data: it reads the table that is on the page, and writes no HTML.
-"""
-
-from __future__ import annotations
-
-from base64 import b64encode
-from hashlib import sha256
-
-from pertinent.report.markup import Markup
-
-_CODE = Markup("""
+// Searches, filters and sorts the index of a page. It reads the table on the page, and writes no HTML.
 const controls = document.querySelector(".controls");
 const [search, only, count] = ["input", "select", "output"].map((tag) => controls.querySelector(tag));
 const table = document.querySelector(".index table");
@@ -21,7 +9,7 @@ const inputs = [...table.tBodies[0].rows].map((row) => {
 });
 
 function filter() {
-  const words = search.value.toLowerCase().split(/\\s+/);
+  const words = search.value.toLowerCase().split(/\s+/);
   let shown = 0;
   for (const { row, section, text, predicted } of inputs) {
     const fits = words.every((word) => text.includes(word));
@@ -58,12 +46,3 @@ search.addEventListener("input", filter);
 only.addEventListener("change", filter);
 controls.hidden = false;
 filter();
-""")
-
-SCRIPT = Markup('<script type="module">{}</script>').format(_CODE)
-
-# No other script may run, and nothing may be fetched.
-POLICY = Markup(
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
-    "form-action 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{}'\">"
-).format(b64encode(sha256(_CODE.encode()).digest()).decode())

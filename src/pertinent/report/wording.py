@@ -1,4 +1,4 @@
-"""The text and numbers that all reports on an explanation share; each report decides how they look."""
+"""The words and numbers that all reports on an explanation share; each report decides how they look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
-from pertinent.inputs.table import TableInput
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
@@ -23,6 +22,7 @@ _LONGEST_SETTING = 60
 _UNMEASURABLE = 1e-6
 """Scores below this share of the prediction are rounding errors of the model."""
 
+_UNLISTED = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
 _ARROWS = {"lower": "↓", "higher": "↑"}
 
 
@@ -82,9 +82,9 @@ def directions(explanation: Explanation) -> tuple[str, str]:
     """What features of one and of the other colour do, in words."""
     name = explanation.target_name
     if explanation.pertinence is not None:
-        is_row = isinstance(explanation.input, TableInput)
-        towards = "towards its absent value" if is_row else "present, must go"
-        away = "away from its absent value" if is_row else "absent, must come"
+        towards, away = "present, must go", "absent, must come"
+        if explanation.input.shown() is not None:  # values, which are not present or absent
+            towards, away = "towards its absent value", "away from its absent value"
         return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
     if explanation.meaning == "attack":
         return "needed by an attack", "not needed by an attack"
@@ -95,6 +95,13 @@ def directions(explanation: Explanation) -> tuple[str, str]:
     if explanation.output.kind == "value":
         return f"raises {name}", f"lowers {name}"
     return f"supports {name}", f"speaks against {name}"
+
+
+def verb(explanation: Explanation) -> str:
+    """What the features do to the target, as in ``what supports it``."""
+    if explanation.output.kind == "value":
+        return "moves"
+    return "matters for" if explanation.meaning == "magnitude" else "supports"
 
 
 def has_two_sides(explanation: Explanation) -> bool:
@@ -125,7 +132,7 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
     pertinence = explanation.pertinence
     if pertinence is None:
         return ""
-    moves = ("towards", "away") if isinstance(explanation.input, TableInput) else ("must go", "must come")
+    moves = ("must go", "must come") if explanation.input.shown() is None else ("towards", "away")
     return ("not needed", *moves)[pertinence[feature]]
 
 
@@ -138,6 +145,12 @@ def listed_classes(explanation: Explanation) -> list[int]:
         return sorted({*range(MOST_LIKELY), explanation.target})
     likely = np.argsort(-p, kind="stable")[:MOST_LIKELY].tolist()
     return likely if explanation.target in likely else [*likely, explanation.target]
+
+
+def unlisted(explanation: Explanation) -> str:
+    """How many columns are not shown, as ``and 995 less likely classes``; empty if all are."""
+    left = len(explanation.classes) - len(listed_classes(explanation))
+    return f"and {left:,} {_UNLISTED[explanation.output.kind]}" if left else ""
 
 
 def strongest(explanation: Explanation, top: int | None) -> Ints:
@@ -200,6 +213,11 @@ def measures(explanation: Explanation) -> list[Measure]:
         for name, values in explanation.measures.items()
         if values
     ]
+
+
+def measured_sparsities(explanation: Explanation) -> list[float]:
+    """The sparsities at which any metric has a value, the smallest first."""
+    return sorted({s for m in measures(explanation) for s in m.values if s is not None})
 
 
 def arrow(better: str) -> str:

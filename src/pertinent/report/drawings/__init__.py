@@ -1,0 +1,104 @@
+"""How inputs are drawn: the base, which lists features, and one drawing for each modality that has its own.
+
+A modality names its drawing (`Modality.drawing`); one without is drawn by the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from markupsafe import Markup
+from rich.console import Console, RenderableType
+
+from pertinent.array_types import Array, Masks
+from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
+from pertinent.report.wording import on_one_line
+
+if TYPE_CHECKING:
+    from pertinent.report.panels import Panel
+
+_LONGEST_BEGINNING = 120
+
+
+class Drawing:
+    """Draws inputs that are nothing but a list of features; subclasses draw what else there is to see.
+
+    Attributes
+    ----------
+    lists_features
+        Whether the bars of the features are all that is drawn, so that they stand in the input's order.
+    clips_outliers
+        Whether colours are clipped, so that a few large scores do not make all others pale.
+    underlines
+        Whether features of the smallest chosen set are underlined.
+    """
+
+    lists_features: ClassVar[bool] = True
+    clips_outliers: ClassVar[bool] = False
+    underlines: ClassVar[bool] = False
+
+    def beginning(self, input: Any) -> str:
+        """The beginning of the input in a line, or a small picture of it, for the index of a page."""
+        names, values = input.features, input.shown()
+        return shortened(
+            names if values is None else [f"{n}={v}" for n, v in zip(names, values, strict=True)]
+        )
+
+    def has_unread(self, input: Any) -> bool:
+        """Whether some of what is drawn was not read by the model."""
+        del input
+        return False
+
+    def terminal(
+        self, panel: Panel, console: Console, width: int, *, colour: bool
+    ) -> Iterator[RenderableType]:
+        """The input coloured by score or, without `colour`, with marks, `width` characters wide."""
+        del panel, console, width, colour
+        yield from ()
+
+    def terminal_input(self, input: Any, *, colour: bool) -> RenderableType | None:
+        """The input as it was given, if it cannot be made out where it is coloured."""
+        del input, colour
+        return None
+
+    def html(self, panel: Panel, *, small: bool = False) -> Markup:
+        """The input coloured by score; `small` if several classes stand side by side."""
+        del panel, small
+        return Markup()
+
+    def html_input(self, input: Any) -> Markup:
+        """The input as it was given, if it cannot be made out where it is coloured."""
+        del input
+        return Markup()
+
+    def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
+        """The features of a set as a picture, if they are better seen than named."""
+        del input, mask, caption
+        return Markup()
+
+    def pictures(self, panel: Panel) -> tuple[Array, ...]:
+        """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""
+        del panel
+        return ()
+
+
+def drawing_of(input: Input) -> Drawing:
+    """The drawing of the input's modality."""
+    return _drawing(input.kind)
+
+
+@lru_cache
+def _drawing(kind: str) -> Drawing:
+    named = modality_named(kind).drawing or Drawing
+    made: Drawing = (resolve_name(named) if isinstance(named, str) else named)()
+    return made
+
+
+def shortened(parts: Any) -> str:
+    """Texts on one line, cut where it gets too long."""
+    line = on_one_line(" · ".join(parts))
+    return line if len(line) <= _LONGEST_BEGINNING else line[: _LONGEST_BEGINNING - 1] + "…"

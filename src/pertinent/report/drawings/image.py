@@ -1,0 +1,194 @@
+"""Images: the image itself, the heat map over it, and the features that a set keeps."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from pertinent.array_types import Array, Floats, Masks
+from pertinent.inputs.image import ImageInput
+from pertinent.report import wording as say
+from pertinent.report.colours import MARKS, mark_numbers, rgb
+from pertinent.report.drawings import Drawing
+from pertinent.report.html import from_template
+from pertinent.report.panels import Panel
+
+_FAINTEST = 0.72
+"""The brightness of a black pixel, so that its colour still matches the legend."""
+
+_LARGE, _SMALL, _THUMBNAIL = 512, 192, 32
+"""The longest sides of pictures in HTML, in pixels."""
+
+_WIDEST = 32
+"""The longest side of a picture in a terminal, in characters."""
+
+_RAMP = np.array(list(" .:-=+*#%@"))
+
+
+class ImageDrawing(Drawing):
+    """Draws an image and its heat map."""
+
+    lists_features = False
+    clips_outliers = True
+
+    def beginning(self, input: Any) -> str:
+        """A small picture."""
+        return from_template("thumbnail.html", source=data_uri(resized(original(input), _THUMBNAIL)))
+
+    def terminal(
+        self, panel: Panel, console: Console, width: int, *, colour: bool
+    ) -> Iterator[RenderableType]:
+        """The heat map."""
+        del console, width
+        heat = panel.share[_image(panel).labels]
+        yield (
+            half_blocks(painted(_image(panel), heat))
+            if colour
+            else _characters(MARKS, mark_numbers(_halved(heat)))
+        )
+
+    def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
+        """The image; in characters it is denser where it is brighter."""
+        if colour:
+            return half_blocks(original(input))
+        light = _halved(original(input).mean(axis=-1) / 255)
+        return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))
+
+    def html(self, panel: Panel, *, small: bool = False) -> Markup:
+        """The heat map; if it is small, beside the marked features."""
+        e, (_, heat, top) = panel.explanation, self.pictures(panel)
+        best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
+        if not small:
+            return _figure(heat, f"Heat map; the most important: {best}", "heat map")
+        alt = f"Heat map for {panel.name}; the most important: {best}"
+        return _figure(resized(heat, _SMALL), alt, "heat map") + _figure(
+            resized(top, _SMALL), f"The top features for {panel.name}", f"the top {panel.marked.sum():,}"
+        )
+
+    def html_input(self, input: Any) -> Markup:
+        """The image as it was given."""
+        height, width = input.labels.shape
+        return _figure(original(input), f"The image, {width} × {height} pixels", "image")
+
+    def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
+        """The features of a set, the others faded."""
+        return _figure(kept(input, mask), f"The {mask.sum()} features kept", caption)
+
+    def pictures(self, panel: Panel) -> tuple[Array, ...]:
+        """The image, its heat map, and the marked features."""
+        input = _image(panel)
+        return original(input), painted(input, panel.share[input.labels]), kept(input, panel.marked)
+
+
+def original(input: ImageInput) -> Array:
+    """The image as bytes (height, width, 3); values outside [0, 1] are rescaled to it."""
+    return _to_bytes(_unit(input))
+
+
+def painted(input: ImageInput, heat: Floats) -> Array:
+    """A heat (height, width) in [−1, 1] as colours, darkened where the image is dark."""
+    light = _FAINTEST + (1 - _FAINTEST) * _unit(input).mean(axis=-1, keepdims=True)
+    colours: Array = rgb(heat) / 255
+    return _to_bytes(colours * light)
+
+
+def kept(input: ImageInput, mask: Masks) -> Array:
+    """The image with the features outside the mask faded to grey."""
+    return _to_bytes(np.where(mask[input.labels][..., None], _unit(input), 0.2 * _unit(input) + 0.75))
+
+
+def resized(picture: Array, most: int, *, least: int = 0) -> Array:
+    """A picture whose longer side is at most `most` pixels; a small one is enlarged towards `least`."""
+    longer = max(picture.shape[:2])
+    if longer > most:
+        step = -(-longer // most)
+        height, width = (-(-side // step) for side in picture.shape[:2])
+        missing = (height * step - picture.shape[0], width * step - picture.shape[1])
+        padding = [(0, missing[0]), (0, missing[1]), *[(0, 0)] * (picture.ndim - 2)]
+        blocks = np.pad(picture, padding, mode="edge").reshape(height, step, width, step, *picture.shape[2:])
+        means = blocks.mean(axis=(1, 3))
+        return np.asarray(means.round().astype(np.uint8) if picture.dtype == np.uint8 else means)
+    times = max(1, least // longer)
+    return picture.repeat(times, axis=0).repeat(times, axis=1)
+
+
+def data_uri(picture: Array) -> str:
+    """Bytes (height, width, 3) as a PNG data URI."""
+    return "data:image/png;base64," + b64encode(png(picture)).decode()
+
+
+def png(picture: Array) -> bytes:
+    """Bytes (height, width, 3) as a PNG file (ISO/IEC 15948), each line unfiltered."""
+    height, width, _ = picture.shape
+    lines = np.concatenate([np.zeros((height, 1), np.uint8), picture.reshape(height, -1)], axis=1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    body = zlib.compress(lines.tobytes(), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def half_blocks(picture: Array) -> Text:
+    """A picture of the terminal's size, two pixels to a character."""
+    picture = _even(picture)
+    text = Text(no_wrap=True)
+    for upper, lower in zip(picture[::2], picture[1::2], strict=True):
+        for top, bottom in zip(upper, lower, strict=True):
+            text.append("▀", style=f"#{bytes(top).hex()} on #{bytes(bottom).hex()}")
+        text.append("\n")
+    text.rstrip()
+    return text
+
+
+def _image(panel: Panel) -> ImageInput:
+    assert isinstance(panel.explanation.input, ImageInput)
+    return panel.explanation.input
+
+
+def _figure(picture: Array, alt: str, caption: str) -> Markup:
+    """A picture with its alternative text and a caption; the pixels of a small one can be seen."""
+    picture = resized(picture, _LARGE)
+    is_coarse = max(picture.shape) < 200
+    return from_template(
+        "figure.html", source=data_uri(picture), alt=alt, caption=caption, is_coarse=is_coarse
+    )
+
+
+def _even(picture: Array) -> Array:
+    """A picture of the terminal's size with an even number of rows."""
+    picture = resized(picture, _WIDEST, least=16)
+    return np.concatenate([picture, picture[-1:]]) if len(picture) % 2 else picture
+
+
+def _halved(picture: Floats) -> Floats:
+    """A picture of the terminal's size with half the rows, because characters are twice as high as wide."""
+    picture = _even(picture)
+    return (picture[::2] + picture[1::2]) / 2
+
+
+def _characters(alphabet: Array, picture: Array) -> Text:
+    return Text("\n".join("".join(row) for row in alphabet[picture]), no_wrap=True)
+
+
+def _unit(input: ImageInput) -> Floats:
+    """The pixels in [0, 1], three channels last."""
+    pixels = np.moveaxis(input.pixels.astype(np.float64), 0, -1)
+    low, high = pixels.min(), pixels.max()
+    if low < 0 or high > 1:
+        pixels = (pixels - low) / ((high - low) or 1.0)
+    colour = pixels[..., :3] if pixels.shape[-1] in (3, 4) else pixels.mean(axis=-1, keepdims=True)
+    return np.broadcast_to(colour, (*colour.shape[:2], 3))
+
+
+def _to_bytes(unit: Floats) -> Array:
+    return np.asarray((255 * unit).round().astype(np.uint8))

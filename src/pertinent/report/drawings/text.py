@@ -1,0 +1,154 @@
+"""Texts: each feature is shaded by its score or, in a terminal without colour, has marks below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.style import Style
+from rich.text import Text
+
+from pertinent.control_characters import visible
+from pertinent.inputs.text import TextInput
+from pertinent.report import wording as say
+from pertinent.report.colours import DARK, MARKS, mark_numbers, shade
+from pertinent.report.drawings import Drawing, shortened
+from pertinent.report.html import from_template
+from pertinent.report.panels import Panel
+from pertinent.results.explanation import Explanation
+
+_PLAIN_BELOW = 0.02
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some characters of a segment and the features that cover them, if any.
+
+    `unread` marks words that the model did not see, such as those after truncation.
+    """
+
+    segment: int
+    text: str
+    features: tuple[int, ...] = ()
+    unread: bool = False
+
+    def strongest(self, explanation: Explanation) -> int | None:
+        """The feature with the largest magnitude, by which the piece is shaded."""
+        return max(self.features, key=lambda i: abs(explanation.scores[i]), default=None)
+
+
+class TextDrawing(Drawing):
+    """Draws the whole text: what is fixed or was not read is pale, and a set is underlined."""
+
+    lists_features = False
+    underlines = True
+
+    def beginning(self, input: Any) -> str:
+        """The first words."""
+        return shortened(input.text.segments)
+
+    def has_unread(self, input: Any) -> bool:
+        """Whether the model read only a part of the text."""
+        return any(piece.unread for piece in pieces(input))
+
+    def terminal(
+        self, panel: Panel, console: Console, width: int, *, colour: bool
+    ) -> Iterator[RenderableType]:
+        """Each segment, a blank line between them."""
+        segments = _shaded(panel) if colour else _marked(panel, console, width)
+        for number, lines in enumerate(segments):
+            yield from ([Text()] if number else [])
+            yield from lines
+
+    def html(self, panel: Panel, *, small: bool = False) -> Markup:
+        """Each segment as a paragraph; hovering over a feature shows its score."""
+        del small
+        e, input = panel.explanation, panel.explanation.input
+        assert isinstance(input, TextInput)
+        segments: list[list[tuple[Piece, int | None, str]]] = [[] for _ in input.text.segments]
+        for piece in pieces(input):
+            told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
+            segments[piece.segment].append((piece, piece.strongest(e), told))
+        return from_template("text.html", panel=panel, segments=segments, text=input.text)
+
+
+def pieces(input: TextInput) -> Iterator[Piece]:
+    """The pieces of every segment, in order; together they are the text, character by character.
+
+    Tokens that share characters (the bytes of an emoji) form one piece, and a token without
+    characters joins its neighbour.
+    """
+    for segment, text in enumerate(input.text.segments):
+        position = 0
+        runs = _runs(input, segment)
+        for start, end, features in [*runs, (len(text), len(text), ())]:
+            if start > position:
+                outer = position == 0 or not features
+                unread = input.truncation is not None and outer and input.text.removable(segment)
+                between = text[position:start]
+                yield Piece(segment, between, unread=unread and not between.isspace())
+            if features:
+                yield Piece(segment, text[start:end], features)
+            position = end
+
+
+def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Spans of one segment in order, those that overlap joined."""
+    own = [(a, b, i) for i, (s, a, b) in enumerate(input.spans.tolist()) if s == segment]
+    runs: list[tuple[int, int, tuple[int, ...]]] = []
+    for start, end, feature in sorted(own):
+        if runs:
+            first, last, features = runs[-1]
+            if start < last or start == end or first == last:
+                runs[-1] = (first, max(last, end), (*features, feature))
+                continue
+        runs.append((start, end, (feature,)))
+    return runs
+
+
+def _shaded(panel: Panel) -> Iterator[list[RenderableType]]:
+    """Each segment on a dark background, its features shaded."""
+    input = panel.explanation.input
+    assert isinstance(input, TextInput)
+    texts = [Text(style=DARK.ink) for _ in input.text.segments]
+    for piece in pieces(input):
+        feature = piece.strongest(panel.explanation)
+        style = Style(dim=piece.unread or not input.text.removable(piece.segment), strike=piece.unread)
+        if feature is not None:
+            marked, share = bool(panel.marked[list(piece.features)].any()), panel.share[feature]
+            colour = shade(share, DARK) if abs(share) >= _PLAIN_BELOW else None
+            style = Style(bgcolor=colour, bold=marked, underline=marked)
+        texts[piece.segment].append(visible(piece.text), style=style)
+    for text in texts:
+        yield [Padding(text, (0, 2), style=f"on {DARK.ground}")]
+
+
+def _marked(panel: Panel, console: Console, width: int) -> Iterator[list[RenderableType]]:
+    """The lines of each segment, with a line of marks below each line that has a strong feature."""
+    input = panel.explanation.input
+    assert isinstance(input, TextInput)
+    texts = [Text() for _ in input.text.segments]
+    for piece in pieces(input):
+        feature = piece.strongest(panel.explanation)
+        mark = MARKS[2] if feature is None else str(MARKS[mark_numbers(panel.share[feature])])
+        style = Style(meta={"mark": "~" if piece.unread else mark})
+        texts[piece.segment].append(visible(piece.text), style=style)
+    for text in texts:
+        lines: list[RenderableType] = []
+        for line in text.wrap(console, width):
+            marks = [" "] * len(line)
+            for span in line.spans:
+                assert isinstance(span.style, Style)
+                for place in range(span.start, min(span.end, len(line))):
+                    character = line.plain[place]
+                    mark = " " if character.isspace() else span.style.meta["mark"]
+                    marks[place] = mark * cell_len(character)
+            below = "".join(marks)
+            lines.append(Text(line.plain))
+            lines += [Text(below.replace(str(MARKS[2]), " ").rstrip())] if set(below) - set(" .") else []
+        yield lines

@@ -1,0 +1,182 @@
+"""One self-contained HTML page: no network, and no script but that of its index."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from pertinent.errors import InputError
+from pertinent.files import write_text
+from pertinent.report import wording as say
+from pertinent.report.by_input import Explained, by_input
+from pertinent.report.drawings import drawing_of
+from pertinent.report.html import from_template, own_file, style
+from pertinent.report.html.explanation import card, failure_list
+from pertinent.report.html.tables import evaluation_card
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
+from pertinent.settings import checked
+
+
+@checked
+def save_report(
+    explanations: Any,
+    path: str | Path | None = None,
+    *,
+    title: str = "pertinent report",
+    evaluation: Evaluation | None = None,
+    by_class: bool = False,
+) -> str:
+    """Put explanations on one page, and write it to `path` if one is given.
+
+    Parameters
+    ----------
+    explanations
+        One, many, or an evaluation, whose explanations are used.
+    path
+        A file to write, atomically.
+    title
+        The heading of the page.
+    evaluation
+        Its table comes first, and the explanations it measured show their measures.
+    by_class
+        Add to each explanation its scores for the other classes, where its method gives them.
+
+    Examples
+    --------
+    >>> import pertinent
+    >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    >>> page = save_report(pertinent.explain(model, "not bad at all", method="leave-one-out"))
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    items = explanations
+    failures: list[Failure] = []
+    if isinstance(items, Evaluation):
+        evaluation, items = items, items.explanations
+    if isinstance(items, Explanations):
+        failures += items.failures
+    every = [items] if isinstance(items, Explanation) or not isinstance(items, Iterable) else list(items)
+    if not all(isinstance(e, Explanation) for e in every):
+        raise InputError("A report is made of explanations, or of an evaluation.")
+    if evaluation is not None:
+        failures += [failure for failure in evaluation.failures if failure not in failures]
+        every = _with_measures(every, evaluation)
+    if by_class and every and all(e.class_scores is None for e in every):
+        every[0].by_class()  # raises the error that says so
+    page = _page(title, by_input(every), evaluation, failures, by_class=by_class)
+    if path is not None:
+        write_text(Path(path), page)
+    return page
+
+
+def _page(
+    title: str,
+    inputs: list[Explained],
+    evaluation: Evaluation | None,
+    failures: list[Failure],
+    *,
+    by_class: bool,
+) -> str:
+    script = Markup(own_file("report.js"))  # noqa: S704  our own
+    return str(
+        from_template(
+            "page.html",
+            title=title,
+            style=style("page.css"),
+            script=script if len(inputs) > 1 else "",
+            script_digest=b64encode(sha256(script.encode()).digest()).decode(),
+            inputs=inputs,
+            count=_count(inputs),
+            summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
+            failures=failure_list(failures),
+            sections=(_section(found, by_class=by_class) for found in inputs),
+            index=_index(inputs) if len(inputs) > 1 else None,
+            together=any(len(found.explanations) > 1 for found in inputs),
+        )
+    )
+
+
+def _section(found: Explained, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
+    """The explanations of one input side by side; an image that several explain is shown once."""
+    input, together = found.explanations[0].input, len(found.explanations) > 1
+    given = drawing_of(input).html_input(input) if together else Markup()
+    return found, given, [card(e, with_input=not together, by_class=by_class) for e in found.explanations]
+
+
+def _count(inputs: Sequence[Explained]) -> str:
+    explanations = sum(len(found.explanations) for found in inputs)
+    return (
+        f"{explanations:,} explanation{'' if explanations == 1 else 's'} "
+        f"of {len(inputs):,} input{'' if len(inputs) == 1 else 's'}"
+    )
+
+
+def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> list[Explanation]:
+    """The explanations, each with its measures if the evaluation has them."""
+
+    def key(e: Explanation) -> tuple[object, ...]:
+        return e.method, repr(e.settings), e.removal, e.input.fingerprint, e.target, e.seed
+
+    measured = {key(e): e for e in evaluation.explanations}
+    return [e if e.measures else measured.get(key(e), e) for e in explanations]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """What a cell of the index shows, by what it is sorted, and its class."""
+
+    shown: str = ""
+    value: object = ""
+    kind: str = ""
+
+
+def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
+    """The columns of the index, and a row for each input; columns that are empty throughout are left out."""
+    methods = {e.method for found in inputs for e in found.explanations}
+    rows = [dict(_cells(found, several_methods=len(methods) > 1)) for found in inputs]
+    columns = {column: cell.kind for row in rows for column, cell in row.items() if cell.shown}
+    predicted = [_predicted(found) for found in inputs]
+    cells = [[row.get(column, _Cell()) for column in columns] for row in rows]
+    return {
+        "columns": columns,
+        "predictions": sorted(set(predicted)),
+        "rows": list(zip(predicted, cells, strict=True)),
+    }
+
+
+def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _Cell]]:
+    first = found.explanations[0]
+    yield "id", _Cell(first.id or "", first.id or "")
+    beginning = drawing_of(first.input).beginning(first.input)
+    yield "begins", _Cell(beginning, "" if isinstance(beginning, Markup) else beginning, "start")
+    yield "prediction", _Cell(_predicted(found), _predicted(found))
+    amount = "value" if first.output.kind == "value" else "probability"
+    predicted = say.predicted(first)
+    yield amount, _Cell(say.amount(first, predicted), float(first.prediction[predicted]), "number")
+    targets = ", ".join(
+        dict.fromkeys(e.target_name for e in found.explanations if e.target != say.predicted(e))
+    )
+    yield "explained instead", _Cell(targets, targets)
+    methods = ", ".join(dict.fromkeys(e.method for e in found.explanations))
+    yield "method", _Cell(methods, methods)
+    measured: dict[str, list[float]] = {}
+    for e in found.explanations:
+        for m in say.measures(e):
+            column = f"{m.name} {m.arrow} {e.method if several_methods else ''}"
+            measured.setdefault(" ".join(column.split()), []).append(m.mean)
+    for column, values in measured.items():
+        yield column, _Cell(f"{np.mean(values):.3f}", float(np.mean(values)), "number")
+
+
+def _predicted(found: Explained) -> str:
+    first = found.explanations[0]
+    return first.classes[say.predicted(first)]

@@ -1,0 +1,55 @@
+"""Evaluations, attacks and diagnostics as HTML tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from pertinent.report.html import Axis, fragment, from_template
+from pertinent.report.table_contents import (
+    attack_head,
+    attack_lines,
+    attack_notes,
+    diagnostic_notes,
+    diagnostic_warnings,
+    summary,
+)
+from pertinent.results.attack_results import Attacks
+from pertinent.results.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from pertinent.diagnostics.base import Diagnostic
+
+
+def show_evaluation(evaluation: Evaluation) -> str:
+    """Mean and confidence interval by method and metric, with its own style."""
+    return fragment(evaluation_card(evaluation))
+
+
+def evaluation_card(evaluation: Evaluation) -> Markup:
+    """Mean and confidence interval by method and metric, without style."""
+    found = summary(evaluation)
+    axes = {
+        metric: Axis.of(cell.ends for (_, own), cell in found.cells.items() if own == metric)
+        for metric in evaluation.better
+    }
+    return from_template("evaluation.html", evaluation=evaluation, summary=found, axes=axes)
+
+
+def show_attacks(attacks: Attacks) -> str:
+    """A line for each set of each input."""
+    return fragment(
+        from_template(
+            "attacks.html",
+            head=attack_head(attacks),
+            lines=attack_lines(attacks),
+            notes=attack_notes(attacks),
+        )
+    )
+
+
+def show_diagnostic(diagnostic: Diagnostic) -> str:
+    """The question, the answer, the table, and how to read it."""
+    notes = [*diagnostic_warnings(diagnostic), *diagnostic_notes(diagnostic)]
+    return fragment(from_template("diagnostic.html", content=diagnostic.table(), notes=notes))

@@ -1,0 +1,85 @@
+"""Figures for papers and notebooks, made without pyplot: no global state, no display."""
+
+from __future__ import annotations
+
+from functools import partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from pertinent._optional import optional
+from pertinent.control_characters import visible
+from pertinent.report.colours import LIGHT, NEUTRAL
+from pertinent.report.wording import on_one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
+_LONGEST_NAME, _LONGEST_LINE = 32, 80
+SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
+QUIET = "#5c626d"
+# Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
+LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1b1d22")
+MARKERS = "osD^vPX"
+
+
+def add_colour_bar(
+    figure: Figure | SubFigure, largest: float, label: str, *, is_clipped: bool, two_sides: bool = True
+) -> Any:
+    """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0."""
+    ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if two_sides else 1 :]
+    scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
+    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0) if two_sides else 0.0, largest or 1.0)
+    mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
+    beyond = ("both" if two_sides else "max") if is_clipped else "neither"
+    bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, length=2)
+    bar.set_label(f"{label}{', clipped' if is_clipped else ''}", fontsize=9, color=QUIET, parse_math=False)
+    return bar
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that a notebook shows without pyplot."""
+    figure: Figure = optional("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    # Notebooks show figures automatically only if pyplot was set up.
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _png(figure: Figure) -> bytes:
+    data = BytesIO()
+    figure.savefig(data, format="png", dpi=110)
+    return data.getvalue()
+
+
+def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | None = None) -> None:
+    """What the two colours mean, below the axes, under a note."""
+    patch = optional("matplotlib.patches").Patch
+    colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
+    handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
+    key = figure.legend(
+        handles=handles,
+        fontsize=9,
+        frameon=False,
+        loc="outside lower left",
+        title=note,
+        title_fontproperties={"size": 8},
+        alignment="left",
+    )
+    for text in (*key.get_texts(), key.get_title()):
+        text.set_parse_math(False)
+
+
+def tidy(axes: Any, n: int) -> None:
+    """The first line on top, a line at zero, and no frame."""
+    axes.set_ylim(n - 0.4, -0.6)
+    axes.axvline(0, color=QUIET, lw=0.8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0, labelsize=9)
+    axes.tick_params(axis="x", labelsize=8)
+
+
+def clipped(name: str, most: int = _LONGEST_NAME) -> str:
+    """A name short enough for an axis, its control characters visible."""
+    name = visible(on_one_line(name))
+    return name if len(name) <= most else name[: most - 1] + "…"
