@@ -10,12 +10,12 @@ from functools import lru_cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from markupsafe import Markup
 from rich.console import Console, RenderableType
 
 from pertinent.array_types import Array, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
+from pertinent.report.html import Markup
 from pertinent.report.wording import on_one_line
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from pertinent.inputs.image import ImageInput
 from pertinent.report import wording as say
 from pertinent.report.colours import MARKS, mark_numbers, rgb
 from pertinent.report.drawings import Drawing
-from pertinent.report.html import from_template
+from pertinent.report.html import Markup, from_template
 from pertinent.report.panels import Panel
 
 _FAINTEST = 0.72

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -18,7 +17,7 @@ from pertinent.inputs.text import TextInput
 from pertinent.report import wording as say
 from pertinent.report.colours import DARK, MARKS, mark_numbers, shade
 from pertinent.report.drawings import Drawing, shortened
-from pertinent.report.html import from_template
+from pertinent.report.html import Markup, from_template
 from pertinent.report.panels import Panel
 from pertinent.results.explanation import Explanation
 

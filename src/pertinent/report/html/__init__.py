@@ -1,4 +1,4 @@
-"""HTML from Jinja templates: everything but the templates' own text is escaped."""
+"""HTML from Jinja templates: everything but the templates' own text and `Markup` is escaped."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import markupsafe
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
 
 from pertinent.control_characters import visible
 from pertinent.report import wording
 from pertinent.report.colours import DARK, LIGHT
 from pertinent.results.explanation import Explanation
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Markup(markupsafe.Markup):
+    r"""A part of a page, which is not escaped; a text of any other class is, even if it calls itself safe.
+
+    >>> str(Markup("<b>{}</b>").format("<i>\x00\u202e"))
+    '<b>&lt;i&gt;␀�</b>'
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def escape(cls, s: Any, /) -> Self:
+        """Text as a part of a page, with its control characters made visible."""
+        return super().escape(_shown(s))
 
 
 @dataclass(frozen=True)
@@ -50,7 +68,7 @@ def ends(e: Explanation, features: Iterable[int]) -> list[tuple[float, float]]:
 
 def from_template(file: str, /, **context: Any) -> Markup:
     """A part of a page from a file in `templates/`."""
-    return Markup(_environment().get_template(file).render(context))  # noqa: S704  the environment escapes
+    return Markup(_environment().get_template(file).render(context))
 
 
 def fragment(*parts: Markup) -> str:
@@ -73,7 +91,7 @@ def style(*more: str) -> Markup:
         for part in ("ground", "ink", "support", "against")
     ]
     rules = [f".pertinent {{ {' '.join(colours)} }}\n", *map(own_file, ("report.css", *more))]
-    return Markup("".join(rules))  # noqa: S704  our own
+    return Markup("".join(rules))
 
 
 @cache
@@ -86,6 +104,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters["ours"] = Markup  # what a macro returns
     environment.globals |= {"say": wording, "Axis": Axis, "ends": ends}
     return environment
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from pertinent.report import panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import by_input, failure_lines, name_of, named
 from pertinent.report.drawings import drawing_of
-from pertinent.report.html import Axis, ends, fragment, from_template
+from pertinent.report.html import Axis, Markup, ends, fragment, from_template
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 

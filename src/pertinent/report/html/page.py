@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from pertinent.errors import InputError
 from pertinent.files import write_text
 from pertinent.report import wording as say
 from pertinent.report.by_input import Explained, by_input
 from pertinent.report.drawings import drawing_of
-from pertinent.report.html import from_template, own_file, style
+from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
 from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
@@ -86,7 +85,7 @@ def _page(
     *,
     by_class: bool,
 ) -> str:
-    script = Markup(own_file("report.js"))  # noqa: S704  our own
+    script = Markup(own_file("report.js"))
     return str(
         from_template(
             "page.html",

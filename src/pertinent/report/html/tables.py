@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
-from pertinent.report.html import Axis, fragment, from_template
+from pertinent.report.html import Axis, Markup, fragment, from_template
 from pertinent.report.table_contents import (
     attack_head,
     attack_lines,
