@@ -69,7 +69,7 @@ class Steps(Question):
                 answers.append([int(row.argmax()) if row.any() else None for row in changed])
         return answers
 
-    def assemble(self, model, answers):
+    def assemble(self, model, input, answers):
         return [(steps, self.most if steps is None else steps) for steps in answers]
 
 
@@ -161,7 +161,7 @@ class Norm(Question):
     def read(model, outputs, parts):
         return [[float(norm)] for norm in outputs]
 
-    def assemble(self, model, answers):
+    def assemble(self, model, input, answers):
         return answers[0]
 
 

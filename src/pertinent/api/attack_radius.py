@@ -77,9 +77,7 @@ def attack_radius(
     wanted = [sets] * n_inputs if run.one or sets is None else sets
     if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != n_inputs:
         raise SettingError(f"`sets` must have an entry for each of the {n_inputs} inputs.")
-    if run.model.output.kind == "class" and len(run.model.classes) == 1:
-        only = run.model.classes[0]
-        raise ModelError(f"The model has one class alone, {only!r}: there is no other to reach.")
+    _check_rivals(run.model, run.model.classes)
     attack = Attack(algorithm, norm, steps, max_radius)
 
     def works() -> Iterator[Work | Done]:
@@ -105,7 +103,9 @@ def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int)
         masks = _masks(sets, input)
         prediction = (yield Values(full_mask(input.n_features)))[0]
         decided = model.output.default_target(prediction)
-        aim = aim_of(toward, decided, model.classes, model.output)
+        columns = model.columns_of(input)
+        _check_rivals(model, columns)
+        aim = aim_of(toward, decided, columns, model.output)
         found = yield AttackRadii(masks, prediction, decided, aim, attack, keep_changes=True)
         found = never_rising(masks, found)
         assert found.changes is not None
@@ -117,12 +117,18 @@ def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int)
             changes=found.changes,
             passes=found.passes,
             prediction=prediction,
-            decided=model.classes[decided],
-            toward=None if aim is None else model.classes[aim],
+            decided=columns[decided],
+            toward=None if aim is None else columns[aim],
             norm=attack.norm,
         )
 
     return steps
+
+
+def _check_rivals(model: Model, columns: Sequence[str]) -> None:
+    """Raise a `ModelError` if the only class leaves no other to reach."""
+    if model.output.kind == "class" and len(columns) == 1:
+        raise ModelError(f"The model has one class alone, {columns[0]!r}: there is no other to reach.")
 
 
 def _masks(sets: Any, input: Input) -> Masks:

@@ -155,10 +155,11 @@ def _algorithm(explanation: Explanation, metrics: Sequence[Metric], model: Model
 
 def check_same_input(explanation: Explanation, input: Input, model: Model) -> None:
     """Raise an `InputError` unless the model sees in the input what the explanation speaks of."""
-    if model.classes and model.classes != explanation.classes:
+    columns = model.columns_of(input)
+    if columns and columns != explanation.classes:
         raise InputError(
             f"The explanation is of {', '.join(explanation.classes)}, but this model knows "
-            f"{', '.join(model.classes)}; evaluate with the model that was explained."
+            f"{', '.join(columns)}; evaluate with the model that was explained."
         )
     if input.features != explanation.features:
         raise InputError(

@@ -42,7 +42,7 @@ def explanation_steps(
         check_scale(request.scale, explainer, model.output)
         budget = plan_budget(explainer, request.budget, d)
         prediction = (yield Values(full_mask(d)))[0]
-        output, classes = model.output, model.classes
+        output, classes = model.output, model.columns_of(input)
         wanted = request.target_of(index)
         if wanted is None:
             target = output.default_target(prediction)

@@ -154,9 +154,9 @@ class AttackRadii(Question):
             answers.append(list(zip(radii, passes, changes, norms, strict=True)))
         return answers
 
-    def assemble(self, model: Model, answers: list[Any]) -> Radii:
+    def assemble(self, model: Model, input: Input, answers: list[Any]) -> Radii:
         """Arrays over the sets."""
-        del model
+        del model, input
         if not answers:
             return Radii(np.empty(0), np.empty(0, dtype=np.int64))
         radii, passes, changes, norms = zip(*answers, strict=True)

@@ -7,13 +7,14 @@ cache know only this interface, not the kinds, so a new kind changes none of the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Ints, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks.partial import Partial
 from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Scale
@@ -91,7 +92,7 @@ class Question(ABC):
         """For each part of a batch, the answer to each of its rows, or the error if the part failed."""
 
     @abstractmethod
-    def assemble(self, model: Model, answers: list[Any]) -> Any:
+    def assemble(self, model: Model, input: Input, answers: list[Any]) -> Any:
         """Combine the answers to all rows into what is sent to the algorithm."""
 
 
@@ -137,9 +138,42 @@ def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -
     return pieces
 
 
-def first_reason(reasons: dict[int, str], first: int, n: int) -> str | None:
-    """The reason why one of the n rows starting at `first` cannot be used, as a sentence."""
-    for row in range(first, first + n) if reasons else ():
-        if row in reasons:
-            return f"{reasons[row][0].upper()}{reasons[row][1:]}."
-    return None
+def usable_rows(
+    model: Model,
+    outputs: Any,
+    parts: Sequence[Part],
+    each: Sequence[int] | None = None,
+    flaws: Mapping[int, str] | None = None,
+) -> list[Floats | ModelError]:
+    """The model's rows of each part (rows, columns of its input), or an error if one of them cannot be used.
+
+    `each` is the number of outputs for each row of a part. `flaws` are further reasons for which an output
+    cannot be used, by its number in the batch.
+    """
+    counts = [len(part.rows) * n for part, n in zip(parts, each or [1] * len(parts), strict=True)]
+    checked = model.checked(outputs, sum(counts))
+    pieces: list[Floats] = split(checked, parts, each)
+    firsts = [end - n for end, n in zip(accumulate(counts), counts, strict=True)]
+    if not model.columns_differ:
+        reasons = model.output.unusable(checked)
+    else:
+        pieces = [_own_columns(model, part.input, rows) for part, rows in zip(parts, pieces, strict=True)]
+        own = [model.output.unusable(rows) for rows in pieces]
+        reasons = {
+            first + row: why for first, said in zip(firsts, own, strict=True) for row, why in said.items()
+        }
+    reasons = {**(flaws or {}), **reasons}
+    found: list[Floats | ModelError] = []
+    for first, rows in zip(firsts, pieces, strict=True):
+        bad = (row for row in range(first, first + len(rows)) if row in reasons) if reasons else iter(())
+        row = next(bad, None)
+        found.append(rows if row is None else ModelError(f"{reasons[row][0].upper()}{reasons[row][1:]}."))
+    return found
+
+
+def _own_columns(model: Model, input: Input, rows: Floats) -> Floats:
+    """The columns of this input: a batch is as wide as the input with the most columns."""
+    n = len(model.columns_of(input))
+    if rows.shape[1] < n:
+        raise ModelError(f"The input has {n} {model.output.plural}, but the model answered {rows.shape[1]}.")
+    return rows[:, :n]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks.base import Part, Question, check_masks, first_reason, split
-from pertinent.errors import ModelError
+from pertinent.asks.base import Part, Question, check_masks, split, usable_rows
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -57,25 +56,19 @@ class GradientQuestion(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """Pairs of a row of outputs and a row of gradients."""
         scores, gradients = outputs
-        checked = model.checked(scores, sum(len(part.rows) for part in parts))
-        reasons = model.output.unusable(checked)
-        for row in np.flatnonzero(~np.isfinite(gradients).all(axis=1)):
-            reasons.setdefault(int(row), "the model's gradient holds NaN or infinity")
-        answers: list[Sequence[Any] | Exception] = []
-        first = 0
-        own = zip(parts, split(checked, parts), split(gradients, parts), strict=True)
-        for part, own_scores, own_gradients in own:
-            reason = first_reason(reasons, first, len(own_scores))
-            first += len(own_scores)
+        bad = np.flatnonzero(~np.isfinite(gradients).all(axis=1)).tolist()
+        flaws = dict.fromkeys(bad, "the model's gradient holds NaN or infinity")
+        found: list[Sequence[Any] | Exception] = []
+        rows = usable_rows(model, scores, parts, flaws=flaws)
+        for part, own, slopes in zip(parts, rows, split(gradients, parts), strict=True):
             d = part.input.n_features
-            pairs = list(zip(own_scores, own_gradients[:, :d], strict=True))
-            answers.append(pairs if reason is None else ModelError(reason))
-        return answers
+            found.append(own if isinstance(own, Exception) else list(zip(own, slopes[:, :d], strict=True)))
+        return found
 
-    def assemble(self, model: Model, answers: list[Any]) -> Gradients:
+    def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
         """Natural values, and gradients as the model gave them."""
         if not answers:
-            return Gradients(np.empty((0, len(model.classes))), np.empty((0, 0)))
+            return Gradients(np.empty((0, len(model.columns_of(input)))), np.empty((0, 0)))
         scores, gradients = (np.array(column) for column in zip(*answers, strict=True))
         return Gradients(model.output.natural(scores), gradients)
 
@@ -134,8 +127,8 @@ class PathGradients(GradientQuestion):
         """The number of each row."""
         return range(len(self.shares))
 
-    def assemble(self, model: Model, answers: list[Any]) -> Gradients:
+    def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
         """Gradients of the natural value: those of the followed score times its slope."""
-        found = super().assemble(model, answers)
+        found = super().assemble(model, input, answers)
         slopes = model.output.natural_slopes(found.values)
         return Gradients(found.values, found.gradients * slopes[:, [self.target]])

@@ -111,7 +111,7 @@ class NetworkOutputs(Question):
                 answers.append(ModelError("The fitted network answered with NaN or infinity."))
         return answers
 
-    def assemble(self, model: Model, answers: list[Floats]) -> Floats:
+    def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """Scores (columns, features)."""
-        del model
+        del model, input
         return answers[0]

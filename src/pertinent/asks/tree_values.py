@@ -88,9 +88,9 @@ class TreeValues(Question):
             for found in outputs
         ]
 
-    def assemble(self, model: Model, answers: list[Any]) -> TreeScores | None:
+    def assemble(self, model: Model, input: Input, answers: list[Any]) -> TreeScores | None:
         """The only answer."""
-        del model
+        del model, input
         (found,) = answers
         assert found is None or isinstance(found, TreeScores)
         return found

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks.base import Part, Question, check_masks, first_reason, split
-from pertinent.errors import ModelError
+from pertinent.asks.base import Part, Question, check_masks, usable_rows
 from pertinent.masks import mask_bytes
 from pertinent.outputs import Output, Scale
 
@@ -67,25 +66,17 @@ class Values(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """One row for each mask, its draws averaged; with more rows of means if there are groups of draws."""
         draws = [part.removal.draws for part in parts]
-        checked = model.checked(
-            outputs, sum(n * len(part.rows) for n, part in zip(draws, parts, strict=True))
-        )
-        reasons = model.output.unusable(checked)
         answers: list[Any] = []
-        first = 0
-        for part, n, rows in zip(parts, draws, split(checked, parts, draws), strict=True):
-            reason = first_reason(reasons, first, len(rows))
-            first += len(rows)
-            if reason is not None:
-                answers.append(ModelError(reason))
-            else:
-                answers.append(_means(rows, part.removal, model.output) if n > 1 else rows)
+        for part, n, rows in zip(parts, draws, usable_rows(model, outputs, parts, draws), strict=True):
+            if n > 1 and not isinstance(rows, Exception):
+                rows = _means(rows, part.removal, model.output)
+            answers.append(rows)
         return answers
 
-    def assemble(self, model: Model, answers: list[Floats]) -> Floats:
+    def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
         if not answers:
-            return np.empty((0, (1 + self.groups) * len(model.classes)))
+            return np.empty((0, (1 + self.groups) * len(model.columns_of(input))))
         outputs = np.array(answers)
         if outputs.ndim == 3:
             outputs = outputs[:, : 1 + self.groups].reshape(-1, outputs.shape[2])

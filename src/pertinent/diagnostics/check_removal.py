@@ -83,6 +83,7 @@ def check_removal(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
             "it can only be made of a classifier whose classes exclude each other."
         )
+    model.require_common_columns("A check")
     run = run.listed()
     truths = _truths(labels, run.n_inputs or 0, one=run.one)
     prepared, unreadable = _prepared(run, truths, features, labelled=labels is not None)

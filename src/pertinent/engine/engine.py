@@ -273,7 +273,7 @@ class Engine:
             known = {key: cached[key] for key in keys if key in cached}
         missing = {key: row for row, key in enumerate(keys) if key not in known}
         if not missing:
-            return question.assemble(self.model, [known[key] for key in keys])
+            return question.assemble(self.model, job.input, [known[key] for key in keys])
         rows = np.fromiter(missing.values(), dtype=np.int64, count=len(missing))
         costs = np.maximum(1, question.costs(self.model, job.input, job.removal, rows))
         run.question = OpenQuestion(run, question, known, len(missing))
@@ -415,7 +415,8 @@ class Engine:
             run = question.run
             run.question = None
             try:
-                answer = asked.assemble(self.model, [question.known[key] for key in asked.keys])
+                found = [question.known[key] for key in asked.keys]
+                answer = asked.assemble(self.model, run.job.input, found)
             except Exception as error:  # noqa: BLE001  for the algorithm to deal with
                 self._ready.append((run, None, error))
             else:

@@ -111,6 +111,7 @@ class Fitting:
         from pertinent.learned.network_training import train_networks
 
         model, learner = self.run_over.model, self.learner
+        model.require_common_columns(f"Fitting {self.explainer.name}")
         folder = Folder(path, self._recorded(), RENAMED)
         folder.open(resume=True)
         if folder.finished:

@@ -50,7 +50,10 @@ class Model(ABC):
     ----------
     classes
         A name for each column of its answers: a class, a label or a value; empty until the first
-        answer if the names are not known before.
+        answer if the names are not known before, and if the columns differ from input to input.
+    columns_differ
+        Whether each input has columns of its own, of which there may be more or fewer (`columns_of`). A
+        batch is then as wide as the input with the most columns; the others' further columns are ignored.
     output
         What its answers mean.
     handlers
@@ -82,6 +85,7 @@ class Model(ABC):
 
     handlers: ClassVar[Handlers] = {}
     classes: tuple[str, ...] = ()
+    columns_differ: bool = False
     background: Background | None = None
     output: Output
     kind: str | None = None
@@ -104,7 +108,7 @@ class Model(ABC):
         names = [type(self).__name__]
         if self.wrapped is not None:
             names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
-        facts = [_described(self.classes, self.output)]
+        facts = [_described(self.classes, self.output, differ=self.columns_differ)]
         if self.kind:
             facts.append(f"reads {self.kind}")
         if self.device is not None:
@@ -146,6 +150,19 @@ class Model(ABC):
         del input
         return {}
 
+    def columns_of(self, input: Input) -> tuple[str, ...]:
+        """A name for each column of its answers about this input; known once it has answered."""
+        del input
+        return self.classes
+
+    def require_common_columns(self, purpose: str) -> None:
+        """Raise a `ModelError` if columns differ from input to input, which this purpose does not allow."""
+        if self.columns_differ:
+            raise ModelError(
+                f"{purpose} needs a model that has the same {self.output.plural} for every input, but those "
+                "of this model differ from input to input."
+            )
+
     def group_of(self, input: Input) -> Hashable:
         """The group of an input: inputs of different groups never share a batch."""
         return input.group
@@ -181,6 +198,8 @@ class Model(ABC):
                 f"but the answer has shape {outputs.shape}."
             )
         outputs = self.output.widen(outputs.astype(np.float64))
+        if self.columns_differ:
+            return outputs
         if not self.classes and len(self.output.unusable(outputs)) < n:
             self.guess_names(self.output.default_names(outputs.shape[1]))
         n_known, n_now = len(self.classes), outputs.shape[1]
@@ -221,10 +240,10 @@ def immediately(evaluate: Callable[[], Any]) -> Answer:
     return Answer(lambda: outputs, lambda: seconds)
 
 
-def _described(names: Sequence[str], output: Output) -> str:
+def _described(names: Sequence[str], output: Output, *, differ: bool) -> str:
     """As ``3 classes (world, sports, …)``."""
     if not names:
-        return f"{output.plural} not known yet"
+        return f"{output.plural} {'of each input' if differ else 'not known yet'}"
     shown = [" ".join(name.split()) for name in names[:SHOWN_NAMES]]
     more = ["…"] if len(names) > SHOWN_NAMES else []
     return f"{len(names)} {output.plural if len(names) > 1 else output.kind} ({', '.join([*shown, *more])})"

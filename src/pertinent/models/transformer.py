@@ -82,6 +82,7 @@ class TransformerModel(Model):
             self.hides_by_bias = True
         self.head = ClassificationHead(model.config) if head is None else head
         self.output, self.classes = self.head.output, self.head.classes
+        self.columns_differ = self.head.columns_differ
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_trial = BiasTrial(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
@@ -125,6 +126,10 @@ class TransformerModel(Model):
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""
         return self.head.split(raw)
+
+    def columns_of(self, input: Input) -> tuple[str, ...]:
+        """The names of the head's columns for this input."""
+        return self.head.columns_of(input)
 
     def details(self, input: Input) -> dict[str, str]:
         """What the head tells of its prediction."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 
 from pertinent.array_types import Array
+from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import Output
@@ -58,13 +59,16 @@ class Head(ABC):
     output
         What its numbers mean.
     classes
-        A name for each of its columns.
+        A name for each of its columns; empty if these differ from input to input.
+    columns_differ
+        As in `Model`.
     settings
         What its answers depend on beside the network, the tokenizer and what the output means.
     """
 
     output: Output
     classes: tuple[str, ...]
+    columns_differ: bool = False
     settings: tuple[object, ...] = ()
 
     def check_encoder(self, encoder: TransformerModel) -> None:
@@ -87,6 +91,11 @@ class Head(ABC):
         return modality_named("text").split(raw)
 
     # -- answers -------------------------------------------------------------------------------------
+
+    def columns_of(self, input: Input) -> tuple[str, ...]:
+        """A name for each of its columns for this input."""
+        del input
+        return self.classes
 
     @abstractmethod
     def answer_of(self, network_output: Any) -> torch.Tensor:
