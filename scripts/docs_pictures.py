@@ -1,0 +1,91 @@
+"""Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
+
+Those of pages and terminals need Chromium, which is looked for on the path.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from rich.console import Console
+
+import pertinent
+
+REVIEW = "The first half drags, but the acting is superb and the ending is a quiet triumph."
+NEWS = "The chip maker's shares rose 4 percent after it raised its sales forecast for the year."
+PAIR = ("The acting is superb.", "The ending drags, and the jokes are flat.")
+SUBJECTS = ("The plot", "The acting", "The first hour", "The ending", "The score", "The script")
+PRAISE = ("is a quiet joy from start to finish", "holds you until the very last scene")
+BLAME = ("is a mess from start to finish", "is dull, slow and far too long")
+OPINIONS = [f"{subject} {said}." for subject in SUBJECTS for said in (*PRAISE, *BLAME)]
+LABELS = ["positive", "positive", "negative", "negative"] * len(SUBJECTS)
+
+
+def draw_all(folder: Path) -> None:
+    """Draw every picture that can be drawn on this machine."""
+    mpl.use("agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("sentiment", "topics", "digits", "diabetes")
+    sentiment, topics, digits, diabetes = map(pertinent.load, names)
+    several = pertinent.explain(sentiment, [REVIEW, OPINIONS[3]])
+    review = several[0]
+    longer = [*OPINIONS, *map(" ".join, zip(OPINIONS, OPINIONS[5:], strict=False)), " ".join(OPINIONS[:4])]
+    figures: dict[str, Callable[[], Any]] = {
+        "text": lambda: review.plot(),
+        "table": lambda: pertinent.explain(diabetes, diabetes.background.values[0]).plot(),
+        "image": lambda: pertinent.explain(digits, eight(), features="pixels").plot(),
+        "pair": lambda: pertinent.explain(sentiment, PAIR).plot(),
+        "classes": lambda: pertinent.explain(topics, NEWS).by_class().plot(),
+        "check": lambda: pertinent.check_removal(
+            sentiment, OPINIONS, LABELS, removals=["attention-mask", "pad-token", "mask-token"]
+        ).plot(),
+        "errors": lambda: pertinent.explain(sentiment, REVIEW, "kernel-shap", budget=80).plot(),
+        "compare": lambda: pertinent.compare(
+            sentiment, OPINIONS, ["random", "leave-one-out", "integrated-gradients"], budget=100
+        ).plot(),
+        "stability": lambda: pertinent.stability(sentiment, longer, "shapley-sampling", samples=4).plot(
+            pertinent.stability(sentiment, longer, "shapley-sampling", samples=25)
+        ),
+        "attack": lambda: pertinent.explain(digits, eight(), "greedy-as", features="pixels").plot(),
+        "fitted": lambda: pertinent.explain(
+            sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=3, progress=False)
+        ).plot(),
+    }
+    for name, figure in figures.items():
+        figure().savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")
+        print(name)
+    console = Console(record=True, width=100, file=StringIO())
+    console.print(review)
+    console.save_svg(str(folder / "terminal.svg"), title="pertinent explain")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("No Chromium: the picture of a report is left as it is.")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        page = Path(scratch) / "report.html"
+        pertinent.save_report(several, page)
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={scratch}/profile"]
+        size = ["--window-size=1000,1100", "--hide-scrollbars"]
+        made = f"--screenshot={folder.resolve() / 'report.png'}"
+        subprocess.run([chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True)
+
+
+def eight() -> Any:
+    """An image of the digit 8 that comes with scikit-learn."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    return np.asarray(data.images[data.target == 8][0] / 16)
+
+
+if __name__ == "__main__":
+    draw_all(Path(sys.argv[1]))
