@@ -3,8 +3,11 @@
 import doctest
 import inspect
 import logging
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,7 @@ from pertinent.removal import removals
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -101,6 +105,21 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
             assert not complaints, "".join(complaints)
         else:
             exec(compile(block.code, where, "exec", dont_inherit=True), namespace)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_examples_run(example, tmp_path):
+    environment = os.environ | {"MPLBACKEND": "agg", "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-W", "error", str(example)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_excerpts_are_from_the_examples():
+    examples = "\n".join(example.read_text(encoding="utf-8") for example in EXAMPLES)
+    excerpts = [block.code for page in PAGES for block in blocks(page, "py")]
+    assert excerpts
+    assert [excerpt for excerpt in excerpts if excerpt not in examples] == []
 
 
 @pytest.mark.parametrize(("page", "line", "words"), COMMAND_LINES, ids=lambda value: str(value)[:60])

@@ -7,12 +7,15 @@ series, or is bridged by a straight line.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from rich.console import Console
+from rich.text import Text
 
 import pertinent
 from pertinent.array_types import Array, Ints, Masks
@@ -21,6 +24,10 @@ from pertinent.digests import digest
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.removal import Removal, removals
+from pertinent.report.colours import DARK, LIGHT, MARKS, mark_numbers, shade
+from pertinent.report.drawings import Drawing
+from pertinent.report.html import Markup
+from pertinent.report.panels import Panel
 
 # -- the input: its fields are saved and read by their annotations ----------------------------------
 
@@ -38,6 +45,56 @@ class SeriesInput(ArrayInput):
         return np.bincount(self.owners, self.values) / np.bincount(self.owners)
 
 
+# -- how it is drawn, in the terminal, in HTML and in a plot ------------------------------------------
+
+
+class SeriesDrawing(Drawing):
+    """Draws the line of the series, its segments shaded by their scores."""
+
+    lists_features = False
+    plot_height = 1.8
+
+    def terminal(self, panel: Panel, console: Console, width: int, *, colour: bool) -> Iterator[Text]:
+        """A bar for each of at most `width` points; without colour, a line of marks below."""
+        del console
+        input = panel.explanation.input
+        points = np.linspace(0, len(input.values) - 1, min(width, len(input.values))).astype(int)
+        height = (input.values - input.values.min()) / (np.ptp(input.values) or 1.0)
+        share = panel.share[input.owners[points]]
+        line = Text(no_wrap=True)
+        for place, own in zip(points, share, strict=True):
+            style = f"{DARK.ink} on {shade(own, DARK)}" if colour else ""
+            line.append("▁▂▃▄▅▆▇█"[int(7.99 * height[place])], style=style)
+        yield line
+        if not colour:
+            yield Text("".join(MARKS[mark_numbers(share)]).replace(MARKS[2], " "))
+
+    def html(self, panel: Panel, *, small: bool = False) -> Markup:
+        """A picture as SVG."""
+        input = panel.explanation.input
+        low, scale = input.values.min(), 100 / (np.ptp(input.values) or 1.0)
+        rectangle = Markup('<rect x="{}" y="-5" width="{}" height="110" fill="{}"/>')
+        parts = [
+            rectangle.format(np.argmax(input.owners == i), np.sum(input.owners == i), shade(share))
+            for i, share in enumerate(panel.share)
+        ]
+        points = " ".join(f"{t + 0.5},{100 - scale * (v - low):.1f}" for t, v in enumerate(input.values))
+        picture = '<svg viewBox="0 -5 {} 110" width="100%" height="{}" preserveAspectRatio="none">{}{}</svg>'
+        line = '<polyline points="{}" fill="none" stroke="#1b1d22" vector-effect="non-scaling-stroke"/>'
+        return Markup(picture).format(
+            len(input.values), 60 if small else 120, Markup().join(parts), Markup(line).format(points)
+        )
+
+    def plot(self, axes: Any, panel: Panel) -> None:
+        """The line, over a band for each segment."""
+        input = panel.explanation.input
+        for i, share in enumerate(panel.share):
+            own = np.flatnonzero(input.owners == i)
+            axes.axvspan(own[0] - 0.5, own[-1] + 0.5, color=shade(share), lw=0)
+        axes.plot(input.values, color=LIGHT.ink, lw=1.2)
+        axes.margins(x=0)
+
+
 # -- the modality: how raw values are prepared, and which removal and drawing suit them -------------
 
 
@@ -48,10 +105,10 @@ class TimeSeries(Modality):
 
     summary = "a time series: a one-dimensional array"
     input_type = SeriesInput
-    plural = "time series"
     features = "segments:12"
     dimensions = (1,)
     default_removal = "interpolation"
+    drawing = SeriesDrawing
 
     def prepare(self, raw: Any, features: str | None = None) -> SeriesInput:
         """Cut a series into as many segments as ``"segments:12"`` says."""
@@ -89,16 +146,17 @@ class Interpolation(Removal):
 
 
 def pulse(series: Array) -> Array:
-    """The probability that there is a pulse in each row of an array (n, length)."""
-    height = np.abs(series - np.median(series, axis=1, keepdims=True)).max(axis=1)
-    chance = 1 / (1 + np.exp(6 - 4 * height))
+    """The probability that each row of an array (n, length) has a pulse, which a dip makes doubtful."""
+    from_median = series - np.median(series, axis=1, keepdims=True)
+    chance = 1 / (1 + np.exp(1 - 2 * from_median.max(axis=1) - 1.5 * from_median.min(axis=1)))
     return np.stack([1 - chance, chance], axis=1)
 
 
 def main(folder: Path) -> pertinent.Explanation:
-    """Explain a series with a pulse at 70 to 74, and write what is found into a folder."""
+    """Explain a series with a pulse at 72 and a dip at 25, and write what is found into a folder."""
     time = np.arange(120)
-    series = np.sin(time / 9) / 2 + 2.5 * np.exp(-(((time - 72) / 2) ** 2))
+    bump = {at: np.exp(-(((time - at) / 2) ** 2)) for at in (25, 72)}
+    series = np.sin(time / 9) / 2 - 2 * bump[25] + 3 * bump[72]
     model = pertinent.wrap(pulse, kind="time-series", classes=["calm", "pulse"])
 
     e = pertinent.explain(model, series, method="shapley-sampling", samples=50, seed=0, progress=False)
@@ -114,6 +172,7 @@ def main(folder: Path) -> pertinent.Explanation:
 
     again.plot().savefig(folder / "series.png")
     (folder / "series.html").write_text(again.to_html(), encoding="utf-8")
+    Console().print(again)
     return again
 
 

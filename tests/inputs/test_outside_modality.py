@@ -1,19 +1,21 @@
 """A modality from outside the package, that of docs/examples, does what the built-in ones do."""
 
-import os
-import subprocess
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import pertinent
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.modality import modalities, modality_named
 from pertinent.removal import removals
+from pertinent.report.colours import LIGHT
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "time_series.py"
 TIME = np.arange(120)
@@ -45,11 +47,26 @@ class Height(torch.nn.Module):
         return torch.stack([torch.full_like(height, 3.0), 4 * height - 3], dim=1)
 
 
-def test_the_example_runs_by_itself(tmp_path):
-    environment = os.environ | {"MPLBACKEND": "agg", "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-W", "error", str(EXAMPLE)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_it_is_saved_read_and_drawn(example, tmp_path):
+    e = example.main(tmp_path)
+    assert e.input.kind == "time-series"
+    page = (tmp_path / "series.html").read_text(encoding="utf-8")
+    picture = page[page.index("<svg") : page.index("</svg>") + len("</svg>")]
+    shades = [part.get("fill") for part in ET.fromstring(picture).findall("rect")]
+    assert len(shades) == 12
+    assert shades[e.ranking[0]] == LIGHT.support
+    figure = e.plot()
+    assert [len(axes.lines) > 0 or len(axes.patches) > 0 for axes in figure.axes] == [True, True]
+    for colour in ("truecolor", None):
+        console = Console(file=StringIO(), color_system=colour, width=60, force_terminal=True)
+        console.print(e)
+        shown = console.file.getvalue()
+        assert "█" in shown
+        assert ("####" in shown) == (colour is None)
+    report = tmp_path / "report.html"
+    pertinent.save_report([e], report)
+    assert "<svg" in report.read_text(encoding="utf-8")
+    assert len(e.by_class().plot().axes) == 2
 
 
 def test_several_series_are_several_inputs_and_may_differ_in_length(model):

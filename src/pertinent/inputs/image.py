@@ -285,7 +285,6 @@ class ImageModality(Modality):
 
     summary = "an image: an array, the path of a file, or a PIL image"
     input_type = ImageInput
-    plural = "images"
     features = "patches"
     dimensions = (2, 3)
     precedence = 1

@@ -34,8 +34,6 @@ class Modality(ABC):
     ----------
     input_type
         The class of its inputs.
-    plural
-        What several inputs are called in a sentence.
     features
         The default granularity.
     aligned
@@ -59,7 +57,6 @@ class Modality(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     input_type: ClassVar[type[Input]]
-    plural: ClassVar[str]
     features: ClassVar[str]
     aligned: ClassVar[bool] = True
     dimensions: ClassVar[tuple[int, ...]] = ()

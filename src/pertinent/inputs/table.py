@@ -280,7 +280,6 @@ class TableModality(Modality):
 
     summary = "a table row: an array, a list, a mapping from columns to values, or a pandas row"
     input_type = TableInput
-    plural = "table rows"
     features = "columns"
     dimensions = (1,)
     precedence = 3

@@ -270,7 +270,6 @@ class TextModality(Modality):
 
     summary = "a text, a pair of texts, or a query and its document"
     input_type = TextInput
-    plural = "texts"
     features = "words"
     aligned = False
     precedence = 2

@@ -35,11 +35,14 @@ class Drawing:
         Whether colours are clipped, so that a few large scores do not make all others pale.
     underlines
         Whether features of the smallest chosen set are underlined.
+    plot_height
+        The height of what `plot` draws above the bars, in inches; 0 if it draws nothing.
     """
 
     lists_features: ClassVar[bool] = True
     clips_outliers: ClassVar[bool] = False
     underlines: ClassVar[bool] = False
+    plot_height: ClassVar[float] = 0.0
 
     def beginning(self, input: Any) -> str:
         """The beginning of the input in a line, or a small picture of it, for the index of a page."""
@@ -84,6 +87,9 @@ class Drawing:
         """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""
         del panel
         return ()
+
+    def plot(self, axes: Any, panel: Panel) -> None:
+        """Draw the input, coloured by score, on matplotlib axes above the bars."""
 
 
 def drawing_of(input: Input) -> Drawing:

@@ -64,23 +64,33 @@ def show_by_class(found: ByClass, top: int | None = None) -> Figure:
 
 def _height(panel: Panel) -> float:
     """The height of the figure of one explanation, in inches."""
-    has_pictures = drawing_of(panel.explanation.input).clips_outliers
-    return 3.2 if has_pictures else 1.2 + 0.27 * len(panel.shown)
+    drawing = drawing_of(panel.explanation.input)
+    return 3.2 if drawing.clips_outliers else drawing.plot_height + _bars_height(panel)
+
+
+def _bars_height(panel: Panel) -> float:
+    return 1.2 + 0.27 * len(panel.shown)
 
 
 def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
-    e, pictures = panel.explanation, drawing_of(panel.explanation.input).pictures(panel)
+    e, drawing = panel.explanation, drawing_of(panel.explanation.input)
+    pictures = drawing.pictures(panel)
     if pictures:
         _draw_pictures(figure, e, pictures[:2])
         return
-    axes = figure.subplots()
+    heights = [drawing.plot_height, _bars_height(panel)] if drawing.plot_height else [1.0]
+    *above, axes = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
+    for own in above:
+        drawing.plot(own, panel)
+        own.spines[["top", "right"]].set_visible(False)
+        own.tick_params(labelsize=8)
     has_errors = _draw_bars(axes, panel)
     if not say.relative_scores(e).any():
         reach = float(np.abs(e.prediction).max()) or 1.0
         axes.set_xlim(-reach, reach)
     bars = " ± standard error" if has_errors else ""
     axes.set_xlabel(f"{_meaning(e)}{bars}", fontsize=9, color=QUIET, parse_math=False)
-    axes.set_title(_title(e), loc="left", fontsize=10, parse_math=False)
+    figure.axes[0].set_title(_title(e), loc="left", fontsize=10, parse_math=False)
     if e.pertinence is not None:
         add_key(figure, say.directions(e))
 
