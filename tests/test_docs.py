@@ -17,9 +17,9 @@ import pytest
 
 import pertinent
 from pertinent import removal
-from pertinent.cli.models import is_own
-from pertinent.cli.parser import COMMANDS, make_parser, parse
-from pertinent.cli.settings import make_methods, make_metrics
+from pertinent.cli.commands import COMMANDS
+from pertinent.cli.loading import is_own, load_methods
+from pertinent.cli.parser import command_parser, parse
 from pertinent.explainers import explainers
 from pertinent.learned import learned
 from pertinent.metric import metrics
@@ -134,12 +134,9 @@ def test_commands_are_understood(page, line, words):
     if args.command == "fit":
         assert args.method in learned
     elif methods and not any(method.startswith("./") for method in methods):
-        make_methods(methods, args.set)
-    make_metrics(getattr(args, "metrics", None) or (), None)
-    if getattr(args, "removal", None):
-        removals.make(args.removal)
+        load_methods(methods, args.set)
     model = getattr(args, "model", None)
-    assert model is None or model in NAMES or model.startswith(("./", "/")) or is_own(model)
+    assert not model or model in NAMES or model.startswith(("./", "/")) or is_own(model)
 
 
 def test_there_are_commands_to_check():
@@ -230,7 +227,7 @@ def test_reference_has_every_public_name():
 FUNCTIONS = [f for f in pertinent.__all__ if not inspect.isclass(getattr(pertinent, f))]
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS, "training.train"])
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_reference_has_every_parameter_and_default(function):
     table = rows(section(f"`pertinent.{function}`"))
     parameters = inspect.signature(resolve_name(f"pertinent.{function}")).parameters.values()
@@ -309,18 +306,23 @@ def test_reference_has_every_error():
     assert not [n for n, e in errors if issubclass(e, pertinent.PertinentError) and n not in shown]
 
 
-def test_reference_has_every_option_of_every_command():
-    text = section("Command line")
-    assert set(rows(section("Commands"))) == {f"pertinent {command}" for command in COMMANDS}
+def test_reference_has_every_command_and_its_function():
+    table = rows(section("Commands"))
+    assert {command: row[0].strip("`") for command, row in table.items()} == {
+        f"pertinent {name}": command.function or "none" for name, command in COMMANDS.items()
+    }
+
+
+def test_reference_has_every_option_that_is_no_parameter():
     real = {}
-    for command, parser in make_parser()[1].items():
+    for command in COMMANDS:
+        parser = command_parser(command)
         for action in parser._actions:
-            if action.dest != "help":
-                real.setdefault(max(action.option_strings, key=len, default=action.metavar), set()).add(
-                    command
-                )
+            if action.dest != "help" and action.dest not in parser.get_default("parameters"):
+                flag = max(action.option_strings, key=len, default=action.metavar)
+                real.setdefault(flag, set()).add(command)
     shown = {}
-    for first, row in rows(section("Options", text)).items():
+    for first, row in rows(section("Options", section("Command line"))).items():
         shown[first.split()[0]] = set(COMMANDS) if row[0] == "all" else set(row[0].split(", "))
     assert shown == real
 

@@ -26,8 +26,9 @@ LAYERS = [
     {"learned"},
     {"diagnostics"},
     {"report"},
+    {"__init__"},
     {"cli"},
-    {"__init__", "__main__"},
+    {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FILES = sorted(ROOT.rglob("*.py"))

@@ -10,7 +10,8 @@ NAMES = [
     "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Stability", "Text", "attack_radius", "check_removal", "compare",
     "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
-    "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "wrap",
+    "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "train",
+    "wrap",
 ]  # fmt: skip
 
 

@@ -105,11 +105,10 @@ def test_rounding_noise_is_no_evidence():
 
 
 def test_decimal_commas(tmp_path, capsys):
-    from pertinent.cli.items import Columns
-    from pertinent.cli.records import file_items
+    from pertinent.cli.input_files import FileColumns, read_file
 
     (tmp_path / "rows.csv").write_text("a;b\n1,5;2\n-0,25;x,y\n")
-    found = file_items(str(tmp_path / "rows.csv"), Columns("table"), None)
+    found = read_file(str(tmp_path / "rows.csv"), FileColumns("table"), None)
     assert [item.raw for item in found] == [{"a": 1.5, "b": 2.0}, {"a": -0.25, "b": "x,y"}]
 
 

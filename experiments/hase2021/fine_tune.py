@@ -17,7 +17,7 @@ from data import DEV, SETS, read
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.utils import logging
 
-from pertinent.training import train
+import pertinent
 
 logging.set_verbosity_error()
 
@@ -50,12 +50,11 @@ def main() -> None:
     data = read(arguments.data, arguments.set, "train", arguments.limit)
     dev = read(arguments.data, arguments.set, "dev", DEV)
     start = time.perf_counter()
-    trained = train(
-        model,
-        tokenizer,
+    trained = pertinent.train(
+        (model, tokenizer),
         data.examples,
         data.labels,
-        dev=(dev.examples, dev.labels),
+        validation=(dev.examples, dev.labels),
         out=arguments.out,
         counterfactual=arguments.removal is not None,
         removal=arguments.removal or "attention-mask",

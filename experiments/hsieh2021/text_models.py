@@ -26,7 +26,6 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreT
 
 import pertinent
 from pertinent.models.base import Model
-from pertinent.training import train
 
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 LONGEST = 64
@@ -157,9 +156,8 @@ def minilm(encoder: Path, training: Texts, *, epochs: int, device: str, seed: in
     ).to(device)
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     with TemporaryDirectory() as folder:
-        trained = train(
-            module,
-            tokenizer,
+        trained = pertinent.train(
+            (module, tokenizer),
             training.texts,
             training.labels,
             out=Path(folder) / "model",

@@ -63,16 +63,13 @@ def classifier(packed: Path, encoder: Path, out: Path, device: str, limit: int |
     """Fine-tune an encoder on reviews; its accuracy on the test reviews."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    from pertinent.training import train
-
     torch.manual_seed(0)
     model = AutoModelForSequenceClassification.from_pretrained(
         encoder, num_labels=2, id2label=dict(enumerate(CLASSES)), dtype=torch.float32
     ).to(device)
     texts, labels = reviews(packed, "train", limit)
-    trained = train(
-        model,
-        AutoTokenizer.from_pretrained(encoder),
+    trained = pertinent.train(
+        (model, AutoTokenizer.from_pretrained(encoder)),
         [{"text": text} for text in texts],
         labels,
         out=out,

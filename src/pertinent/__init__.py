@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.failures import Failure
+    from pertinent.training.fine_tuning import train
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ _HOME = {
     "save_report": "pertinent.report.html.page",
     "sensitivity": "pertinent.diagnostics.sensitivity",
     "stability": "pertinent.diagnostics.stability",
+    "train": "pertinent.training.fine_tuning",
     "wrap": "pertinent.models.wrap",
 }
 
@@ -101,6 +103,7 @@ __all__ = [
     "save_report",
     "sensitivity",
     "stability",
+    "train",
     "wrap",
 ]
 

@@ -2,6 +2,7 @@
 
 PertinentError
 ├── InputError      the thing to explain cannot be used (an empty text, a row without values, a wrong shape)
+│   └── ExampleError  one of the inputs to train on cannot be used
 ├── ModelError      the model cannot be wrapped, or returned something unusable
 ├── SettingError    a name or setting is unknown or out of range
 │   └── BudgetError the budget is too small, or was exceeded
@@ -11,16 +12,35 @@ PertinentError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 
 class PertinentError(Exception):
-    """The base class: catch this to catch all of them."""
+    """The base class: catch this to catch all of them.
+
+    Where every input failed, `failures` are all the failures, and `finished` is what was done nevertheless.
+    """
+
+    failures: Sequence[Any] = ()
+    finished: Sequence[Any] = ()
 
 
 class InputError(PertinentError, ValueError):
     """The thing to explain cannot be used."""
+
+
+class ExampleError(InputError):
+    """One of the inputs to train on cannot be used.
+
+    `row` is its index in the `data`, which are ``"train"`` or ``"validation"``; `label` is its label, if that
+    is what cannot be used.
+    """
+
+    def __init__(self, data: str, row: int, reason: object, label: object = None) -> None:
+        super().__init__(f"{'Validation example' if data == 'validation' else 'Example'} {row}: {reason}")
+        self.data, self.row, self.reason, self.label = data, row, str(reason), label
 
 
 class ModelError(PertinentError, RuntimeError):

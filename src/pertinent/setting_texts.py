@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pertinent.errors import SettingError
 
 _BETWEEN = re.compile(r",|(?<=[\d.])\+")
 """Between the values of a tuple: a comma or, where that separates settings, a plus; not that of 1e+5."""
+
+SEVERAL = (tuple, Sequence, Iterable)
+"""Types of several values, which are separated by commas."""
 
 
 def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
@@ -31,7 +34,7 @@ def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
     """The settings, each as the type that the class declares; unknown ones stay text."""
     hints = _hints(cls)
-    return {name: _read(name, text, hints.get(name, str)) for name, text in settings.items()}
+    return {name: read_text(name, text, hints.get(name, str)) for name, text in settings.items()}
 
 
 def _hints(cls: Any) -> dict[str, Any]:
@@ -41,13 +44,24 @@ def _hints(cls: Any) -> dict[str, Any]:
         return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
 
 
-def _read(name: str, text: str, hint: Any) -> Any:
-    kinds = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+def read_text(name: str, text: str, hint: Any) -> Any:
+    """The value of the declared type that a text stands for; a text where a string may be meant.
+
+    >>> read_text("sparsity", ".1,.2", float | Sequence[float])
+    (0.1, 0.2)
+    >>> read_text("metrics", "purity,faithfulness:k=5,target=1", Sequence[str])
+    ('purity', 'faithfulness:k=5,target=1')
+    """
+    kinds = types_in(hint)
     if NoneType in kinds and text.lower() == "none":
         return None
+    if any(get_origin(kind) is Literal and text in get_args(kind) for kind in kinds):
+        return text
     for kind in kinds:
-        if get_origin(kind) is tuple:
-            return tuple(_read(name, part, get_args(kind)[0]) for part in _BETWEEN.split(text))
+        if get_origin(kind) in SEVERAL:
+            inner = get_args(kind)[0]
+            parts = split_names(text) if str in types_in(inner) else _BETWEEN.split(text)
+            return tuple(read_text(name, part.strip(), inner) for part in parts)
     if str in kinds:  # a class by name or number is told apart where the names are known
         return text
     wanted = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -61,6 +75,30 @@ def _read(name: str, text: str, hint: Any) -> Any:
     if missed:
         raise SettingError(f"`{name}` must be {' or '.join(missed)}, but got {text!r}.")
     return text
+
+
+def types_in(hint: Any) -> list[Any]:
+    """The members of a union, without their ranges."""
+    if get_origin(hint) is Annotated:
+        return types_in(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return [kind for member in get_args(hint) for kind in types_in(member)]
+    return [hint]
+
+
+def split_names(text: str) -> list[str]:
+    """The names in a text that are separated by commas, each with its settings.
+
+    >>> split_names("purity, faithfulness:k=5,target=1")
+    ['purity', 'faithfulness:k=5,target=1']
+    """
+    found: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        if found and ":" in found[-1] and "=" in part and ":" not in part:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def _flag(text: str) -> bool:

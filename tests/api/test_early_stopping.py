@@ -170,7 +170,7 @@ def test_only_some_methods_can_stop():
 
 def test_the_command_line_has_it():
     args = parse(["explain", "some text", "--early-stopping", "stable:top=3,confidence=0.9"])
-    assert args.early_stopping == "stable:top=3,confidence=0.9"
+    assert args.early_stopping == EarlyStopping(top=3, confidence=0.9)
     assert parse(["explain", "some text"]).early_stopping is None
 
 

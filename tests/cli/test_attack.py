@@ -27,7 +27,7 @@ def run(monkeypatch, tmp_path, capsys, module):
     model = pertinent.wrap(
         module, kind="table", output="logit", columns=["a", "b", "c"], classes=["yes", "no"]
     )
-    monkeypatch.setattr("pertinent.cli.attack.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
 
@@ -45,7 +45,7 @@ def test_the_radius_of_named_sets_and_what_changed(run):
     assert code == 0
     for part in ("features that may change", "a 1 →", "b, c", "none found", "l2 norm", "a.json"):
         assert part in out
-    rows = json.loads(Path("a.json").read_text())
+    rows = json.loads(Path("a.json").read_text())["rows"]
     assert [row["features"] for row in rows] == [["a"], ["b", "c"], ["c"]]
     assert [row["radius"] for row in rows[:2]] == pytest.approx([5 / 3, 5 / 4], rel=0.01)  # of 3a + 4b = 5
     assert rows[2]["radius"] is None
@@ -55,7 +55,7 @@ def test_the_radius_of_named_sets_and_what_changed(run):
 def test_json_on_stdout_alone(run):
     code, out, _ = run("--row", ROW, "--norm", "linf", "--toward", "no", "--json", "-")
     assert code == 0
-    (row,) = json.loads(out)
+    (row,) = json.loads(out)["rows"]
     assert row["radius"] == pytest.approx(5 / 7, rel=0.01)
     assert (row["toward"], row["norm"]) == ("no", "linf")
 
@@ -64,7 +64,7 @@ def test_the_most_important_features_of_a_method(run):
     options = ["--row", ROW, "--row", '{"a": 2, "b": 0, "c": 1}', "--json", "-"]
     code, out, _ = run(*options, "--method", "leave-one-out", "--top", "1")
     assert code == 0
-    assert [row["features"] for row in json.loads(out)] == [["a"], ["a"]]
+    assert [row["features"] for row in json.loads(out)["rows"]] == [["a"], ["a"]]
 
 
 def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
@@ -98,6 +98,6 @@ def test_bad_usage_is_named(run, options, said):
 def test_texts_by_the_embedded_model(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     code = main(["attack", "slow but wonderful", "--only", "wonderful", "--only", "slow", "--json", "-"])
-    first, second = json.loads(capsys.readouterr().out)
+    first, second = json.loads(capsys.readouterr().out)["rows"]
     assert code == 0
     assert first["radius"] < (second["radius"] or np.inf)

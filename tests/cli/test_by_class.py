@@ -4,9 +4,7 @@ import pytest
 
 import pertinent
 from pertinent.cli import main
-from pertinent.cli.options import names_with_settings
-from pertinent.cli.settings import make_metrics
-from pertinent.errors import SettingError
+from pertinent.setting_texts import split_names
 
 CLASSES = ["low", "middle", "high"]
 
@@ -19,7 +17,7 @@ def by_length(texts):
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(by_length, kind="text", classes=CLASSES)
-    monkeypatch.setattr("pertinent.cli.commands.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -84,22 +82,18 @@ def test_a_wrong_setting_is_named(run):
 
 
 def test_settings_of_several_metrics_are_told_apart():
-    assert names_with_settings("purity, sufficiency:scale=natural,deletion:steps=5") == [
+    assert split_names("purity, sufficiency:scale=natural,deletion:steps=5") == [
         "purity",
         "sufficiency:scale=natural",
         "deletion:steps=5",
     ]
-    assert names_with_settings("robustness:norm=linf,steps=5,purity") == [
-        "robustness:norm=linf,steps=5",
-        "purity",
-    ]
+    assert split_names("robustness:norm=linf,steps=5,purity") == ["robustness:norm=linf,steps=5", "purity"]
 
 
-def test_sparsities_are_given_to_metrics_that_have_no_size_of_their_own():
-    named = ["sufficiency:scale=weight-of-evidence", "faithfulness:k=5", "faithfulness", "insertion"]
-    first, second, third, _ = make_metrics(named, (0.1,))
-    assert (first.scale, first.sparsities) == ("weight-of-evidence", (0.1,))
-    assert (second.k, second.sparsities) == (5, None)
-    assert third.sparsities == (0.1,)
-    with pytest.raises(SettingError, match="`k`"):
-        make_metrics(["faithfulness:k=0"], None)
+def test_sparsities_are_those_of_the_explanation_or_of_the_metric(run):
+    arguments = ["explain", "some more words here", "--sparsity", ".5", "--out", "a.parquet"]
+    assert run(*arguments)[0] == 0
+    assert list(pertinent.read("a.parquet")[0].measures["sufficiency"]) == [0.5]
+    metrics = ["--metrics", "sufficiency:sparsities=.2+.3,faithfulness:k=1", "--out", "b.parquet"]
+    assert run("evaluate", "a.parquet", *metrics)[0] == 0
+    assert list(pertinent.read("b.parquet")[0].measures["sufficiency"]) == [0.2, 0.3]

@@ -1,7 +1,6 @@
 """``pertinent fit``, and explainers in a folder wherever a method is named."""
 
 import csv
-import inspect
 import json
 import random
 import shlex
@@ -15,7 +14,6 @@ import torch
 
 import pertinent
 from pertinent.cli import main
-from pertinent.cli.parser import make_parser
 from pertinent.learned import learned
 from pertinent.models.embedded.load import load_transformer
 from tests import tiny
@@ -206,7 +204,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "new", "--set", "samples=x"], "`samples` must be a whole number, but got 'x'"),
         (
             ["--out", "new", "--validation-fraction", "1"],
-            "--validation-fraction: must be between 0 and 1, but got '1'",
+            "`--validation-fraction` must be above 0 and below 1, but got 1.0",
         ),
         (["--out", "new", "--teacher-explanations", "no.parquet"], "There is no file 'no.parquet'"),
         (["--out", "new", "--column", "text"], "Unknown column 'text'. Known: review, stars"),
@@ -242,18 +240,6 @@ def test_without_accelerate(run, monkeypatch):
     code, _, err = run(*FIT, "--out", "new")
     assert code == 2
     assert "pip install 'pertinent[train]'" in err
-
-
-def test_defaults_are_those_of_python():
-    parser = make_parser()[1]["fit"]
-    (method,) = [action for action in parser._actions if action.dest == "method"]
-    assert not [name for name in learned.all() if name not in method.help]
-    parameters = inspect.signature(pertinent.fit).parameters
-    named = [action for action in parser._actions if action.dest in parameters and action.dest != "model"]
-    assert len(named) > 12
-    for action in named:
-        default = parameters[action.dest].default
-        assert action.default == (None if default is inspect.Parameter.empty else default), action.dest
 
 
 # -- what was fitted, as a method --------------------------------------------------------------
@@ -320,8 +306,8 @@ def test_what_cannot_explain_is_said_once(run, arguments, message):
 def test_another_model_is_said_once_among_several_methods(run):
     arguments = ["--file", "data.csv", "--column", "review", "--model", "./other"]
     code, out, err = run("compare", *arguments, "--methods", "fitted,leave-one-out")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "fitted to another model" in err
+    assert (code, err.count("\n"), err.count("fitted to another model")) == (1, 1, 1)
+    assert "leave-one-out" in out
     code, out, err = run("stability", *arguments, "--method", "fitted")
     assert (code, out, err.count("fitted to another model")) == (2, "", 1)
 
@@ -333,7 +319,7 @@ def test_image_may_be_a_folder(tmp_path, capsys):
         Image.new("L", (8, 8), 128).save(tmp_path / name)
     (tmp_path / "notes.txt").write_text("no image")
     assert main(["explain", "--image", str(tmp_path), "--budget", "70", "--json", "-"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert len(json.loads(capsys.readouterr().out)["explanations"]) == 2
     (tmp_path / "empty").mkdir()
     assert main(["explain", "--image", str(tmp_path / "empty")]) == 2
     assert "no image files in the folder" in capsys.readouterr().err

@@ -23,7 +23,7 @@ FAST = ["--method", "leave-one-out", "--no-measure"]
 def run(monkeypatch, tmp_path, capsys):
     """Run a command in an empty folder on a small model; nothing raw may be printed."""
     model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=[EVIL, "yes"])
-    monkeypatch.setattr("pertinent.cli.commands.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
 
@@ -59,8 +59,8 @@ def test_the_end_of_a_line_of_windows_is_one():
         ["explain", "--file", EVIL],
         ["explain", "--row", EVIL],
         ["evaluate", f"{EVIL}.parquet"],
-        ["check", "sentiment", f"{EVIL}.csv"],
-        ["train", "sentiment", f"{EVIL}.csv", "--out", EVIL],
+        ["check", "--model", "sentiment", "--file", f"{EVIL}.csv"],
+        ["train", "--model", "sentiment", "--file", f"{EVIL}.csv", "--out", EVIL],
     ],
 )
 def test_arguments(run, arguments):
@@ -83,7 +83,7 @@ def test_json_on_stdout(run):
     code, out, _ = run("explain", EVIL, *FAST, "--json", "-")
     assert code == 0
     [found] = json.loads(out)["explanations"]
-    assert (found["input"]["first"], found["classes"]) == (EVIL, [EVIL, "yes"])
+    assert (found["input"]["text"]["first"], found["classes"]) == (EVIL, [EVIL, "yes"])
 
 
 def test_headers_and_failures(run, tmp_path):
@@ -103,7 +103,7 @@ def test_logs_warnings_and_tracebacks(run, monkeypatch):
         warnings.warn(f"warned {EVIL}", UserWarning, stacklevel=1)
         raise RuntimeError(EVIL)
 
-    monkeypatch.setattr("pertinent.cli.commands.explain", fail)
+    monkeypatch.setattr("pertinent.cli.verbs.explain", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         code, _, err = run("explain", "x")

@@ -15,8 +15,7 @@ FAST = ["--method", "leave-one-out", "--no-measure"]
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(lambda texts: [[0.2, 0.8] for _ in texts], kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.cli.commands.load_model", lambda *_: model)
-    monkeypatch.setattr("pertinent.cli.check.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
 
     def go(*arguments):
@@ -30,7 +29,7 @@ def run(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("option", ["--html", "--out", "--json"])
 def test_a_folder_that_refuses_files_is_known_before_the_work(run, tmp_path, monkeypatch, option):
-    monkeypatch.setattr("pertinent.cli.commands._explained", lambda *_: pytest.fail("it worked in vain"))
+    monkeypatch.setattr("pertinent.cli.verbs.Call.of", lambda *_: pytest.fail("it worked in vain"))
     before = os.open
 
     def refuse(path, *rest):
@@ -64,7 +63,7 @@ def test_one_that_fails_stops_no_other(run, tmp_path, monkeypatch, option):
 
 def test_plots_and_json_of_a_check(run, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("text\nnot bad\ngood thing\n")
-    command = ["check", "sentiment", "a.csv", "--draws", "2", "--json", "a.json", "--plot", "a.svg"]
+    command = ["check", "--file", "a.csv", "--draws", "2", "--json", "a.json", "--plot", "a.svg"]
     assert run(*command)[0] == 0
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
     (tmp_path / "a.svg").unlink()

@@ -106,13 +106,13 @@ def test_the_other_commands_take_it(run, tmp_path):
     assert run("explain", "not bad", "--model", model, *FAST, "--out", "a.parquet")[0] == 0
     assert run("evaluate", "a.parquet", "--model", model)[0] == 0
     (tmp_path / "a.csv").write_text("text\nnot bad\ngood thing\n")
-    code, out, err = run("check", model, "a.csv", "--draws", "2", "--json", "check.json")
+    code, out, err = run("check", "--model", model, "--file", "a.csv", "--draws", "2", "--json", "check.json")
     assert code == 0, err
     assert pertinent.RemovalCheck.read("check.json").inputs == 2
     (tmp_path / "train.csv").write_text("text,label\nnot bad,0\n")
-    code, _, err = run("train", model, "train.csv", "--out", "new")
+    code, _, err = run("train", "--model", model, "--file", "train.csv", "--out", "new")
     assert code == 2
-    assert "is no transformers text classifier" in err
+    assert "Only a transformers text classifier can be trained" in err
 
 
 @pytest.mark.parametrize(

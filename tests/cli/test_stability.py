@@ -18,7 +18,7 @@ def uneven(texts):
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
     model = pertinent.wrap(uneven, kind="text", classes=["no", "yes"])
-    monkeypatch.setattr("pertinent.cli.stability.load_model", lambda *_: model)
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: model)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -72,8 +72,8 @@ def test_what_cannot_be_read_or_explained_is_listed(run, tmp_path):
     ("arguments", "message"),
     [
         (["a b"], "--method"),
-        (["a b", "--method", "lime", "--seeds", "1"], "must be a whole number of at least 2, but got '1'"),
-        (["a b", "--method", "lime", "--seeds", "5000"], "`seeds` must be at most 1000, but got 5000"),
+        (["a b", "--method", "lime", "--seeds", "1"], "`--seeds` must be at least 2, but got 1"),
+        (["a b", "--method", "lime", "--seeds", "5000"], "`--seeds` must be at most 1000, but got 5000"),
         (["a b", "--method", "lime", "--seed", "1"], "--seed"),
         (["a b", "--method", "limes"], "limes"),
         (["a b", "--method", "lime", "--plot", "a.txt"], "--plot must end in .png, .svg, .pdf"),
@@ -98,9 +98,9 @@ def test_images_and_rows(run, monkeypatch, tmp_path):
         Image.fromarray(rng.integers(256, size=(8, 8), dtype=np.uint8)).save(tmp_path / name)
     own = {"image": pertinent.wrap(bright, kind="image"), "table": pertinent.wrap(bright, kind="table")}
     lime = ["--method", "lime", "--set", "samples=9", "--seeds", "2"]
-    monkeypatch.setattr("pertinent.cli.stability.load_model", lambda *_: own["image"])
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: own["image"])
     code, out, _ = run("--image", "a.png", "--image", "b.png", "--features", "patches:2", *lime)
     assert (code, "10–19" in out) == (0, True)
-    monkeypatch.setattr("pertinent.cli.stability.load_model", lambda *_: own["table"])
+    monkeypatch.setattr("pertinent.cli.loading.load_model", lambda *_: own["table"])
     code, out, _ = run("--row", "[1, 2, 3]", "--row", "[3, 1, 2]", *lime)
     assert (code, "1–9" in out) == (0, True)

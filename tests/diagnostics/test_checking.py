@@ -526,7 +526,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_command(run, tmp_path):
     code, out, err = run(
-        "sentiment", "reviews.jsonl", "--label-column", "label", "--plot", "p.png", "--json", "c.json"
+        "--file", "reviews.jsonl", "--label-column", "label", "--plot", "p.png", "--json", "c.json"
     )
     assert (code, err) == (0, "")
     assert "attention-mask" in out and "3 inputs tell nothing" in out.replace("\n", " ")
@@ -539,7 +539,7 @@ def test_command(run, tmp_path):
 
 def test_command_on_a_table_with_a_bad_label_and_some_removals(run):
     code, out, err = run(
-        "sentiment", "reviews.csv", "--column", "review", "--label-column", "label", "--json", "-",
+        "--file", "reviews.csv", "--column", "review", "--label-column", "label", "--json", "-",
         "--removals", "mask-token,slice-out", "--shares", ".5", "--features", "words",
     )  # fmt: skip
     assert code == 1
@@ -550,16 +550,16 @@ def test_command_on_a_table_with_a_bad_label_and_some_removals(run):
 
 def test_command_mistakes(run):
     for arguments, complaint in (
-        (("sentiment", "missing.csv"), "There is no file"),
+        (("--file", "missing.csv"), "There is no file"),
         (
-            ("sentiment", "reviews.csv", "--column", "review", "--label-column", "lable"),
+            ("--file", "reviews.csv", "--column", "review", "--label-column", "lable"),
             "Did you mean 'label'",
         ),
-        (("sentiment", "reviews.jsonl", "--removals", "mask-tokn"), "Did you mean 'mask-token'"),
-        (("sentiment", "reviews.jsonl", "--plot", "p.txt"), "--plot must end in"),
-        (("sentiment", "reviews.jsonl", "--plot", "nowhere/p.png"), "There is no folder"),
-        (("digits", "reviews.jsonl"), "pertinent.check_removal"),
-        (("sentiment", "reviews.jsonl", "--shares", "1.5"), "above 0 and below 1"),
+        (("--file", "reviews.jsonl", "--removals", "mask-tokn"), "Did you mean 'mask-token'"),
+        (("--file", "reviews.jsonl", "--plot", "p.txt"), "--plot must end in"),
+        (("--file", "reviews.jsonl", "--plot", "nowhere/p.png"), "There is no folder"),
+        (("--model", "digits", "--file", "reviews.jsonl"), "reads images: give --image"),
+        (("--file", "reviews.jsonl", "--shares", "1.5"), "above 0 and below 1"),
     ):
         code, _, err = run(*arguments)
         assert code == 2
@@ -572,7 +572,8 @@ def test_command_on_rows(run, tmp_path):
     row = example_row()
     head, values = ",".join([*row, "cultivar"]), ",".join(map(str, row.values()))
     (tmp_path / "wines.csv").write_text(f"{head}\n{values},cultivar 1\n{values},0\n")
-    code, out, err = run("table", "wines.csv", "--label-column", "cultivar", "--json", "-")
+    labels = ["--label-column", "cultivar", "--json", "-"]
+    code, out, err = run("--model", "table", "--file", "wines.csv", *labels)
     assert (code, err) == (0, "")
     assert json.loads(out)["features"] == "columns"
 

@@ -134,5 +134,5 @@ def test_a_class_by_name_or_number_on_the_command_line(target, tmp_path, monkeyp
     options = ["--model", "always:model", "--methods", "leave-one-out", "--metrics"]
     assert main(["compare", "a b c", *options, f"class-faithfulness:target={target},k=1"]) == 0
     assert "1.000" in capsys.readouterr().out
-    assert main(["compare", "a b c", *options, "class-faithfulness:target=sport"]) == 1
+    assert main(["compare", "a b c", *options, "class-faithfulness:target=sport"]) == 2
     assert "Did you mean 'sports'" in capsys.readouterr().err

@@ -127,9 +127,8 @@ def test_searches_find_the_features_that_keep_a_value_near(method):
 @pytest.mark.parametrize("output", ["multi-label", "regression"])
 def test_only_classifiers_are_trained(output, tmp_path):
     from pertinent.errors import ModelError
-    from pertinent.training import train
 
     changes = {"num_labels": 1} if output == "regression" else {"problem_type": "multi_label_classification"}
     model, tokenizer = tiny.pair("bert", **changes)
     with pytest.raises(ModelError, match="single-label classifier"):
-        train(model, tokenizer, ["w1 w2"], [0], out=tmp_path / "out")
+        pertinent.train((model, tokenizer), ["w1 w2"], [0], out=tmp_path / "out")

@@ -10,6 +10,7 @@ from pertinent.cli import main
 from tests import tiny
 from tests.training.test_training import plain_model, toy
 
+MODEL = ["--model", "./model"]
 QUICK = ["--epochs", "1", "--batch-size", "8", "--learning-rate", "1e-3"]
 
 
@@ -37,26 +38,26 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def test_trains_and_the_folder_is_explained(run, tmp_path, capsys):
-    code, out, err = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", *QUICK)
+    command = [*MODEL, "--file", "data.csv", "--validation", "data.csv", "--out", "trained", *QUICK]
+    code, out, err = run(*command)
     assert (code, err) == (0, "")
-    assert "16 examples in 2 steps, dev accuracy" in out
+    assert "16 examples in 2 steps, validation accuracy" in out
     assert "Saved: " in out
     record = json.loads((tmp_path / "trained" / "pertinent.json").read_text())
     assert record["counterfactual"] and record["learning_rate"] == 1e-3
     assert main(["explain", "w1 w2", "--model", "trained", "--method", "leave-one-out", "--quiet"]) == 0
-    code, _, err = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", *QUICK)
+    code, _, err = run(*command)
     assert code == 2 and "already holds a training run" in err
-    again = run("./model", "data.csv", "--dev", "data.csv", "--out", "trained", "--resume", *QUICK)
+    again = run(*command, "--resume")
     assert again[:2] == (0, out)
 
 
 def test_new_head_query_and_standard(run, tmp_path):
-    columns = ["--label-column", "topic", "--query-column", "q", "--document-column", "d"]
-    code, _, err = run("./model", "data.jsonl", "--out", "t", *columns, *QUICK)
+    columns = ["--label-column", "topic", "--query-column", "q", "--column", "d"]
+    code, _, err = run(*MODEL, "--file", "data.jsonl", "--out", "t", *columns, *QUICK)
     assert code == 2 and "data.jsonl line 1: Unknown label" in err and "--new-head" in err
-    code, out, _ = run(
-        "./model", "data.jsonl", "--out", "t", "--new-head", "--standard", *columns, *QUICK, "--quiet"
-    )
+    flags = ["--new-head", "--no-counterfactual", "--quiet"]
+    code, out, _ = run(*MODEL, "--file", "data.jsonl", "--out", "t", *flags, *columns, *QUICK)
     assert (code, out) == (0, "")
     config = json.loads((tmp_path / "t" / "config.json").read_text())
     assert list(config["id2label"].values()) == ["a", "b", "c"]
@@ -68,25 +69,25 @@ def test_parquet(run):
 
     texts, labels = toy(8)
     pd.DataFrame({"review": texts, "label": labels}).to_parquet("data.parquet")
-    assert run("./model", "data.parquet", "--column", "review", "--out", "t", *QUICK)[0] == 0
+    assert run(*MODEL, "--file", "data.parquet", "--column", "review", "--out", "t", *QUICK)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["./model", "data.csv"], "--out"),
-        (["./model", "missing.csv", "--out", "t"], "There is no file 'missing.csv'"),
-        (["./model", "missing.parquet", "--out", "t"], "There is no file 'missing.parquet'"),
-        (["./model", "data.csv", "--out", "t", "--label-column", "lable"], "Did you mean 'label'"),
-        (["./model", "data.csv", "--out", "t", "--query-column", "text"], "go together"),
-        (["./model", "data.csv", "--out", "t", "--removal", "marginalize"], "many samples"),
-        (["digits", "data.csv", "--out", "t"], "reads images"),
-        (["./model", "data.csv", "--out", "t", "--learning-rate", "fast"], "between 0 and 1"),
+        ([*MODEL, "--file", "data.csv"], "--out"),
+        ([*MODEL, "--file", "missing.csv", "--out", "t"], "There is no file 'missing.csv'"),
+        ([*MODEL, "--file", "missing.parquet", "--out", "t"], "There is no file 'missing.parquet'"),
+        ([*MODEL, "--file", "data.csv", "--out", "t", "--label-column", "lable"], "Did you mean 'label'"),
+        ([*MODEL, "--file", "data.csv", "--out", "t", "--query-column", "txt"], "Did you mean 'text'"),
+        ([*MODEL, "--file", "data.csv", "--out", "t", "--removal", "marginalize"], "many samples"),
+        (["--model", "digits", "--file", "data.csv", "--out", "t"], "reads images"),
+        ([*MODEL, "--file", "data.csv", "--out", "t", "--learning-rate", "fast"], "must be a number"),
         (
-            ["./model", "bad.csv", "--out", "t"],
+            [*MODEL, "--file", "bad.csv", "--out", "t"],
             "bad.csv line 3: `label` must be a name or a number from 0 to 2, but got 9",
         ),
-        (["./model", "blank.csv", "--out", "t"], "blank.csv line 2: The text is empty"),
+        ([*MODEL, "--file", "blank.csv", "--out", "t"], "blank.csv line 2: The text is empty"),
     ],
 )
 def test_mistakes(run, tmp_path, arguments, message):

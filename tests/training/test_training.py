@@ -11,13 +11,12 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 import pertinent
-from pertinent.errors import FileError, InputError, MissingExtra, ModelError, SettingError
+from pertinent.errors import ExampleError, FileError, InputError, MissingExtra, ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
 from pertinent.models.torch.tokens import collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 from pertinent.removal.base import TokenRows, removals
-from pertinent.training import ExampleError, train
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Shuffled
 from pertinent.training.classification_head import with_new_head
 from pertinent.training.labelled_texts import Examples
@@ -69,7 +68,8 @@ def toy(n, seed=0, longest=14):
 
 def fit(out, *, data=None, model=None, **options):
     settings = {"out": out, "epochs": 1, "batch_size": 8, "learning_rate": 3e-3, "progress": False} | options
-    return train(model or plain_model(), tiny.tokenizer(model_max_length=200), *(data or toy(40)), **settings)
+    pair = model or plain_model(), tiny.tokenizer(model_max_length=200)
+    return pertinent.train(pair, *(data or toy(40)), **settings)
 
 
 def weights(trained):
@@ -266,7 +266,7 @@ def test_same_seed_same_model(tmp_path):
 
 
 def test_early_stopping_and_the_best_model(tmp_path):
-    trained = fit(tmp_path / "m", dev=(["w1 w2"], [0]), epochs=6, patience=1, learning_rate=1e-9)
+    trained = fit(tmp_path / "m", validation=(["w1 w2"], [0]), epochs=6, patience=1, learning_rate=1e-9)
     assert trained.steps == 10  # the first epoch, and one that did not beat it
     assert trained.accuracy in (0.0, 1.0)
 
@@ -275,7 +275,7 @@ def test_early_stopping_and_the_best_model(tmp_path):
 
 
 def test_the_folder_can_be_read_and_explained(tmp_path):
-    trained = fit(tmp_path / "m", data=(toy(16)[0], [f"LABEL_{y}" for y in toy(16)[1]]), dev=toy(8, 1))
+    trained = fit(tmp_path / "m", data=(toy(16)[0], [f"LABEL_{y}" for y in toy(16)[1]]), validation=toy(8, 1))
     assert sorted(p.name for p in (tmp_path / "m").iterdir()) == [
         "config.json", "model.safetensors", "pertinent.json", "tokenizer.json", "tokenizer_config.json",
     ]  # fmt: skip
@@ -314,7 +314,8 @@ def kill_at(monkeypatch, step):
 
 @pytest.mark.parametrize(("kill", "every"), [(4, None), (5, 2), (1, None)])
 def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kill, every):
-    options = {"data": toy(24), "epochs": 2, "checkpoint_steps": every, "dev": toy(8, 1), "patience": 9}
+    options = {"data": toy(24), "epochs": 2, "checkpoint_steps": every, "patience": 9}
+    options["validation"] = toy(8, 1)
     unbroken = fit(tmp_path / "a", **options)
     with monkeypatch.context() as patch:
         kill_at(patch, kill)
@@ -333,9 +334,9 @@ def test_a_killed_run_ends_where_an_unbroken_one_does(tmp_path, monkeypatch, kil
 
 
 def test_a_finished_run_is_read_back(tmp_path, monkeypatch):
-    first = fit(tmp_path / "m", data=toy(16), dev=toy(8, 1))
+    first = fit(tmp_path / "m", data=toy(16), validation=toy(8, 1))
     kill_at(monkeypatch, 0)
-    again = fit(tmp_path / "m", data=toy(16), dev=toy(8, 1), resume=True)
+    again = fit(tmp_path / "m", data=toy(16), validation=toy(8, 1), resume=True)
     assert same(weights(first), weights(again))
     assert (again.accuracy, again.steps) == (first.accuracy, first.steps)
 
@@ -355,7 +356,7 @@ def test_a_half_written_checkpoint_is_passed_over(tmp_path):
 
 def test_nothing_is_printed_and_progress_is_told(tmp_path, capsys):
     seen = []
-    fit(tmp_path / "m", data=toy(16), dev=toy(8, 1), progress=seen.append)
+    fit(tmp_path / "m", data=toy(16), validation=toy(8, 1), progress=seen.append)
     assert capsys.readouterr() == ("", "")
     assert [(p.done, p.total, p.evaluations) for p in seen] == [(8, 16, 8), (16, 16, 16)]
 
@@ -381,8 +382,8 @@ def test_a_bad_example_is_named(tmp_path, row, label, message):
     assert str(error.value).startswith(message)
     assert (error.value.row, error.value.data) == (2, "train")
     assert not (tmp_path / "m").exists()
-    with pytest.raises(ExampleError, match="Dev example 0"):
-        fit(tmp_path / "m", data=(["w1"], [0]), dev=([row], [label]))
+    with pytest.raises(ExampleError, match="Validation example 0"):
+        fit(tmp_path / "m", data=(["w1"], [0]), validation=([row], [label]))
 
 
 @pytest.mark.parametrize(
@@ -391,15 +392,15 @@ def test_a_bad_example_is_named(tmp_path, row, label, message):
         ({"removal": "marginalize"}, "'marginalize' needs many samples"),
         ({"removal": "blur"}, "'blur' is for image, but training needs"),
         ({"removal": "attention"}, "Did you mean 'attention-mask'"),
-        ({"sparsities": ()}, "`sparsities` must be"),
-        ({"sparsities": (0.1, 1.5)}, "`sparsities` must be"),
+        ({"sparsity": ()}, "`sparsities` must be"),
+        ({"sparsity": (0.1, 1.5)}, "`sparsity` must be"),
         ({"epochs": 0}, "`epochs` must be"),
         ({"batch_size": 0}, "`batch_size` must be"),
         ({"learning_rate": 0}, "`learning_rate` must be"),
         ({"seed": -1}, "`seed` must be"),
         ({"precision": "int8"}, "Unknown precision"),
         ({"precision": "float16"}, "needs CUDA"),
-        ({"patience": 2}, "give `dev`"),
+        ({"patience": 2}, "give `validation`"),
         ({"options": {"warmup": 3}}, "unexpected keyword argument 'warmup'"),
         ({"data": (["w1"], [])}, "a label for each of 1 texts, but got 0"),
     ],

@@ -69,5 +69,5 @@ def compare(
         raise_first(found.failures, "explained")
     evaluation = evaluation_of(list(found), measures, found.failures)
     if found.failures and not evaluation.rows:
-        raise_first(found.failures, "measured")
+        raise_first(found.failures, "measured", found)
     return evaluation

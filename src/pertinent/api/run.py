@@ -157,11 +157,16 @@ class Run:
         return Job(work.key, work.input, removal, algorithm, work.seed)
 
 
-def raise_first(failures: Sequence[Failure], done: str) -> NoReturn:
-    """Everything failed: raise the only error, or the first with the number of all."""
+def raise_first(failures: Sequence[Failure], done: str, finished: Sequence[Any] = ()) -> NoReturn:
+    """Everything failed: raise the only error, or the first with the number of all.
+
+    The error has the `failures`, and what was `finished` nevertheless.
+    """
     first = failures[0]
     n_inputs = len({failure.index for failure in failures})
     if n_inputs == 1 and first.error is not None:
         raise first.error
     kind = type(first.error) if isinstance(first.error, PertinentError) else InputError
-    raise kind(f"None of the {n_inputs} inputs could be {done}; the first: {first}")
+    error = kind(f"None of the {n_inputs} inputs could be {done}; the first: {first}")
+    error.failures, error.finished = tuple(failures), finished
+    raise error

@@ -6,11 +6,14 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from functools import partial
 from io import TextIOWrapper
+from pkgutil import resolve_name
 
-from pertinent.cli.console import complain, logging_to_stderr, show_traceback
-from pertinent.cli.parser import COMMANDS, make_parser, parse
+from pertinent.cli.commands import COMMANDS
+from pertinent.cli.console import NothingDone, complain, conclude, logging_to_stderr, show_traceback
+from pertinent.cli.parser import main_parser, parse
+from pertinent.cli.signatures import given
 from pertinent.errors import PertinentError
 
 BAD_USAGE = 2
@@ -23,14 +26,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may not know every character
     if not arguments:
-        make_parser()[0].print_help()
+        main_parser().print_help()
         return BAD_USAGE
     debug = "--debug" in arguments
     try:
         args = parse(arguments)
-        module, function = COMMANDS[args.command].split(":")
         with logging_to_stderr(quiet=getattr(args, "quiet", False), debug=debug):
-            return int(getattr(import_module(module), function)(args))
+            verb = resolve_name(f"pertinent.cli.{COMMANDS[args.command].runs}")
+            return int(given(args, partial(verb, args)))
     except KeyboardInterrupt:
         complain(_interrupted(arguments))
         return INTERRUPTED
@@ -38,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader closed the pipe, as `head` does; Python must not fail when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except NothingDone as error:
+        return conclude(0, error.failures)
     except Exception as error:  # noqa: BLE001  a user gets a line, not a traceback
         if debug:
             show_traceback()

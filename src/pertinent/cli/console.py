@@ -1,4 +1,4 @@
-"""The way to the terminal: whatever a command prints has its control characters made visible here."""
+"""The way to stderr: messages, failures and logs, with control characters made visible."""
 
 from __future__ import annotations
 
@@ -6,17 +6,45 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pertinent.control_characters import visible
+from pertinent.errors import PertinentError
+
+Failed = tuple[str, str]
+"""What failed, and why."""
+
+ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
+_LISTED = 20
+"""How many reasons of failures are listed."""
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class NothingDone(PertinentError):
+    """No input could be read or used; `failures` are the places and the reasons."""
+
+    def __init__(self, failures: Sequence[Failed]) -> None:
+        super().__init__("nothing could be explained")
+        self.failures = failures
 
 
 def complain(message: str) -> None:
     """A line on stderr."""
     sys.stderr.write(f"pertinent: {visible(message)}\n")
+
+
+def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
+    """List what failed on stderr, and return the exit code."""
+    from pertinent.report.by_input import failure_lines
+
+    for line in failure_lines(failures, _LISTED):
+        complain(f"failed: {line}")
+    if not n_explained:
+        complain("error: nothing could be explained")
+        return NOTHING
+    return SOME_FAILED if failures else ALL_WELL
 
 
 def show_traceback() -> None:

@@ -1,151 +1,129 @@
-"""The parser of the command line."""
+"""The parser of the command line; the flags of a command are derived when that command is named."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
+import textwrap
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from dataclasses import replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any, NoReturn
 
-from pertinent import __version__
-from pertinent.cli import attack_options, checking_options, fit_options, help_texts, options
+import pertinent
+from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS, Command
+from pertinent.cli.given_inputs import GivenInputs
+from pertinent.cli.loading import GivenModel
+from pertinent.cli.output import Output
+from pertinent.cli.signatures import Option, options_of, summary_of, texts
 from pertinent.errors import SettingError, unknown
 
-COMMANDS = {
-    "explain": "pertinent.cli.commands:explain",
-    "compare": "pertinent.cli.commands:compare",
-    "evaluate": "pertinent.cli.commands:evaluate",
-    "check": "pertinent.cli.check:check",
-    "stability": "pertinent.cli.stability:stability",
-    "sanity": "pertinent.cli.sanity:sanity",
-    "attack": "pertinent.cli.attack:attack",
-    "train": "pertinent.cli.train:train",
-    "fit": "pertinent.cli.fit:fit",
-    "demo": "pertinent.cli.demo:demo",
-    "methods": "pertinent.cli.commands:catalogue",
-    "metrics": "pertinent.cli.commands:catalogue",
-    "removals": "pertinent.cli.commands:catalogue",
-}
-"""Each command and the function that runs it."""
+_WIDTH = 100
+_FOR_PARAMETERS = {"id_column": "ids", "label_column": "labels"}
+"""Flags for inputs that a command has if its function has the parameter."""
+
+
+SET = Option(
+    "set",
+    list[Annotated[str, "[METHOD.]SETTING=VALUE"]],
+    (),
+    "A setting of the method, which is named too if there are several; may be repeated",
+)
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises an error where argparse would print it and exit."""
+    """Raises an error where argparse would exit; the texts of `options` are read after parsing."""
 
-    def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **options)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+        self.options: list[Option] = []
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of exiting."""
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
+    def add_options(self, title: str, options: Sequence[Option], command: Command) -> None:
+        """Add a group of flags, if there are any."""
+        group = self.add_argument_group(title) if options else self
+        for option in options:
+            made = replace(option, default=command.defaults.get(option.name, option.default))
+            made.add_to(group, required=option.name in command.required)
+            self.options.append(made)
+
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse the command line; the error for a misspelt command or option suggests the closest one."""
-    parser, commands = make_parser()
-    command = arguments[0]
-    if command.startswith("-"):
-        parser.parse_args(arguments)
-    if command not in commands:
-        raise unknown("command", command, commands)
+    """Parse the command line; the error for a misspelt command or option suggests the closest one.
+
+    Values are read as the types of the parameters; `texts` keeps what was given.
+    """
+    name = arguments[0]
+    if name.startswith("-"):
+        main_parser().parse_args(arguments)
+    if name not in COMMANDS:
+        raise unknown("command", name, COMMANDS)
+    parser = command_parser(name)
     # Intermixed, so that texts may come before and after options.
-    args, unread = commands[command].parse_known_intermixed_args(arguments[1:])
+    args, unread = parser.parse_known_intermixed_args(arguments[1:])
     if unread:
-        options = (o for o in commands[command]._option_string_actions if o.startswith("--"))  # noqa: SLF001
-        raise unknown(f"argument of {command}", unread[0], options)
-    args.command = command
+        flags = (flag for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001
+        raise unknown(f"argument of {name}", unread[0], flags)
+    raw = dict(vars(args))
+    for option in parser.options:
+        given = getattr(args, option.name)
+        if given is None and not option.required:
+            setattr(args, option.name, option.default)
+        elif isinstance(given, str | list) and given != option.default and option.reader is None:
+            setattr(args, option.name, option.read(given))
+    args.command, args.texts = name, raw
     return args
 
 
-def make_parser() -> tuple[Parser, dict[str, Parser]]:
-    """The main parser, and the parser of each command."""
-    parser = Parser(prog="pertinent", description=help_texts.MAIN, epilog=help_texts.EXIT_CODES)
-    parser.add_argument("--version", action="version", version=f"pertinent {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+def main_parser() -> Parser:
+    """The parser of the command line without a command."""
+    parser = Parser(
+        prog="pertinent",
+        usage="pertinent COMMAND [options]",
+        description=texts()["main"],
+        epilog=f"{texts()['commands']}{texts()['exit codes']}",
+    )
+    parser.add_argument("--version", action="version", version=f"pertinent {pertinent.__version__}")
+    return parser
 
-    def command(name: str, about: str, description: str) -> Parser:
-        made: Parser = commands.add_parser(
-            name, help=about, description=description, epilog=help_texts.EXIT_CODES
+
+def command_parser(name: str) -> Parser:
+    """The parser of one command, from the signatures and docstrings of its functions."""
+    command = COMMANDS[name]
+    verb = resolve_name(f"pertinent.cli.{command.runs}")
+    function = verb if command.function is None else getattr(pertinent, command.function)
+    parameters = {} if function is verb else inspect.signature(function).parameters
+    positional = {"inputs": "[TEXT …] ", "explanations": "FILE "}
+    named = (text for what, text in positional.items() if what in parameters and what not in command.without)
+    parser = Parser(
+        prog=f"pertinent {name}",
+        usage=f"pertinent {name} {''.join(named)}[options]",
+        description="\n\n".join(textwrap.fill(text, _WIDTH) for text in summary_of(function)),
+        epilog=f"{texts()[name]}{texts()['exit codes']}",
+    )
+    parser.add_argument("--debug", action="store_true", help="log everything, and show tracebacks")
+    if "explanations" in parameters:
+        parser.add_argument(
+            "explanations", metavar="FILE", type=Path, help="what `pertinent explain --out` wrote"
         )
-        made.add_argument("--debug", action="store_true", help="log everything, and show tracebacks")
-        return made
-
-    explain = command("explain", "explain texts, images or table rows", help_texts.EXPLAIN)
-    options.add_inputs(explain)
-    explain.add_argument(
-        "--method",
-        default="shapley",
-        metavar="NAME|FOLDER",
-        help="a name from `pertinent methods`, or a folder from `pertinent fit` (%(default)s)",
-    )
-    options.add_how(explain, "SETTING=VALUE")
-    options.add_early_stopping(explain)
-    options.add_seed(explain)
-    explain.add_argument(
-        "--no-measure", action="store_true", help="leave out sufficiency and comprehensiveness"
-    )
-    options.add_by_class(explain)
-    options.add_model(explain)
-    options.add_outputs(explain)
-
-    compare = command("compare", "explain by several methods, side by side", help_texts.COMPARE)
-    options.add_inputs(compare)
-    compare.add_argument(
-        "--methods",
-        type=options.names,
-        required=True,
-        metavar="A,B,…",
-        help="names from `pertinent methods`, or folders from `pertinent fit`",
-    )
-    options.add_how(compare, "METHOD.SETTING=VALUE")
-    options.add_seed(compare)
-    options.add_metrics(compare)
-    compare.add_argument(
-        "--show", action="store_true", help="print every explanation too, not only the table"
-    )
-    options.add_model(compare)
-    options.add_outputs(compare)
-
-    evaluate = command("evaluate", "measure explanations that were saved", help_texts.EVALUATE)
-    evaluate.add_argument("file", metavar="FILE.parquet", help="what `pertinent explain --out` wrote")
-    options.add_metrics(evaluate)
-    options.add_measured(evaluate)
-    options.add_seed(evaluate, None)
-    options.add_model(evaluate)
-    options.add_outputs(evaluate)
-
-    checking_options.add_check(command("check", "find out which removal suits a model", help_texts.CHECK))
-
-    checking_options.add_stability(
-        command("stability", "find out how much explanations depend on the seed", help_texts.STABILITY)
-    )
-
-    checking_options.add_sanity(
-        command("sanity", "find out whether explanations depend on what the model learned", help_texts.SANITY)
-    )
-
-    attack_options.add_attack(
-        command("attack", "find out how little must change for another decision", help_texts.ATTACK)
-    )
-
-    options.add_train(
-        command("train", "fine-tune a text classifier, with tokens removed too", help_texts.TRAIN)
-    )
-
-    fit_options.add_fit(command("fit", "fit an explainer that answers in one pass", help_texts.FIT))
-
-    demo = command("demo", "explain examples with the embedded models", help_texts.DEMO)
-    demo.add_argument(
-        "--html",
-        default="pertinent-report.html",
-        metavar="PATH",
-        help="where to write the report (%(default)s)",
-    )
-    uses = {
-        "methods": 'pertinent explain --method lime --set samples=300 --set kernel_width=10 "some text"',
-        "metrics": "pertinent evaluate out.parquet --metrics insertion,deletion",
-        "removals": 'pertinent explain --removal mask-token "some text"',
-    }
-    for what, use in uses.items():
-        command(what, f"list all {what}", help_texts.CATALOGUE.format(what=what, use=use))
-    return parser, dict(commands.choices)
+    own = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
+    own = [replace(o, **dict(zip(("metavar", "reader"), READERS.get(o.name, ()), strict=False))) for o in own]
+    parser.set_defaults(parameters={option.name: option.reader for option in own})
+    if {"settings", "words"} & {*parameters}:
+        own.insert(1, SET)
+    if "inputs" in parameters:
+        unused = [flag for flag, parameter in _FOR_PARAMETERS.items() if parameter not in parameters]
+        without = {*command.without, *unused}
+        parser.add_options(command.titles[0], options_of(GivenInputs, without), command)
+    how = [option for option in own if option.name != "out"]
+    parser.add_options(command.titles[1], [*how, *options_of(verb, {"args"})], command)
+    if "model" in parameters:
+        parser.add_options("the model", options_of(GivenModel), command)
+    files = {option.name: option for option in options_of(Output)}
+    written = [option for option in own if option.name == "out"]
+    parser.add_options("output", [*written, *(files[output] for output in command.outputs)], command)
+    return parser

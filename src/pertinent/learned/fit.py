@@ -18,8 +18,6 @@ from pertinent.errors import InputError, PertinentError, SettingError, require, 
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.inputs.base import Input
 from pertinent.learned.base import LearnedExplainer, Learner, learned
-from pertinent.learned.fit_run import Fitting
-from pertinent.learned.networks.fitted_network import device_of, scorer_for, small_scorer_for
 from pertinent.learned.selection import CHOICE, LearnsSelection
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
@@ -95,8 +93,10 @@ def fit(
     epochs, learning_rate
         By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network; fewer epochs
         of many inputs if the method learns to select.
-    batch_size, precision
-        As in `training.train`.
+    batch_size
+        Inputs per step.
+    precision
+        As in `train`.
     patience
         Stop when the measure has not improved this many times in a row.
     seed
@@ -112,6 +112,9 @@ def fit(
     """
     explainer = learned.get(method)
     optional("accelerate")
+    from pertinent.learned.fit_run import Fitting  # both load torch
+    from pertinent.learned.networks.fitted_network import device_of, scorer_for, small_scorer_for
+
     run = Run.of(model, inputs, "teacher", progress=progress)
     model = run.model
     learner, others = _learner(explainer, teacher, settings)

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch.nn.attention import sdpa_kernel
+from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent._optional import optional
 from pertinent.engine.progress import Callback, progress_callback
 from pertinent.errors import ModelError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
-from pertinent.models.embedded.load import no_bar
-from pertinent.models.torch import devices
-from pertinent.models.transformer import TransformerModel
 from pertinent.removal.base import Removal
-from pertinent.training.batches import Counterfactuals
-from pertinent.training.labelled_texts import Examples
-from pertinent.training.random_states import kept_random_states
-from pertinent.training.run_folder import Folder
+from pertinent.settings import Count, Positive, Seed, Share, checked
 from pertinent.training.training_settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
+    from pertinent.training.labelled_texts import Examples
+    from pertinent.training.run_folder import Folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +32,11 @@ class Trained:
     folder
         Where it is saved in transformers' format, with ``pertinent.json`` beside it.
     accuracy
-        Accuracy on the dev examples, or ``None`` if there were none.
+        Accuracy on the validation inputs, or ``None`` if there were none.
     steps
         The number of updates.
     history
-        What ``Trainer`` logged: loss and learning rate, and the dev accuracy of each epoch.
+        What ``Trainer`` logged: loss and learning rate, and the validation accuracy of each epoch.
     """
 
     model: TransformerModel
@@ -50,30 +46,31 @@ class Trained:
     history: Sequence[Mapping[str, float]]
 
 
+@checked
 def train(
     model: Any,
-    tokenizer: Any,
-    examples: Sequence[Any],
-    labels: Sequence[Any],
+    inputs: Any,
+    labels: Any,
     *,
     out: str | Path,
-    dev: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    validation: Any = None,
+    new_head: bool = False,
     counterfactual: bool = True,
     removal: str | Removal = "attention-mask",
-    sparsities: Sequence[float] = DEFAULT_SPARSITIES,
-    epochs: int = 3,
-    batch_size: int = 32,
-    learning_rate: float = 1e-5,
-    seed: int = 0,
-    precision: str = "float32",
-    max_length: int | None = None,
-    patience: int | None = None,
-    checkpoint_steps: int | None = None,
+    sparsity: Share | Sequence[Share] = DEFAULT_SPARSITIES,
+    epochs: Count = 3,
+    batch_size: Count = 32,
+    learning_rate: Positive = 1e-5,
+    seed: Seed = 0,
+    precision: Literal["float32", "bfloat16", "float16"] = "float32",
+    max_length: Count | None = None,
+    patience: Count | None = None,
+    checkpoint_steps: Count | None = None,
     resume: bool = False,
     progress: Callback | bool | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Trained:
-    """Fine-tune a sequence classifier with AdamW on its current device (CPU or CUDA), and save it.
+    """Fine-tune a text classifier with AdamW, so that its explanations show what it learned, and save it.
 
     Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: every text is also used, with
     the same label, with only a random share of its tokens kept. For a model trained this way, inputs
@@ -81,43 +78,56 @@ def train(
 
     Parameters
     ----------
-    model, tokenizer
-        A transformers sequence classifier, in float32, and its fast tokenizer. Trained in place.
-    examples, labels
-        Texts, pairs, or a query with its document, as in `explain`; class names or numbers.
+    model
+        A transformers sequence classifier in float32 with its fast tokenizer, as `wrap` accepts it. It is
+        trained in place, on the device it is on (CPU or CUDA).
+    inputs
+        Texts, pairs, or a query with its document, as in `explain`.
+    labels
+        The class of each input, by name or number.
     out
         The folder to save to, new or empty. It holds checkpoints during training.
-    dev
-        (examples, labels) to measure accuracy on after each epoch; the best model is kept.
+    validation
+        A pair (inputs, labels) to measure the accuracy on after each epoch; the best model is kept.
+    new_head
+        Start with a new classification layer for the classes that `labels` name. Then the model that was
+        given is left as it is.
     counterfactual
-        ``False`` for standard training.
+        Train on every text with most of its tokens removed, too.
     removal
-        What a text looks like without tokens: any removal for texts but ``"marginalize"``.
-    sparsities
-        The shares of tokens to keep; one is drawn for each example and epoch.
+        What removed tokens become: a name from `removals()` for texts, but not ``"marginalize"``.
+    sparsity
+        The shares of tokens to keep; one is drawn for each input and epoch.
+    epochs
+        Passes over the inputs.
     batch_size
-        Examples per step and device, not counting their counterfactuals.
+        Inputs per step and device, not counting their counterfactuals.
+    learning_rate
+        The initial learning rate, which decreases linearly to 0.
     seed
         The same seed gives the same model, on CUDA up to the order of floating-point sums.
     precision
-        ``"float32"``, or mixed with ``"bfloat16"`` or ``"float16"``.
+        Mixed precision, if it is not ``"float32"``.
     max_length
-        Texts are truncated to this many tokens.
+        Truncate texts to this many tokens.
     patience
-        Stop when the dev accuracy has not improved this many times in a row.
+        Stop when the accuracy on `validation` has not improved this many times in a row.
     checkpoint_steps
-        Evaluate and save a checkpoint every this many steps; by default after each epoch.
+        Measure and save a checkpoint every this many steps; by default after each epoch.
     resume
-        Continue from the last checkpoint in `out`, or start from the beginning if there is none; a
+        Continue from the last checkpoint in `out`. If there is none, start from the beginning; a
         finished run is loaded.
+    progress
+        As in `explain`; it counts inputs.
     options
-        Further settings for transformers' ``TrainingArguments``, such as ``{"warmup_steps": 100}``.
+        A further setting of transformers' ``TrainingArguments``, such as ``warmup_steps=100``. In Python,
+        a mapping of them.
     """
     optional("accelerate")
     settings = TrainingSettings.of(
         counterfactual=counterfactual,
         removal=removal,
-        sparsities=tuple(sparsities),
+        sparsities=(sparsity,) if isinstance(sparsity, float) else tuple(sparsity),
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
@@ -128,23 +138,30 @@ def train(
         checkpoint_steps=checkpoint_steps,
         options=dict(options or {}),
     )
-    settings.check_dev(dev is not None)
-    wrapped = TransformerModel(model, tokenizer, max_length=max_length)
-    if wrapped.output.kind != "class":
-        raise ModelError("Only a single-label classifier with at least two classes can be trained.")
-    if wrapped.dtype != torch.float32:
-        raise ModelError(
-            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it in float32, "
-            "and set `precision` for mixed precision."
-        )
+    settings.check_validation(validation is not None)
+    import torch
+    from torch.nn.attention import sdpa_kernel
+
+    from pertinent.models.embedded.load import no_bar
+    from pertinent.models.torch import devices
+    from pertinent.training.labelled_texts import Examples
+    from pertinent.training.random_states import kept_random_states
+    from pertinent.training.run_folder import Folder
+
+    wrapped = _classifier(model, labels if new_head else None, seed, max_length)
     settings.check_device(wrapped.device.type)
-    data = Examples.of(wrapped, examples, labels)
-    measured = None if dev is None else Examples.of(wrapped, *dev, data="dev")
+    data = Examples.of(wrapped, inputs, labels)
+    measured = None
+    if validation is not None:
+        held_out, right = validation
+        measured = Examples.of(wrapped, held_out, right, "validation")
     folder = Folder(Path(out), settings.recorded(data, measured))
     if settings.removal is not None:
         for input in data.inputs:
             settings.removal.check(input)
-    arguments = settings.arguments(folder.checkpoints, measured=dev is not None, device=wrapped.device.type)
+    arguments = settings.arguments(
+        folder.checkpoints, measured=measured is not None, device=wrapped.device.type
+    )
     folder.open(resume=resume)
     if folder.finished:
         return _result(wrapped, folder, folder.read_back(wrapped.model))
@@ -161,6 +178,30 @@ def train(
     return _result(wrapped, folder, done)
 
 
+def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> TransformerModel:
+    """The classifier to train, with a new classification layer for the classes of `labels`, if given."""
+    import torch
+
+    from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.transformer import TransformerModel
+    from pertinent.models.wrap import wrap
+    from pertinent.training.classification_head import with_new_head
+
+    given = wrap(model)
+    if not isinstance(given, TransformerModel) or not isinstance(given.head, ClassificationHead):
+        raise ModelError(f"Only a transformers text classifier can be trained, but got {given!r}.")
+    classifier = given.model if labels is None else with_new_head(given.model, labels, seed)
+    wrapped = TransformerModel(classifier, given.tokenizer, max_length=max_length)
+    if wrapped.output.kind != "class":
+        raise ModelError("Only a single-label classifier with at least two classes can be trained.")
+    if wrapped.dtype != torch.float32:
+        raise ModelError(
+            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it in float32, "
+            "and set `precision` for mixed precision."
+        )
+    return wrapped
+
+
 def _trainer(
     wrapped: TransformerModel,
     settings: TrainingSettings,
@@ -170,6 +211,7 @@ def _trainer(
     dev: Examples | None,
     progress: Callback,
 ) -> Any:
+    from pertinent.training.batches import Counterfactuals
     from pertinent.training.trainer import CounterfactualTrainer
 
     drawn = None

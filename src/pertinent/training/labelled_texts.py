@@ -13,21 +13,13 @@ import numpy as np
 
 from pertinent.array_types import Ints
 from pertinent.digests import digest
-from pertinent.errors import InputError, PertinentError, SettingError
+from pertinent.errors import ExampleError, InputError, PertinentError, SettingError
 from pertinent.inputs.text import TextInput
 from pertinent.models import transformer
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 
 logger = logging.getLogger(__name__)
-
-
-class ExampleError(InputError):
-    """One example cannot be used; `row` is its index in the `data` (``"train"`` or ``"dev"``)."""
-
-    def __init__(self, data: str, row: int, reason: object) -> None:
-        super().__init__(f"{'Dev example' if data == 'dev' else 'Example'} {row}: {reason}")
-        self.data, self.row, self.reason = data, row, str(reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +41,15 @@ class Examples:
                 f"There must be a label for each of {len(texts)} texts, but got {len(labels)}."
             )
         if not texts:
-            raise InputError("There are no dev examples." if data == "dev" else "There are no examples.")
+            raise InputError(f"There are no {'validation ' if data == 'validation' else ''}examples.")
         inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
         with _no_truncation_warning():
             for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 try:
                     numbers[row] = column_index(label, model.classes, "label")
+                except PertinentError as error:
+                    raise ExampleError(data, row, error, label) from error
+                try:
                     # It may already be prepared, from another training on the same data.
                     inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
                 except PertinentError as error:

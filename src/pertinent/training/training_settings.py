@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent.errors import SettingError, require
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
 from pertinent.settings import Count, Positive, Seed, Settings, Share
-from pertinent.training.labelled_texts import Examples
+
+if TYPE_CHECKING:
+    from pertinent.training.labelled_texts import Examples
 
 PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 
@@ -124,10 +126,10 @@ class TrainingSettings(TrainerSettings):
         super().__post_init__()
         require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
 
-    def check_dev(self, has_dev: bool) -> None:
+    def check_validation(self, has_validation: bool) -> None:
         """Early stopping needs something to watch."""
-        if self.patience is not None and not has_dev:
-            raise SettingError("`patience` watches the accuracy on dev examples: give `dev`, too.")
+        if self.patience is not None and not has_validation:
+            raise SettingError("`patience` watches the accuracy on other inputs: give `validation`, too.")
 
     def recorded(self, data: Examples, dev: Examples | None) -> dict[str, Any]:
         """The record of how a model was trained, in plain JSON."""

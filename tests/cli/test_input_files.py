@@ -7,14 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pertinent.cli.items import Columns
-from pertinent.cli.records import file_items
+from pertinent.cli.input_files import FileColumns, read_file
 from pertinent.errors import FileError, InputError, SettingError
 
 
 def read(tmp_path, content, columns=None, name="a.csv"):
     (tmp_path / name).write_bytes(content)
-    return file_items(str(tmp_path / name), columns or Columns("table"))
+    return read_file(str(tmp_path / name), columns or FileColumns("table"))
 
 
 def rows(items):
@@ -47,12 +46,12 @@ def test_a_comma_in_the_header_is_the_separator(tmp_path):
 
 def test_long_values_are_read(tmp_path):
     long = b"word " * 100_000
-    [item] = read(tmp_path, b'text,id\n"' + long + b'",1\n', Columns("text"))
+    [item] = read(tmp_path, b'text,id\n"' + long + b'",1\n', FileColumns("text"))
     assert len(item.raw["text"]) == len(long)
 
 
 def test_a_value_that_is_too_long_is_said(tmp_path):
-    items = read(tmp_path, b"text,id\nfine,0\n" + b"x" * 16_000_001 + b",1\n", Columns("text"))
+    items = read(tmp_path, b"text,id\nfine,0\n" + b"x" * 16_000_001 + b",1\n", FileColumns("text"))
     assert items[0].raw == {"text": "fine"}
     assert "a.csv line 3" in items[1].where
     assert "field larger than field limit" in str(items[1].error)
@@ -64,7 +63,7 @@ def test_a_million_columns_end_at_once(tmp_path, end):
     tracemalloc.start()
     start = time.perf_counter()
     with pytest.raises(FileError, match=r"too long to name columns|1,000,000 columns, but at most"):
-        file_items(str(tmp_path / "a.csv"), Columns("table"))
+        read_file(str(tmp_path / "a.csv"), FileColumns("table"))
     assert time.perf_counter() - start < 2
     assert tracemalloc.get_traced_memory()[1] < 100e6
     tracemalloc.stop()
@@ -81,7 +80,7 @@ def test_columns_that_occur_twice_are_named(tmp_path):
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
     pq.write_table(table, tmp_path / "a.parquet")
     with pytest.raises((InputError, FileError), match="x"):
-        file_items(str(tmp_path / "a.parquet"), Columns("table"))
+        read_file(str(tmp_path / "a.parquet"), FileColumns("table"))
 
 
 def test_columns_without_a_name_are_left_out(tmp_path, caplog):
@@ -92,28 +91,28 @@ def test_columns_without_a_name_are_left_out(tmp_path, caplog):
 
 
 def test_null_characters_fail_alone(tmp_path):
-    items = read(tmp_path, b"text\nfine\nb\0ad\n", Columns("text"))
+    items = read(tmp_path, b"text\nfine\nb\0ad\n", FileColumns("text"))
     assert items[0].raw == {"text": "fine"}
     assert items[1].error is not None
-    items = read(tmp_path, b"fine\nb\0ad\nalso fine\n", Columns("text"), "a.txt")
+    items = read(tmp_path, b"fine\nb\0ad\nalso fine\n", FileColumns("text"), "a.txt")
     assert [item.raw for item in items] == ["fine", None, "also fine"]
     with pytest.raises(FileError, match=r"a\.csv"):
-        read(tmp_path, "text\nfine\n".encode("utf-16-le"), Columns("text"))
+        read(tmp_path, "text\nfine\n".encode("utf-16-le"), FileColumns("text"))
 
 
 def test_ids_and_labels_are_taken_out_of_the_record(tmp_path):
-    columns = Columns("table", label="y", id="name")
+    columns = FileColumns("table", label="y", id="name")
     for name, content in (
         ("a.csv", b"name,a,y\n007,1.5,yes\n"),
         ("a.jsonl", b'{"name": "007", "a": 1.5, "y": "yes"}\n'),
     ):
         [item] = read(tmp_path, content, columns, name)
         assert (item.id, item.label, item.raw) == ("007", "yes", {"a": 1.5})
-    [item] = read(tmp_path, b"name,text\n7,words\n", Columns("text", id="name"))
+    [item] = read(tmp_path, b"name,text\n7,words\n", FileColumns("text", id="name"))
     assert (item.id, item.raw) == ("7", {"text": "words"})
     with pytest.raises(SettingError, match=r"Did you mean 'name'.*--id-column"):
-        read(tmp_path, b"name,text\n7,words\n", Columns("text", id="nam"))
+        read(tmp_path, b"name,text\n7,words\n", FileColumns("text", id="nam"))
     with pytest.raises(FileError, match="Ids are read from"):
-        read(tmp_path, b"words\n", Columns("text", id="name"), "a.txt")
-    [item] = read(tmp_path, b'"words"\n', Columns("text", id="name"), "a.jsonl")
+        read(tmp_path, b"words\n", FileColumns("text", id="name"), "a.txt")
+    [item] = read(tmp_path, b'"words"\n', FileColumns("text", id="name"), "a.jsonl")
     assert "must have named columns" in str(item.error)

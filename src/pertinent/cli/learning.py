@@ -1,4 +1,4 @@
-"""``pertinent fit``: an explainer that learns from a model's answers."""
+"""The commands that train something: ``pertinent fit`` and ``pertinent train``."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pertinent.api.run import Run
-from pertinent.cli.items import Columns, Item
-from pertinent.cli.models import DEFAULTS, is_own, kind_read, load_model
-from pertinent.cli.output import Output, conclude
-from pertinent.cli.read import items, kind_given
-from pertinent.cli.records import file_items
-from pertinent.cli.settings import read_pairs
-from pertinent.errors import SettingError
-from pertinent.inputs.base import Input
+import pertinent
+from pertinent.cli.console import Failed, NothingDone, conclude
+from pertinent.cli.given_inputs import GivenInputs, as_inputs
+from pertinent.cli.input_files import InputRecord
+from pertinent.cli.loading import DEFAULTS, read_pairs
+from pertinent.cli.output import Output
+from pertinent.cli.signatures import given
+from pertinent.cli.verbs import Call
+from pertinent.errors import ExampleError, InputError
 from pertinent.learned.base import learned
-from pertinent.learned.fit import fit as fit_explainer
 from pertinent.learned.fit import setting_owner
 from pertinent.outputs import percent
 from pertinent.setting_texts import read_settings
-from pertinent.training.run_folder import RECORD
 
 ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""
@@ -33,47 +31,61 @@ _PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": [
 
 def fit(args: Namespace) -> int:
     """Fit an explainer, and print how well it does and how to use it."""
-    output = Output(Namespace(quiet=args.quiet))
-    args.model = args.model or DEFAULTS[kind_given(args) or "text"]
-    own = load_model(args.model, args.device, args.dtype) if is_own(args.model) else None
-    settings = _settings(args)  # after a module of the user's own is imported: it may register the method
-    found = _items(args, kind_read(args.model, own))
-    model = own or load_model(args.model, args.device, args.dtype)
-    prepared = [_prepared(Run(model), item, args.features) for item in found]
-    pairs = list(zip(found, prepared, strict=True))
-    usable = [item for item, each in pairs if isinstance(each, Input)]
-    kind = next((each.kind for each in prepared if isinstance(each, Input)), None)
-    unusable = [(item.where, str(each)) for item, each in pairs if isinstance(each, Exception)]
-    if kind is None:
-        return conclude(0, unusable)
-    finished = (Path(args.out) / RECORD).is_file()
-    fitted = fit_explainer(
-        model,
-        [item.raw for item in usable],
-        args.method,
-        labels=None if args.label_column is None else [item.label for item in usable],
-        teacher=args.teacher,
-        teacher_explanations=args.teacher_explanations,
-        classes=args.classes,
-        removal=args.removal,
-        features=args.features,
-        scale=args.scale,
-        validation_fraction=args.validation_fraction,
-        epochs=args.epochs,
-        batch_size=args.batch_size,
-        learning_rate=args.learning_rate,
-        patience=args.patience,
-        precision=args.precision,
-        seed=args.seed,
-        out=args.out,
-        progress=False if args.quiet else None,
-        **settings,
-    )
+    output = Output(quiet=args.quiet)
+    call = Call.of(args, output)
+    settings = _settings(args)
+    unusable: list[Failed] = []
+    usable: list[InputRecord] = []
+    kind = ""
+    for record in call.records:
+        try:
+            if record.error is not None:
+                raise record.error  # noqa: TRY301  told with the others
+            kind = call.model.prepare(record.raw, args.features).kind
+            usable.append(record)
+        except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned from
+            unusable.append((record.where, str(error)))
+    if not usable:
+        raise NothingDone(unusable)
+    call.records = usable
+    if "labels" in call.arguments:
+        call.arguments["labels"] = [record.label for record in usable]
+    from pertinent.training.run_folder import RECORD
+
+    finished = (args.out / RECORD).is_file()
+    fitted = call.to(pertinent.fit, **settings)
     for line in _report(fitted.network.card, finished=finished):
         output.show(line)
-    output.show(f"Saved: {Path(args.out).resolve()}")
+    output.show(f"Saved: {args.out.resolve()}")
     output.show(f"Next: {_next(args, kind)}")
     return conclude(len(usable), unusable)
+
+
+def train(args: Namespace, *, validation: Path | None = None) -> int:
+    """Fine-tune a text classifier on a file, and print its accuracy.
+
+    Parameters
+    ----------
+    validation
+        A file like --file to measure on; the best epoch's model is kept.
+    """
+    output = Output(quiet=args.quiet)
+    call = Call.of(args, output, all_must_be_readable=True)
+    held_out: list[InputRecord] = []
+    if validation is not None:
+        held_out = given(args, GivenInputs, file=validation, limit=None).read("text", args.model)
+        call.arguments["validation"] = as_inputs(held_out), [each.label for each in held_out]
+    try:
+        trained = call.to(pertinent.train)
+    except ExampleError as error:
+        where = (held_out if error.data == "validation" else call.records)[error.row].where
+        hint = "" if error.label is None else " --new-head trains for the labels of the file."
+        raise InputError(f"{where}: {error.reason}{hint}") from error
+    accuracy = "" if trained.accuracy is None else f", validation accuracy {trained.accuracy:.1%}"
+    examples, steps = _count(len(call.records), "example"), _count(trained.steps, "step")
+    output.show(f"Trained on {examples} in {steps}{accuracy}.")
+    output.show(f"Saved: {trained.folder.resolve()}")
+    return 0
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
@@ -81,16 +93,6 @@ def _settings(args: Namespace) -> dict[str, Any]:
     texts, explainer = read_pairs([args.method], args.set)[args.method], learned.get(args.method)
     owners = {name: setting_owner(explainer, args.teacher, name) for name in texts}
     return {name: read_settings(owners[name], {name: text})[name] for name, text in texts.items()}
-
-
-def _items(args: Namespace, kind: str | None) -> list[Item]:
-    """The inputs given, with their labels if a column of the file has them."""
-    if args.label_column is None:
-        return items(args, kind)
-    if args.file is None or kind_given(args) is not None:
-        raise SettingError("--label-column names a column of --file: give all inputs by --file.")
-    columns = Columns(kind, args.column, args.pair_column, args.label_column, args.id_column)
-    return file_items(args.file, columns, args.limit)
 
 
 def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
@@ -136,23 +138,9 @@ def _count(n: int, what: str) -> str:
 
 def _next(args: Namespace, kind: str) -> str:
     """A command that explains with what was fitted."""
-    words = ["pertinent", "explain", *_PLACEHOLDERS[kind], "--method", args.out]
-    options = {
-        "model": DEFAULTS[kind],
-        "dtype": "float32",
-        "features": None,
-        "removal": None,
-        "scale": "natural",
-    }
-    for name, default in options.items():
-        if getattr(args, name) != default:
-            words += [f"--{name}", getattr(args, name)]
+    words = ["pertinent", "explain", *_PLACEHOLDERS[kind], "--method", args.texts["out"]]
+    defaults = {"model": DEFAULTS[kind], "dtype": "float32", "scale": "natural"}
+    for name in ("model", "dtype", "features", "removal", "scale"):
+        if args.texts[name] not in (None, "", defaults.get(name)):
+            words += [f"--{name}", args.texts[name]]
     return shlex.join(words)
-
-
-def _prepared(run: Run, item: Item, features: str | None) -> Input | Exception:
-    """The input of an item, or the error for which there is none."""
-    try:
-        return run.prepare(item.error or item.raw, features)
-    except Exception as error:  # noqa: BLE001  told to the user, the other items go on
-        return error

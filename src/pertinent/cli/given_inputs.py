@@ -1,0 +1,122 @@
+"""The inputs that a command is given: texts, a file, images, table rows."""
+
+from __future__ import annotations
+
+import logging
+from collections import UserList
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pertinent.cli.input_files import FileColumns, InputRecord, json_row, read_file, record_of
+from pertinent.errors import SettingError
+from pertinent.settings import Count
+
+logger = logging.getLogger(__name__)
+
+IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+"""The files of a folder that are images, by the end of their names."""
+
+_GIVE = {"text": "texts, or --file", "image": "--image FILE", "table": "--row JSON, or --file"}
+
+
+@dataclass(frozen=True)
+class GivenInputs:
+    """The flags that name inputs, and the inputs that they name.
+
+    Attributes
+    ----------
+    inputs
+        One text or several.
+    file
+        .txt: a text on each line; .csv, .tsv, .jsonl, .parquet: a text, pair or table row in each record; -:
+        lines from stdin.
+    column
+        The file's column with the text ('text', or the only one).
+    pair_column
+        The column with the second text of a pair.
+    query_column
+        The column with a query, which is never removed; its document is in --column.
+    id_column
+        The column with a name for each input, kept with its results.
+    label_column
+        The column with the right class or value of each input.
+    image
+        An image file, or a folder of them; may be repeated.
+    row
+        A table row, as a JSON object or array; may be repeated.
+    limit
+        Read the first N inputs only.
+    """
+
+    inputs: list[Annotated[str, "TEXT"]] | None = None
+    file: Path | None = None
+    column: str | None = None
+    pair_column: str | None = None
+    query_column: str | None = None
+    id_column: str | None = None
+    label_column: str | None = None
+    image: list[Annotated[Path, "FILE"]] | None = None
+    row: list[Annotated[str, "JSON"]] | None = None
+    limit: Count | None = None
+
+    @property
+    def kind(self) -> str | None:
+        """What kind of input is given; ``None`` where a file may be texts or rows."""
+        found = {"text": self.inputs, "image": self.image, "table": self.row}
+        kinds = [kind for kind, values in found.items() if values]
+        if len(kinds) > 1:
+            raise SettingError(f"One kind of input at a time, but got {' and '.join(kinds)}.")
+        if not kinds and self.file is None:
+            raise SettingError("No input: give a text, --file, --image or --row. See --help.")
+        return kinds[0] if kinds else None
+
+    def read(self, kind: str | None, model: str) -> list[InputRecord]:
+        """The inputs, in order, for a model that reads this kind, or whatever is given."""
+        if kind is not None and (
+            self.kind not in (None, kind) or (self.file is not None and kind == "image")
+        ):
+            raise SettingError(f"The model {model!r} reads {kind}s: give {_GIVE[kind]}.")
+        if self.id_column is not None and self.file is None:
+            raise SettingError("--id-column names a column of --file.")
+        if self.label_column is not None and (self.file is None or self.kind is not None):
+            raise SettingError("--label-column names a column of --file: give all inputs by --file.")
+        texts = enumerate(map(_no_file, self.inputs or ()), start=1)
+        found = [InputRecord(f"text {number}", text) for number, text in texts]
+        found += [InputRecord(str(path), path) for given in self.image or () for path in _images(given)]
+        found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or (), start=1)]
+        if self.file is not None:
+            named = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
+            found += read_file(str(self.file), FileColumns(kind or self.kind, *named), self.limit)
+        return found[: self.limit]
+
+
+def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:
+    """The inputs for a public function; in place of one that could not be read, the error.
+
+    That this is no list tells that there are several: a list of two strings may be one pair.
+    """
+    return UserList(record.raw if record.error is None else record.error for record in records)
+
+
+def ids_of(records: Sequence[InputRecord]) -> list[str] | None:
+    """The user's own name for each input, or its place where it has none; ``None`` if none has a name."""
+    return [each.id or each.where for each in records] if any(each.id for each in records) else None
+
+
+def _no_file(text: str) -> str:
+    """The text; a warning is logged if it names a file."""
+    if len(text) < 256 and Path(text).is_file():
+        logger.warning("%r is explained as a text; to explain what is in the file, use --file.", text)
+    return text
+
+
+def _images(path: Path) -> list[Path]:
+    """The file, or all image files in a folder, by name."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(own for own in path.iterdir() if own.suffix.lower() in IMAGES)
+    if not found:
+        raise SettingError(f"There are no image files in the folder {str(path)!r} ({', '.join(IMAGES)}).")
+    return found

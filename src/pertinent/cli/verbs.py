@@ -1,0 +1,295 @@
+"""What the commands do: read the inputs, call the public function, show and write what it returns."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pkgutil import resolve_name
+from typing import Annotated, Any
+
+import pertinent
+from pertinent.cli.commands import COMMANDS
+from pertinent.cli.console import Failed, NothingDone, conclude
+from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
+from pertinent.cli.input_files import InputRecord
+from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, kind_read, load_methods
+from pertinent.cli.output import Output
+from pertinent.cli.signatures import given, texts
+from pertinent.errors import InputError, PertinentError, SettingError
+from pertinent.explainers.base import Explainer
+from pertinent.models.base import Model
+from pertinent.report.by_input import name_of
+from pertinent.results.evaluation import Evaluation
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.failures import Failure
+from pertinent.settings import Count
+
+_TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
+
+
+def arguments_of(args: Namespace) -> dict[str, Any]:
+    """The arguments of the public function that are flags; files and Python objects are read."""
+    values = {name: (getattr(args, name), reader) for name, reader in args.parameters.items()}
+    return {
+        name: value if reader is None or value is None else resolve_name(reader)(value)
+        for name, (value, reader) in values.items()
+    }
+
+
+@dataclass
+class Call:
+    """A call of a public function: what the flags say, the inputs that were read, and the loaded model."""
+
+    arguments: dict[str, Any]
+    records: list[InputRecord]
+    model: Model
+
+    @classmethod
+    def of(cls, args: Namespace, output: Output, *, all_must_be_readable: bool = False) -> Call:
+        """Read what the command line names; wrong arguments are found before the model is loaded."""
+        inputs = given(args, GivenInputs)
+        model = given(args, GivenModel, model=args.model or DEFAULTS[inputs.kind or "text"])
+        # A model of the user's own knows what it reads, and its module may register methods; what other
+        # models read is known before they are loaded.
+        loaded = model.load() if is_own(model.model) else None
+        arguments = arguments_of(args)
+        if "method" in arguments and args.command != "fit":
+            (arguments["method"],) = load_methods([args.method], args.set)
+        if "methods" in arguments:
+            arguments["methods"] = load_methods(args.methods, args.set)
+        records = inputs.read(kind_read(model.model, loaded), model.model)
+        unreadable = [each for each in records if each.error is not None]
+        if unreadable and all_must_be_readable:
+            raise InputError(f"{unreadable[0].where}: {unreadable[0].error}") from unreadable[0].error
+        if len(unreadable) == len(records):
+            raise NothingDone([(each.where, str(each.error)) for each in unreadable])
+        arguments["progress"] = False if output.silent else None
+        if "id_column" in args:
+            arguments["ids"] = ids_of(records)
+        if inputs.label_column is not None:
+            arguments["labels"] = [each.label for each in records]
+        return cls(arguments, records, loaded or model.load())
+
+    def to(self, function: Callable[..., Any], **changes: Any) -> Any:
+        """Make the call; where every input failed, each for its own reason, all reasons are told."""
+        try:
+            return function(self.model, as_inputs(self.records), **self.arguments | changes)
+        except PertinentError as error:
+            failed = self.failed(error.failures)
+            if len({reason for _, reason in failed}) > 1 and not len(error.finished):
+                raise NothingDone(failed) from error
+            raise
+
+    def failed(self, failures: Sequence[Failure]) -> list[Failed]:
+        """The place of each input that failed, and the reason."""
+        return [(self.records[failure.index].where, str(failure)) for failure in failures]
+
+
+def explain(args: Namespace, *, no_measure: bool = False, by_class: bool = False) -> int:
+    """Explain inputs by one method, and measure the explanations in the same run.
+
+    Parameters
+    ----------
+    no_measure
+        Leave out sufficiency and comprehensiveness.
+    by_class
+        Show the five most likely classes (labels, values) side by side, too, where the method scores all of
+        them.
+    """
+    output = _output(args, by_class=by_class)
+    call = Call.of(args, output)
+    check = call.arguments.pop("check")
+    evaluation, error = None, None
+    try:
+        if no_measure:
+            found = call.to(pertinent.explain)
+        else:
+            evaluation = call.to(pertinent.compare, methods=[call.arguments.pop("method")])
+            found = _explanations(evaluation)
+    except (KeyboardInterrupt, PertinentError) as raised:
+        if not len(getattr(raised, "finished", ())):
+            raise
+        found, error = raised.finished, raised  # type: ignore[union-attr]
+    found = found if check is None else check.attach(found)
+    unshown = output.show_all(found)
+    if evaluation is not None and len(found) > 1:
+        output.show(evaluation)
+    unwritten = output.write(found, evaluation, f"Explained by {args.method}")
+    code = conclude(len(found), [*call.failed(found.failures), *unshown, *unwritten])
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return code
+
+
+def compare(args: Namespace, *, show: bool = False) -> int:
+    """Explain inputs by several methods and show the table of what was measured.
+
+    Parameters
+    ----------
+    show
+        Print every explanation too, not only the table.
+    """
+    output = _output(args)
+    call = Call.of(args, output)
+    evaluation = call.to(getattr(pertinent, args.command))
+    if show:
+        output.show_all(_explanations(evaluation))
+    failed = call.failed(evaluation.failures)
+    return _conclude(output, evaluation, failed, f"Compared: {', '.join(args.methods)}")
+
+
+def evaluate(args: Namespace) -> int:
+    """Measure explanations from a file with their model."""
+    output = _output(args)
+    saved = pertinent.read(args.explanations)
+    kinds = {explanation.input.kind for explanation in saved}
+    if len(kinds) != 1:
+        raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
+    name = args.model or DEFAULTS[kinds.pop()]
+    model = given(args, GivenModel, model=name).load()
+    for explanation in saved:
+        if model.classes and explanation.classes != model.classes:
+            raise SettingError(
+                f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
+                f"file have {', '.join(explanation.classes)}: name their model with --model."
+            )
+    progress = False if output.silent else None
+    evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=progress)
+    return _conclude_saved(args, output, evaluation)
+
+
+def neighbour_stability(args: Namespace) -> int:
+    """Measure how alike the explanations of similar texts are, from a file."""
+    output, saved = _output(args), pertinent.read(args.explanations)
+    return _conclude_saved(args, output, pertinent.neighbour_stability(saved, **arguments_of(args)))
+
+
+def diagnose(args: Namespace) -> int:
+    """Check removals, or the explanations of a method: show the table, and write JSON and a plot."""
+    output = _output(args)
+    call = Call.of(args, output)
+    result = call.to(getattr(pertinent, str(COMMANDS[args.command].function)))
+    output.show(replace(result, failures=()))
+    return conclude(result.inputs, [*call.failed(result.failures), *output.write_result(result)])
+
+
+def attack(
+    args: Namespace,
+    *,
+    only: list[tuple[str, ...]] | None = None,
+    top: Count | None = None,
+    method: Annotated[str, "NAME|FOLDER"] | None = None,
+    set: list[Annotated[str, "SETTING=VALUE"]] | None = None,
+) -> int:
+    """Attack every input, print the radii, and write the file asked for.
+
+    Parameters
+    ----------
+    only
+        A set of features that may change, by name or number from 0; may be repeated, for several sets (all
+        features).
+    top
+        Only the N most important features by --method may change.
+    method
+        With --top: a name from `methods()`.
+    set
+        With --method: a setting of it; may be repeated.
+    """
+    output = _output(args)
+    if only and top:
+        raise SettingError("--only names the features that may change, and --top finds them: give one.")
+    if bool(top) != bool(method):
+        raise SettingError("--top and --method go together: the N most important features by that method.")
+    if set and not method:
+        raise SettingError("--set is a setting of the method: name that with --method, and --top.")
+    methods = load_methods([method], set or ()) if method else []
+    call = Call.of(args, output)
+    sets: list[Any] = [only] * len(call.records)
+    if methods and top:
+        sets = _most_important(call, methods[0], top)
+    attacks = call.to(pertinent.attack_radius, sets=sets)
+    output.show(type(attacks)(list(attacks)))
+    return conclude(len(attacks), [*call.failed(attacks.failures), *output.write_result(attacks)])
+
+
+def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
+    """The n most important features of each input; one that cannot be explained becomes its error."""
+    words = {name: call.arguments[name] for name in ("features", "seed", "batch_size", "progress")}
+    explained = pertinent.explain(call.model, as_inputs(call.records), method, **words)
+    sets: list[list[int]] = [[] for _ in call.records]
+    for explanation in explained:
+        sets[explanation.index] = explanation.ranking[:n].tolist()
+    for failure in explained.failures:
+        call.records[failure.index] = replace(call.records[failure.index], error=failure.error)
+    return sets
+
+
+def catalogue(args: Namespace) -> int:
+    """List the methods, metrics or removals."""
+    from rich.console import Console
+
+    from pertinent.report.terminal.tables import show_catalogue
+
+    console = Console(highlight=False)
+    entries = getattr(pertinent, args.command)()
+    console.print(show_catalogue([entry for entry in entries if not entry.fitted_first], args.command))
+    if args.command == "methods":
+        console.print(show_catalogue([entry for entry in entries if entry.fitted_first], _TO_FIT))
+    return 0
+
+
+def demo(args: Namespace) -> int:
+    """Explain four texts, one image and two table rows with the embedded models, offline.
+
+    The explanations are printed and written to one self-contained HTML file.
+    """
+    from rich.rule import Rule
+
+    output = _output(args)
+    explanations: list[Explanation] = []
+    progress = False if output.silent else None
+    for name, method, raw in _examples():
+        evaluation = pertinent.compare(GivenModel(name).load(), raw, method, progress=progress)
+        output.show(Rule(name))
+        output.show_all(evaluation.explanations)
+        explanations += evaluation.explanations
+    unwritten = output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
+    return conclude(len(explanations), unwritten)
+
+
+def _examples() -> Iterator[tuple[str, str, Any]]:
+    """The model, the method and the input of each example."""
+    for line in texts()["demo texts"].strip().splitlines():
+        name, method, text = line.split(maxsplit=2)
+        yield name, method, text
+    from pertinent.models.embedded.diabetes import example_patient
+    from pertinent.models.embedded.digits import example_digit
+    from pertinent.models.embedded.wines import example_row
+
+    yield "digits", "kernel-shap", example_digit()
+    yield "table", "kernel-shap", example_row()
+    yield "diabetes", "kernel-shap", example_patient()
+
+
+def _output(args: Namespace, **more: Any) -> Output:
+    read = [vars(args)[name] for name in ("file", "explanations") if vars(args).get(name) is not None]
+    return given(args, Output, out_by_function="out" in args.parameters, read=read, **more)
+
+
+def _explanations(evaluation: Evaluation) -> Explanations:
+    return Explanations(list(evaluation.explanations), evaluation.failures)
+
+
+def _conclude_saved(args: Namespace, output: Output, evaluation: Evaluation) -> int:
+    """Conclude a command that measured explanations from a file, whose places are not known any more."""
+    failed = [(name_of(failure), str(failure)) for failure in evaluation.failures]
+    return _conclude(output, evaluation, failed, f"Evaluation of {args.explanations.name}")
+
+
+def _conclude(output: Output, evaluation: Evaluation, failed: Sequence[Failed], title: str) -> int:
+    """Show the table, write the files asked for, and return the exit code."""
+    if evaluation.rows:
+        output.show(evaluation)
+    unwritten = output.write(_explanations(evaluation), evaluation, title)
+    return conclude(len(evaluation.rows), [*failed, *unwritten])
