@@ -5,6 +5,7 @@ Those of pages and terminals need Chromium, which is looked for on the path.
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,7 @@ def draw_all(folder: Path) -> None:
         "fitted": lambda: pertinent.explain(
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=3, progress=False)
         ).plot(),
+        "time-series": time_series,
     }
     for name, figure in figures.items():
         figure().savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")
@@ -77,6 +79,13 @@ def draw_all(folder: Path) -> None:
         size = ["--window-size=1000,1100", "--hide-scrollbars"]
         made = f"--screenshot={folder.resolve() / 'report.png'}"
         subprocess.run([chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True)
+
+
+def time_series() -> Any:
+    """What the example of a modality of one's own draws."""
+    example = Path(__file__).parents[1] / "docs" / "examples" / "time_series.py"
+    with tempfile.TemporaryDirectory() as scratch:
+        return runpy.run_path(str(example))["main"](Path(scratch)).plot()
 
 
 def eight() -> Any:

@@ -131,9 +131,8 @@ class TransformerModel(Model):
         """The names of the head's columns for this input."""
         return self.head.columns_of(input)
 
-    def details(self, input: Input) -> dict[str, str]:
+    def details(self, input: Any) -> dict[str, str]:
         """What the head tells of its prediction."""
-        assert isinstance(input, TextInput)
         return self.head.details(input, self)
 
     def default_removal(self, input: Input) -> str:
@@ -141,9 +140,8 @@ class TransformerModel(Model):
         del input
         return "attention-mask"
 
-    def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
+    def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
         """Tokens that will be computed for each mask."""
-        assert isinstance(input, TextInput) and input.tokens is not None
         if not self._drops(removal.hides, len(input.tokens.ids)):
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
@@ -172,8 +170,7 @@ class TransformerModel(Model):
 
     def gradient_cost(self, input: Input) -> int:
         """All tokens: a gradient needs the removed ones too."""
-        assert isinstance(input, TextInput) and input.tokens is not None
-        return len(input.tokens.ids)
+        return input.length
 
     def weighs_attention(self, length: int) -> bool:
         """Whether the attention to each token can be weighted, in texts of this length."""

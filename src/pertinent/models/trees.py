@@ -187,9 +187,8 @@ def _background(part: Part) -> Floats:
     return _numbers(input, removal(input, empty_mask(input.n_features), part.seed))
 
 
-def _row(input: Input) -> Floats:
+def _row(input: Any) -> Floats:
     """The row, whose features must be single columns."""
-    assert isinstance(input, TableInput)
     grouped = [name for name, own in zip(input.features, input.columns, strict=True) if len(own) > 1]
     if grouped:
         raise InputError(
@@ -200,12 +199,11 @@ def _row(input: Input) -> Floats:
     return _numbers(input, input.values)
 
 
-def _numbers(input: Input, values: Any) -> Floats:
+def _numbers(input: Any, values: Any) -> Floats:
     """A row, or the rows that fill it, as numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        assert isinstance(input, TableInput)
         names = ", ".join(input.without_numbers()) or "the background"
         raise InputError(
             f"shap's tree code reads numbers alone, but these are none: {names}. Use a method that asks for "

@@ -47,11 +47,10 @@ class ImageDrawing(Drawing):
     ) -> Iterator[RenderableType]:
         """The heat map."""
         del console, width
-        heat = panel.share[_image(panel).labels]
+        input: Any = panel.explanation.input
+        heat = panel.share[input.labels]
         yield (
-            half_blocks(painted(_image(panel), heat))
-            if colour
-            else _characters(MARKS, mark_numbers(_halved(heat)))
+            half_blocks(painted(input, heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
         )
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
@@ -83,7 +82,7 @@ class ImageDrawing(Drawing):
 
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """The image, its heat map, and the marked features."""
-        input = _image(panel)
+        input: Any = panel.explanation.input
         return original(input), painted(input, panel.share[input.labels]), kept(input, panel.marked)
 
 
@@ -147,11 +146,6 @@ def half_blocks(picture: Array) -> Text:
         text.append("\n")
     text.rstrip()
     return text
-
-
-def _image(panel: Panel) -> ImageInput:
-    assert isinstance(panel.explanation.input, ImageInput)
-    return panel.explanation.input
 
 
 def _figure(picture: Array, alt: str, caption: str) -> Markup:

@@ -67,8 +67,8 @@ class TextDrawing(Drawing):
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
         """Each segment as a paragraph; hovering over a feature shows its score."""
         del small
-        e, input = panel.explanation, panel.explanation.input
-        assert isinstance(input, TextInput)
+        e = panel.explanation
+        input: Any = e.input
         segments: list[list[tuple[Piece, int | None, str]]] = [[] for _ in input.text.segments]
         for piece in pieces(input):
             told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
@@ -112,8 +112,7 @@ def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...
 
 def _shaded(panel: Panel) -> Iterator[list[RenderableType]]:
     """Each segment on a dark background, its features shaded."""
-    input = panel.explanation.input
-    assert isinstance(input, TextInput)
+    input: Any = panel.explanation.input
     texts = [Text(style=DARK.ink) for _ in input.text.segments]
     for piece in pieces(input):
         feature = piece.strongest(panel.explanation)
@@ -129,8 +128,7 @@ def _shaded(panel: Panel) -> Iterator[list[RenderableType]]:
 
 def _marked(panel: Panel, console: Console, width: int) -> Iterator[list[RenderableType]]:
     """The lines of each segment, with a line of marks below each line that has a strong feature."""
-    input = panel.explanation.input
-    assert isinstance(input, TextInput)
+    input: Any = panel.explanation.input
     texts = [Text() for _ in input.text.segments]
     for piece in pieces(input):
         feature = piece.strongest(panel.explanation)
