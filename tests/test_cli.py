@@ -19,7 +19,7 @@ from pertinent.cli.parser import command_parser, parse
 from pertinent.learned.base import learned
 from pertinent.models.embedded import load as embedded
 from pertinent.models.embedded.digits import example_digit
-from pertinent.models.embedded.wines import example_row
+from pertinent.models.embedded.tables import example_row
 from tests import tiny
 
 TEXT = "w1 w2 w3 w4 w5 w6"

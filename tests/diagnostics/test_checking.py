@@ -567,7 +567,7 @@ def test_command_mistakes(run):
 
 
 def test_command_on_rows(run, tmp_path):
-    from pertinent.models.embedded.wines import example_row
+    from pertinent.models.embedded.tables import example_row
 
     row = example_row()
     head, values = ",".join([*row, "cultivar"]), ",".join(map(str, row.values()))

@@ -11,7 +11,7 @@ import pertinent
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.learned.networks.table_scorer import CATEGORIES, Column
 from pertinent.learned.networks.word_scorer import WordScorer
-from pertinent.models.embedded import diabetes, digits, wines
+from pertinent.models.embedded import digits, tables
 from pertinent.rank_correlation import spearman
 from pertinent.removal import FromBackground
 
@@ -112,7 +112,7 @@ def test_columns_are_encoded():
 
 
 def test_the_embedded_tables(tmp_path):
-    for name, rows in (("table", wines._data()), ("diabetes", diabetes._data())):
+    for name, rows in (("table", tables._wines()), ("diabetes", tables._patients())):
         model, new = pertinent.load(name), rows.test_rows[:8]
         fit = pertinent.fit(model, rows.rows[:90], removal=SOME, out=tmp_path / name, **FAST)
         exact = pertinent.explain(model, new, "shapley-sampling", samples=60, removal=SOME, progress=False)

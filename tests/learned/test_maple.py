@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 import pertinent
 from pertinent.cli import main
 from pertinent.errors import FileError, InputError, SettingError
-from pertinent.models.embedded.wines import example_row
+from pertinent.models.embedded.tables import example_row
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-2, 2, size=(400, 4)) * [1.0, 3.0, 0.5, 1.0]

@@ -34,7 +34,7 @@ def test_a_bias_hides_what_a_mask_hides(architecture, implementation):
     network.set_attn_implementation(implementation)
     for compaction in (True, False):
         model = pertinent.wrap((network, tokenizer), compaction=compaction)
-        assert model._bias_trial.holds(11, weighted=False)
+        assert model._bias_check.holds(11, weighted=False)
         masked = explained(model, texts)
         model.hides_by_bias = True
         for one, other in zip(masked, explained(model, texts), strict=True):
@@ -46,7 +46,7 @@ def test_a_bias_hides_what_a_mask_hides(architecture, implementation):
 def test_what_is_tried_in_full_precision_is_used_in_half():
     network, tokenizer = tiny.model("bert", torch.float16), tiny.tokenizer(model_max_length=200)
     model = pertinent.wrap((network, tokenizer))
-    assert model.compaction.holds(64) and model._bias_trial.holds(20, weighted=False)
+    assert model.compaction.holds(64) and model._bias_check.holds(20, weighted=False)
     texts = [tiny.text(n, seed=n) for n in (7, 9, 9)]
     found = explained(model, texts)
     model.hides_by_bias = False
@@ -65,7 +65,7 @@ def test_what_is_tried_in_full_precision_is_used_in_half():
 )
 def test_windows_and_pooling_are_noticed(architecture, options, length, holds):
     model = pertinent.wrap(tiny.pair(architecture, **options))
-    assert model._bias_trial.holds(length, weighted=False) is holds
+    assert model._bias_check.holds(length, weighted=False) is holds
 
 
 @pytest.mark.parametrize("length", [5, 8, 13])
@@ -108,8 +108,8 @@ def test_memory_that_runs_out_is_not_held_against_a_model(monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(model, "exactly", lambda *_, **__: (_ for _ in ()).throw(torch.OutOfMemoryError))
         with pytest.raises(torch.OutOfMemoryError):
-            model._bias_trial.holds(8, weighted=True)
-    assert model._bias_trial.holds(8, weighted=True)
+            model._bias_check.holds(8, weighted=True)
+    assert model._bias_check.holds(8, weighted=True)
 
 
 @pytest.mark.usefixtures("by_bias")

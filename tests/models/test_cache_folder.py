@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from pertinent.models.embedded import cache_folder as folders
 from pertinent.models.embedded import digits
 
 
@@ -24,7 +23,7 @@ def trainings(monkeypatch):
 
 
 def test_it_is_made_for_the_user_alone(folder):
-    assert folders.own_cache_folder() == folder
+    assert digits.own_cache_folder() == folder
     assert folder.stat().st_mode & 0o777 == 0o700
 
 

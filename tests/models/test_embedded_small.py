@@ -9,9 +9,7 @@ import torch
 
 from pertinent.api.explain import explain
 from pertinent.errors import FileError, ModelError, SettingError
-from pertinent.models.embedded import cache_folder as folders
-from pertinent.models.embedded import digits
-from pertinent.models.embedded import wines as tabular
+from pertinent.models.embedded import digits, tables
 from pertinent.models.embedded.load import load, load_transformer
 
 
@@ -129,17 +127,17 @@ def test_images_of_other_sizes_are_averaged_and_it_is_said(cache):
 
 
 def test_wines_are_told_apart():
-    model, data = load("table"), tabular._data()
-    assert (model.function(data.test_rows).argmax(1) == data.test_labels).mean() > 0.9
+    model, data = load("table"), tables._wines()
+    assert (model.function(data.test_rows).argmax(1) == data.test_targets).mean() > 0.9
     assert len(model.background.values) == 100
     assert model.columns.names == data.columns
     assert not {tuple(row) for row in data.rows} & {tuple(row) for row in data.test_rows}
 
 
 def test_example_row_is_explained():
-    found = explain(load("table"), tabular.example_row(), "kernel-shap")
+    found = explain(load("table"), tables.example_row(), "kernel-shap")
     assert found.removal == "background"
-    assert found.target == tabular._data().test_labels[tabular._EXAMPLE]
+    assert found.target == tables._wines().test_targets[0]
     assert "alcohol" in found.features
 
 
@@ -165,10 +163,10 @@ def test_folders_without_a_model_are_refused(tmp_path):
 
 def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("PERTINENT_CACHE", str(tmp_path / "own"))
-    assert folders.cache_folder() == tmp_path / "own"
+    assert digits.cache_folder() == tmp_path / "own"
     monkeypatch.delenv("PERTINENT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folders.cache_folder() == tmp_path / "pertinent"
+    assert digits.cache_folder() == tmp_path / "pertinent"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert folders.cache_folder().is_relative_to(tmp_path)
+    assert digits.cache_folder().is_relative_to(tmp_path)

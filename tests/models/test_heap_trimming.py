@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from pertinent.models.torch import heap_trimming as heap
+from pertinent.models.torch import devices as heap
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

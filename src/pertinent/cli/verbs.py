@@ -263,9 +263,8 @@ def _examples() -> Iterator[tuple[str, str, Any]]:
     for line in texts()["demo texts"].strip().splitlines():
         name, method, text = line.split(maxsplit=2)
         yield name, method, text
-    from pertinent.models.embedded.diabetes import example_patient
     from pertinent.models.embedded.digits import example_digit
-    from pertinent.models.embedded.wines import example_row
+    from pertinent.models.embedded.tables import example_patient, example_row
 
     yield "digits", "kernel-shap", example_digit()
     yield "table", "kernel-shap", example_row()

@@ -22,14 +22,12 @@ from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
-from pertinent.models.torch.attention_bias_check import BiasTrial
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights
-from pertinent.models.torch.text_tokens import tokenised
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
 from pertinent.models.torch.torch_attacks import token_attacks
-from pertinent.models.torch.weighted_attention import hiding_bias
+from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
@@ -84,7 +82,7 @@ class TransformerModel(Model):
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
         self._arguments = set(inspect.signature(model.forward).parameters)
-        self._bias_trial = BiasTrial(self)
+        self._bias_check = BiasCheck(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
@@ -174,7 +172,7 @@ class TransformerModel(Model):
 
     def weighs_attention(self, length: int) -> bool:
         """Whether the attention to each token can be weighted, in texts of this length."""
-        return self.dtype != torch.float16 and self._bias_trial.holds(length, weighted=True)
+        return self.dtype != torch.float16 and self._bias_check.holds(length, weighted=True)
 
     def _drops(self, hides: str, length: int) -> bool:
         return hides == "tokens and positions" or (hides == "tokens" and self.compaction.holds(length))
@@ -204,7 +202,7 @@ class TransformerModel(Model):
         """
         mask = devices.send(attend.astype(np.int64), self.device)
         by_bias = by_bias and bool(attend.any(axis=1).all())
-        if by_bias and self._bias_trial.holds(attend.shape[1], weighted=False):
+        if by_bias and self._bias_check.holds(attend.shape[1], weighted=False):
             return hiding_bias(mask, self.dtype)
         return mask
 

@@ -33,8 +33,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
     if name in ("table", "diabetes"):
-        from pertinent.models.embedded.diabetes import diabetes_model
-        from pertinent.models.embedded.wines import table_model
+        from pertinent.models.embedded.tables import diabetes_model, table_model
 
         if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
             raise SettingError(
@@ -44,7 +43,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
-        from pertinent.models.torch.device_names import device_of, dtype_of
+        from pertinent.models.torch.devices import device_of, dtype_of
 
         return digits_model(str(device_of(device)), dtype_of(dtype))
     return load_transformer(
@@ -66,7 +65,7 @@ def load_transformer(
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
-    from pertinent.models.torch.device_names import device_of, dtype_of
+    from pertinent.models.torch.devices import device_of, dtype_of
     from pertinent.models.wrap import wrap
 
     place, precision = device_of(device), dtype_of(dtype)

@@ -1,22 +1,100 @@
-"""Running torch on its devices: transfers, timing, and no synchronisation before it is needed."""
+"""Torch's devices and dtypes by name, and computing on them: transfers, timing, memory given back."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch.nn.attention import SDPBackend
 
 from pertinent.array_types import Array
+from pertinent.errors import SettingError, unknown
 from pertinent.models.base import Answer, immediately
-from pertinent.models.torch.heap_trimming import Heap
 
 # No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+
+GROWTH = 1 / 32
+"""How much the process may grow before a trim; more often would cost time in page faults."""
+
+
+class Heap:
+    """Returns freed memory to the system when the process has grown, if the C library can do that.
+
+    Our batch shapes vary, so memory freed by one batch may not fit the next, and the process would
+    keep growing.
+    """
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None) if sys.platform == "linux" else None
+        self._trim = getattr(library, "malloc_trim", None)
+        self._needed = 0
+
+    def give_back(self) -> None:
+        """Return freed memory to the system if the process has grown; call this before each batch.
+
+        Growth is measured from the size of the process after the first batch since the last trim.
+        """
+        if self._trim is None:
+            return
+        now = resident()
+        self._needed = self._needed or now
+        if now > self._needed * (1 + GROWTH):
+            self._trim(0)
+            self._needed = 0
+
+
+def resident() -> int:
+    """The resident memory of this process in bytes (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 HEAP = Heap()
+
+
+def device_of(device: str | torch.device) -> torch.device:
+    """The device, after a check that it is there.
+
+    >>> device_of("cpu")
+    device(type='cpu')
+    """
+    try:
+        found = torch.device(device)
+        there = found.type != "meta" and torch.empty(1, device=found).numel() == 1
+    except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError):
+        there = False
+    if not there:
+        known = " or ".join(known_devices())
+        raise SettingError(f"`device` must be one that torch finds here, {known}, but got {str(device)!r}.")
+    return found
+
+
+def known_devices() -> list[str]:
+    """The devices that torch finds here."""
+    found = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    return [*found, "mps"] if torch.backends.mps.is_available() else found
+
+
+def dtype_of(dtype: str | torch.dtype) -> torch.dtype:
+    """The floating-point dtype of that name.
+
+    >>> dtype_of("bfloat16")
+    torch.bfloat16
+    """
+    name = str(dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        raise unknown("dtype", name, DTYPES)
+    found = getattr(torch, name)
+    assert isinstance(found, torch.dtype)
+    return found
 
 
 def placed(module: torch.nn.Module) -> tuple[torch.device, torch.dtype]:

@@ -17,8 +17,7 @@ from pertinent.models.attack_space import Space, attackable, norms_by_feature, s
 from pertinent.models.base import Answer
 from pertinent.models.decision_attack import decision_attacks
 from pertinent.models.torch import devices
-from pertinent.models.torch.pgd import pgd
-from pertinent.models.torch.projection_attack import Bounds, Problem, Rows, projection
+from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, pgd, projection
 from pertinent.models.torch.token_gradients import padded
 from pertinent.models.torch.torch_gradients import TorchModel, frozen
 from pertinent.outputs import Output
@@ -36,7 +35,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     shape = attackable(parts[0].input).array.shape
     origin = devices.send(space.origin, model.device)
     values, units = (_send(array, model)[origin] for array in (space.values, space.units))
-    bounds = Bounds(
+    bounds = ChangeBounds(
         *(None if end is None else _send(end, model)[origin] for end in (space.lower, space.upper))
     )
     scaled = bool((space.units != 1).any())
@@ -48,7 +47,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
 
     free = _free(space, devices.send(space.sets, model.device))
     rows = decisions.rows(space.sets, origin)
-    problem = Problem(values, free, bounds, margins, rows, *_wanted(parts))
+    problem = AttackProblem(values, free, bounds, margins, rows, *_wanted(parts))
     found = _attacked(model, problem, _attack(parts), model.evaluating((len(values), *shape)))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
@@ -90,7 +89,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
 
     values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)
     rows = decisions.rows(sets, origin)
-    problem = Problem(values, free, Bounds(None, None), margins, rows, *_wanted(parts))
+    problem = AttackProblem(values, free, ChangeBounds(None, None), margins, rows, *_wanted(parts))
     found = _attacked(model, problem, _attack(parts), model.evaluating(texts.batch.ids.shape))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
@@ -117,12 +116,12 @@ class Decisions:
         decided, toward = self._columns[rows].T[..., None]
         return self._output.margins(scores, decided, toward, self._sides[rows])
 
-    def rows(self, sets: Masks, origin: torch.Tensor) -> Rows:
+    def rows(self, sets: Masks, origin: torch.Tensor) -> AttackedRows:
         """Which rows are attacked, and where they begin."""
         free = devices.send(np.flatnonzero(sets.any(axis=1)), origin.device)
         firsts = np.cumsum([0, *(len(part.rows) for part in self._parts[:-1])])
         rivals = max(self._rivals(part) for part in self._parts)
-        return Rows(free, origin, devices.send(firsts, origin.device), rivals)
+        return AttackedRows(free, origin, devices.send(firsts, origin.device), rivals)
 
     def _rivals(self, part: Part) -> int:
         question: AttackRadii = part.question
@@ -136,7 +135,7 @@ class Decisions:
 
 
 def _attacked(
-    model: TorchModel, problem: Problem, attack: Attack, evaluating: AbstractContextManager[None]
+    model: TorchModel, problem: AttackProblem, attack: Attack, evaluating: AbstractContextManager[None]
 ) -> Answer:
     """Radii and passes of all rows, and where asked for the changes behind them, in one array."""
 

@@ -32,7 +32,7 @@ _FAR = 1e18
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
+class ChangeBounds:
     """What a change must stay within."""
 
     lower: torch.Tensor | None
@@ -44,19 +44,19 @@ class Bounds:
             return change
         return torch.clamp(change, self.lower, self.upper)
 
-    def around(self, change: torch.Tensor) -> Bounds:
+    def around(self, change: torch.Tensor) -> ChangeBounds:
         """The bounds of what is added to a change."""
         if self.lower is None or self.upper is None:
             return self
-        return Bounds(self.lower - change, self.upper - change)
+        return ChangeBounds(self.lower - change, self.upper - change)
 
-    def __getitem__(self, rows: torch.Tensor) -> Bounds:
+    def __getitem__(self, rows: torch.Tensor) -> ChangeBounds:
         """Those of some rows."""
-        return Bounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
+        return ChangeBounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class AttackedRows:
     """The numbers of the rows that have anything `free`, which are attacked, and where all rows begin.
 
     Many begin at the same point: `origin` is the number of each row's point, `firsts` a row of each point.
@@ -70,8 +70,8 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows of values (rows, values), of which the `free` ones may change within the bounds.
+class AttackProblem:
+    """AttackedRows of values (rows, values), of which the `free` ones may change within the bounds.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ class Problem:
 
     values: torch.Tensor
     free: torch.Tensor
-    bounds: Bounds
+    bounds: ChangeBounds
     margins: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    rows: Rows
+    rows: AttackedRows
     norm: Literal["l2", "linf"] = "l2"
     keep: bool = True
 
@@ -140,7 +140,7 @@ class Problem:
             gradient = torch.where(nearer[:, None], slope, gradient)
         return margin, gradient
 
-    def _slope_length(self, gradient: torch.Tensor, bounds: Bounds) -> torch.Tensor:
+    def _slope_length(self, gradient: torch.Tensor, bounds: ChangeBounds) -> torch.Tensor:
         """The dual norm of a gradient, of the values that can follow it downwards."""
         if bounds.lower is not None and bounds.upper is not None:
             room = torch.where(gradient > 0, bounds.lower, bounds.upper)
@@ -149,7 +149,7 @@ class Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class AttackResult:
     """The smallest norm found for each row, infinite if none was, its change, and the passes made."""
 
     radii: torch.Tensor
@@ -157,7 +157,7 @@ class Found:
     passes: torch.Tensor
 
     @classmethod
-    def nothing(cls, problem: Problem) -> Found:
+    def nothing(cls, problem: AttackProblem) -> AttackResult:
         """Before the first pass."""
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
@@ -186,7 +186,9 @@ def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.einsum("ij,ij->i", a, b)
 
 
-def project(problem: Problem, gradient: torch.Tensor, wanted: torch.Tensor, bounds: Bounds) -> torch.Tensor:
+def project(
+    problem: AttackProblem, gradient: torch.Tensor, wanted: torch.Tensor, bounds: ChangeBounds
+) -> torch.Tensor:
     r"""The smallest change with gradient · change = wanted, within the bounds as far as they allow.
 
     A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r how
@@ -214,14 +216,14 @@ def _divided(wanted: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
     return torch.where(slope > 0, wanted / slope, 0.0).clamp_max(_FAR)
 
 
-def projection(problem: Problem, steps: int) -> Found:
+def projection(problem: AttackProblem, steps: int) -> AttackResult:
     r"""Projections on the linearised boundary, in the manner of FAB (Croce & Hein 2020).
 
     At a change δ with margin L and gradient g the boundary is about where g · (δ′ − δ) = −L. A row moves
     to the point of it that is nearest to δ; once an attack is found, part of the way further, to the
     point that is nearest to the input. The part is adapted to each row.
     """
-    found = Found.nothing(problem)
+    found = AttackResult.nothing(problem)
     rows = problem.rows.free
     if not len(rows):
         return found
@@ -265,3 +267,58 @@ def projection(problem: Problem, steps: int) -> Found:
                 break
     found.note(rows, best, smallest)
     return found
+
+
+def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) -> AttackResult:
+    """Projected gradient descent in balls whose radius is found by bisection (Hsieh et al. 2021, App. C).
+
+    Every iterate is looked at, not only the last, and the norm of the change is returned, not the
+    radius of the ball.
+    """
+    found = AttackResult.nothing(problem)
+    every = problem.rows.free
+    low = problem.values.new_zeros(len(problem.values))
+    high = torch.full_like(low, largest)
+    ball = high.clone()
+    while len(every):
+        succeeded = _descend(problem, every, ball, found, steps=steps, size=largest / 10)
+        high[every] = torch.where(succeeded, torch.minimum(ball[every], found.radii[every]), high[every])
+        low[every] = torch.where(succeeded, low[every], ball[every])
+        every = every[(high[every] - low[every] > tolerance) & (low[every] < largest)]
+        ball[every] = (low[every] + high[every]) / 2
+    return found
+
+
+def _descend(
+    problem: AttackProblem,
+    every: torch.Tensor,
+    ball: torch.Tensor,
+    found: AttackResult,
+    *,
+    steps: int,
+    size: float,
+) -> torch.Tensor:
+    """Descend in each row's ball; whether an attack was found in it."""
+    succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
+    rows = every
+    change = torch.zeros_like(problem.values[rows])
+    for _ in range(steps + 1):
+        if not len(rows):
+            break
+        margin, gradient = problem.differentiate(problem.values[rows] + change, rows)
+        found.passes[rows] += 2
+        attacked = margin < 0
+        radius = problem.length(change)
+        better = attacked & (radius < found.radii[rows])
+        found.note(rows[better], radius[better], change[better] if problem.keep else None)
+        succeeded[rows[attacked]] = True
+        rows, change, gradient = (own[~attacked] for own in (rows, change, gradient))
+        bounds, longest = problem.bounds[rows], ball[rows, None]
+        if problem.norm == "l2":
+            moved = change - size * gradient / gradient.norm(dim=1, keepdim=True).clamp_min(1e-30)
+            share = (longest / moved.norm(dim=1, keepdim=True).clamp_min(1e-30)).clamp_max(1.0)
+            change = bounds.clip(moved * share)
+        else:
+            moved = change - size * gradient.sign()
+            change = bounds.clip(torch.clamp(moved, -longest, longest))
+    return succeeded[every]

@@ -10,7 +10,7 @@ import torch
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.device_names import devices
+from pertinent.models.torch.devices import known_devices
 from pertinent.models.torch.evaluating import WORK_PER_THREAD, evaluating, n_weights
 from pertinent.models.torch.masked_lm import Filler
 from tests import tiny
@@ -194,7 +194,7 @@ def test_devices_that_are_not_here(device, tmp_path):
         lambda: pertinent.load("sentiment", device=device),
         lambda: load_transformer(tmp_path, device=device),
     ):
-        with pytest.raises(SettingError, match=f"torch finds here, {' or '.join(devices())}"):
+        with pytest.raises(SettingError, match=f"torch finds here, {' or '.join(known_devices())}"):
             load()
 
 
