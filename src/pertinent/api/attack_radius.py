@@ -43,6 +43,8 @@ def attack_radius(
 ) -> Attacked | Attacks:
     """Find the smallest perturbation of features that changes the prediction (Hsieh et al. 2021, Eqn. 1).
 
+    Of images and table rows the values are perturbed, of texts the embeddings of their words.
+
     Parameters
     ----------
     model
@@ -54,13 +56,13 @@ def attack_radius(
         The features that may change: names, numbers or a row of booleans, or a list of such sets; for
         several inputs a list with an entry for each. By default all features.
     toward
-        The class, by name or number, that the prediction must be changed to; by default any other.
+        The class that the prediction must be changed to, by name or number; by default any other.
     algorithm, norm, steps, max_radius
         As in `Attack`. Models other than torch's get a ``"decision"`` attack, which needs answers alone.
     features
-        What a feature is, as in `explain`.
+        As in `explain`.
     seed
-        Of the decision attack's random probes.
+        The seed of the decision attack's random probes.
     batch_size, progress
         As in `explain`.
 

@@ -42,10 +42,11 @@ def compare(
     model, inputs
         As in `explain`.
     methods
-        Names from `methods()`, perhaps with settings as in ``"lime:samples=50"``, explainer instances, or
-        requests.
+        Names from `methods()`, perhaps with settings as in ``"lime:samples=50"``, or fitted
+        explainers. In Python also instances and requests.
     metrics
-        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``, or instances.
+        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
+        instances.
     ids, out, batch_size, progress
         As in `explain`.
     **words

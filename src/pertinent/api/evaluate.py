@@ -49,17 +49,18 @@ def evaluate(
     explanations
         One or many, of one method or several.
     metrics
-        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``, or instances.
+        As in `compare`.
     removal
-        By default the removal that each explanation was made with.
+        How features are removed, as in `explain`; by default as each explanation was made.
     annotations
-        The features that people marked, for ``"precision-at-k"`` and ``"average-precision"``: a list with
-        an entry for each input that was explained (found by the explanation's `index`), or a mapping from
-        `id` to entry; for one explanation, its entry. An entry is a list of booleans, one for each
-        feature; of numbers or names of features; or of (start, end) spans of characters of a text; for
-        an image also an array (height, width) of booleans.
+        The features that people marked, for ``"precision-at-k"`` and ``"average-precision"``: a
+        list with an entry for each input that was explained, or a mapping from `id` to entry. The
+        entry of an explanation is found by its `index`; for one explanation, give its entry. An
+        entry is a list of booleans, one for each feature; of numbers or names of features; or of
+        (start, end) spans of characters of a text; for an image also an array (height, width) of
+        booleans.
     seed
-        Of random removals; by default the seed that each explanation was made with.
+        The seed of random removals; by default that of each explanation.
     batch_size, progress
         As in `explain`.
 

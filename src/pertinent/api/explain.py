@@ -68,6 +68,9 @@ def explain(
 ) -> Explanation | Explanations:
     """Explain one input, or many.
 
+    Scores say how much each feature matters for the model's decision; searches find the few features that the
+    decision rests on.
+
     Parameters
     ----------
     model
@@ -76,50 +79,50 @@ def explain(
         One input gives an `Explanation`; a list (array, frame, generator) gives `Explanations`,
         in order, with the inputs that failed in their `failures`.
     method
-        A name from `methods()`, an explainer instance, or a `Request`, which says all that the words from
-        `target` to `seed` say.
+        A name from `methods()`, perhaps with settings as in ``"lime:samples=50"``, or a fitted
+        explainer. In Python also any explainer instance, or a `Request`, which says all that the
+        words from `target` to `seed` say.
     target
-        The class, label or value to explain, by number or name, or a list with one for each input; by
-        default the class predicted, the most probable label, the first value.
+        The class, label or value to explain, by name or number; by default the predicted class, the
+        most probable label, the first value. A list has one for each input.
     sparsity
-        The shares of features that a search chooses, and that the explanation is measured at; by default
-        those of Hase et al. 2021: 0.05, 0.1, 0.2 and 0.5.
+        The shares of features that a search chooses, and at which explanations are measured; by
+        default 0.05, 0.1, 0.2 and 0.5 (Hase et al. 2021).
     budget
         How many evaluations are allowed, in a search for each sparsity: a distinct mask counts 1, a
         gradient 2; by default what the settings call for, else 1000.
     removal
         How features are removed: a name from `removals()`, perhaps with settings as in
-        ``"background:rows=20"``, or an instance; by default what suits the model (attention-mask
-        for transformers).
+        ``"background:rows=20"``; by default what suits the model (attention-mask for transformers).
+        In Python also an instance.
     features
         What a feature is: ``"words"``, ``"tokens"``, ``"sentences"``; ``"patches:4"``,
-        ``"pixels"``, ``"superpixels:50"``; ``"columns"``; or your own: an array of segment numbers
-        (height, width) for images, a list of character spans (start, end) for a text. For several
-        inputs a list with one entry for each.
+        ``"pixels"``, ``"superpixels:50"``; ``"columns"``. In Python also your own: an array of
+        segment numbers (height, width) for images, a list of character spans (start, end) for a
+        text. For several inputs a list with one entry for each.
     scale
-        Whether scores are of probabilities (``"natural"``) or of logits (``"logit"``): those that the
-        model returns, else log-probabilities of classes and log-odds of labels. Searches, gradients
-        and plain values have the natural scale alone.
+        Score features by probabilities (or values), or by logits. Logits (``"logit"``) are those that
+        the model returns, else log-probabilities of classes and log-odds of labels. Searches,
+        gradients and plain values have the ``"natural"`` scale alone.
     early_stopping
-        ``"stable"`` to stop before the budget is spent, as soon as the order of the first 5 features by the
-        magnitude of their scores is settled with 95% confidence; ``EarlyStopping(top=3, confidence=0.9)``,
-        or ``"stable:top=3,confidence=0.9"``, for other numbers. The explanation's ``evaluations`` say what
-        it took, and its ``details`` why it stopped. For shapley and shapley-sampling.
+        Stop before the budget is spent, when the order of the 5 strongest features is settled with
+        95% confidence: ``"stable"``, or ``"stable:top=3,confidence=0.9"`` for other numbers. In
+        Python also an `EarlyStopping`. The explanation's ``evaluations`` say what it took, and its
+        ``details`` why it stopped. For shapley and shapley-sampling.
     seed
-        The same seed gives the same explanation, whatever the batch size, the order of the inputs
-        and what else is explained in the same call.
+        The same seed gives the same explanation. The batch size, the order of the inputs and what
+        else is explained in the same call do not matter.
     check
-        The `RemovalCheck` that `check_removal` returned: explanations by a removal that is badly out of
-        distribution warn.
+        What `check_removal` found: explanations by a removal that is badly out of distribution get
+        a warning.
     ids
         Your own name for each input, which its explanation or failure carries.
     out
-        A Parquet file to write, for long runs: finished explanations are kept in a journal beside
-        it, and a run that was killed is continued when the same call is made again. Without it, what a
-        run had finished when it was broken off (Ctrl-C, inputs that raise) is in the exception's
-        ``finished``.
+        A Parquet file to write: explanations are kept as they are finished, and the same call
+        continues a run that was stopped. Without it, what a run had finished when it was broken off
+        (Ctrl-C, inputs that raise) is in the exception's ``finished``.
     batch_size
-        The cost of a batch (tokens for transformers, else rows); found while working by default.
+        The cost of a batch: tokens for transformers, else rows; by default found while working.
     progress
         A callback, or ``True``/``False`` for a bar; by default a bar on terminals and in notebooks.
     **settings

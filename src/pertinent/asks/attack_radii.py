@@ -33,13 +33,14 @@ class Attack(Settings):
     Parameters
     ----------
     algorithm
-        ``"projection"`` on the linearised boundary, ``"pgd"`` (projected gradient descent in balls whose
-        radius is found by bisection), or ``"decision"``, which needs no gradients; ``"auto"`` is projection
-        where the model has gradients, else decision.
+        How to attack: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"decision"``, which
+        needs no gradients, or ``"auto"``. The last is projection where the model has gradients,
+        else decision; pgd is projected gradient descent in balls whose radius is found by
+        bisection.
     norm
-        Of the perturbation: ``"l2"`` or ``"linf"``.
+        The norm of the perturbation.
     steps
-        Steps at most; in pgd of each ball. By default 20, in pgd 100, by decisions 10.
+        The most steps; by default 20, in pgd 100 for each ball, by decisions 10.
     max_radius
         The largest radius that pgd tries.
     tolerance

@@ -26,9 +26,9 @@ _FOR_PARAMETERS = {"id_column": "ids", "label_column": "labels"}
 
 SET = Option(
     "set",
-    list[Annotated[str, "[METHOD.]SETTING=VALUE"]],
+    list[Annotated[str, "SETTING=VALUE"]],
     (),
-    "A setting of the method, which is named too if there are several; may be repeated",
+    "A setting of the method, such as samples=25; of one of several, METHOD.SETTING=VALUE; may be repeated",
 )
 
 

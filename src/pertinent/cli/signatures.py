@@ -19,6 +19,7 @@ from pkgutil import resolve_name
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from pertinent.cli.commands import COMMANDS
 from pertinent.errors import SettingError
 from pertinent.setting_texts import SEVERAL, read_text, types_in
 from pertinent.settings import as_declared
@@ -211,10 +212,10 @@ def _resolved(thing: Any, name: str, text: str) -> str:
 def _for_terminal(text: str, parameters: Iterable[str]) -> str:
     """A text about Python in the words of the command line: commands for functions, flags for parameters."""
     text = re.sub(r"``\"?(.*?)\"?``", r"\1", text)
-    text = re.sub(r"`(methods|metrics|removals)\(\)`", r"`pertinent \1`", text)
-    for name in parameters:
-        text = text.replace(f"`{name}`", f"--{name.replace('_', '-')}")
-    return re.sub(r"`(\w+)`", r"\1", text)
+    commands = {f"{command.function}": f"`pertinent {name}`" for name, command in COMMANDS.items()}
+    words = commands | {f"{name}()": command for name, command in commands.items()}
+    words |= {name: f"--{name.replace('_', '-')}" for name in parameters}
+    return re.sub(r"`([\w()]+)`", lambda found: words.get(found[1], found[1]), text)
 
 
 def _name_in(hint: Any) -> str:

@@ -46,6 +46,10 @@ def check_removal(
 ) -> RemovalCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
 
+    Random features are removed with every removal that applies, using the same masks, and the accuracy that
+    is left is compared. A removal that costs more accuracy than another makes inputs that are out of
+    distribution for the model, and explanations based on them can mislead.
+
     Parameters
     ----------
     model
@@ -56,16 +60,19 @@ def check_removal(
         The class of each input, by name or number, to measure accuracy; without labels the agreement
         with the prediction for the whole input is measured.
     removals
-        Names from `removals()` or instances; by default every one that fits but the dear
-        ``"marginalize"`` and ``"random-token"``.
+        Names from `removals()`; by default every one that fits, but the expensive ``"marginalize"``
+        and ``"random-token"``. In Python also instances.
     shares
-        The shares of features to remove: round(s·d), at least one and never all.
+        The shares of features to remove. Of d features round(s·d) are removed, at least one and never
+        all.
     draws
-        Random masks for each input and share, the same for every removal; the class that most of them
+        Random masks for each input and share, the same for every removal. The class that most of them
         are predicted as counts, between equals that of the higher mean probability.
     features
-        What a feature is; by default tokens for transformers, as in the paper, else as in `explain`.
-    seed, batch_size, progress
+        What a feature is, as in `explain`; by default tokens for transformers, as in the paper.
+    seed
+        The seed of the random masks.
+    batch_size, progress
         As in `explain`.
 
     Examples

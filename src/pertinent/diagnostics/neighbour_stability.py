@@ -36,21 +36,24 @@ def neighbour_stability(
 ) -> Evaluation:
     r"""Measure how much the top words of a text's explanation are those of its neighbours.
 
+    The neighbours of a text are others that are explained here and of which the model decides the same: those
+    nearest by embedding, and of the rest those with the most words in common (Vo et al. 2023, App. B.4).
+
     :math:`\frac{1}{|N(x)|} \sum_{x' \in N(x)} \frac{|v_x \cap v_{x'}|}{|v_x \cup v_{x'}|}`, v the top K words
-    (Vo et al. 2023, App. B.4). The neighbours are other texts that are explained here and of which the model
-    decides the same: those nearest by embedding, and of the rest those with the most words in common.
 
     Parameters
     ----------
     explanations
         Of texts, by one method; the more there are, the nearer the neighbours.
     embed
-        A function from a list of texts to one vector for each, or the vectors; cosines are compared. The
-        paper sums the last hidden states of BERT.
+        A function from a list of texts to one vector for each, of which cosines are compared. In
+        Python also the vectors. The paper sums the last hidden states of BERT.
     k
-        How many features count.
-    lexical, semantic
-        How many neighbours by words and by embedding.
+        How many of the top features count.
+    lexical
+        How many neighbours by words in common.
+    semantic
+        How many neighbours by embedding, which need `embed`.
     stop_words
         Words that do not count, nor does punctuation; by default NLTK's English ones.
 

@@ -255,9 +255,10 @@ def sanity(
     inputs, method
         As in `explain`.
     layers
-        ``"cascading"``: all layers, one more at each stage. ``"last"``: the last alone (Hsieh et al.
-        2021, Table 7). Or the names of modules, as ``["classifier", "encoder.layer.1"]``: these alone,
-        one more at each stage.
+        Which layers are randomised: ``"cascading"`` for all of them, one more at each stage,
+        ``"last"`` for the last alone, or names of modules such as ``"encoder.layer.1"``. Of several
+        names one more is randomised at each stage. Hsieh et al. 2021, Table 7, randomise the last
+        alone.
     ids, batch_size, progress
         As in `explain`.
     **words

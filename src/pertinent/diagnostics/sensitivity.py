@@ -73,29 +73,31 @@ def sensitivity(
 ) -> Evaluation:
     r"""Measure how much the chosen features change when the input is changed a little.
 
-    The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for x
-    that are not chosen for some y near it:
-    :math:`\max_{\|y - x\| \le r} 1 - |\Phi(f, y) \cap \Phi(f, x)| / |\Phi(f, x)|`, over random y. It is
-    0 if the same features are chosen around x, and 1 if none of them is chosen for some y. Lower is
-    better, but a method that always chooses the same features has 0.
+    The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for an input
+    x that are not chosen for some random y near it. It is 0 if the same features are chosen around x, and 1
+    if none of them is chosen for some y. Lower is better, but a method that always chooses the same features
+    has 0.
+
+    :math:`\max_{\|y - x\| \le r} 1 - |\Phi(f, y) \cap \Phi(f, x)| / |\Phi(f, x)|`
 
     Parameters
     ----------
     model, inputs
         As in `explain`: images, or table rows of numbers.
     methods
-        One method or several, as in `compare`.
+        As in `compare`.
     radius
-        How far y may be from x; of a table row in standard deviations of the background's columns, if
-        there is one.
+        How far a neighbour y may be from the input x; of a table row in standard deviations of the
+        background's columns, if there is one.
     samples
-        How many y are drawn, uniformly. More of them find larger values: compare equal numbers.
+        How many neighbours are drawn, uniformly. More of them find larger values: compare equal
+        numbers.
     norm
-        Of y − x, ``"linf"`` or ``"l2"``. The values of images stay within 0 to 1 (or to 255).
+        The norm of y − x. The values of images stay within 0 to 1 (or to 255).
     sparsity
         The share of features that are chosen, or several.
     seed
-        The seed of y and of the methods.
+        The seed of the neighbours and of the methods.
     ids, batch_size, progress
         As in `explain`.
     **words

@@ -185,7 +185,7 @@ def stability(
     model, inputs, method
         As in `explain`.
     seeds
-        How many seeds: 0, 1, 2 …; at least 2.
+        How many seeds, at least 2: 0, 1, 2 ….
     ids, batch_size, progress
         As in `explain`.
     **words

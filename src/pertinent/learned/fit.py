@@ -65,34 +65,39 @@ def fit(
     inputs
         The inputs to learn from, a few hundred to a few thousand. They need no labels.
     method
-        ``"amortized-shapley"`` learns the scores of a slower method (Yang et al. 2023), ``"fastshap"`` the
-        model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its loss grows
-        without a feature (Schwab & Karlen 2019). Others learn to select the features that a decision rests
-        on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018), ``"vibi"`` (Bang et al.
-        2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns how many, for the predicted
-        one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows, and fits a linear model around
-        each.
+        What to fit: ``"amortized-shapley"``, ``"fastshap"``, ``"cxplain"``, ``"aim"``, ``"l2x"``,
+        ``"vibi"``, ``"invase"``, ``"magnex"``, ``"maple"``, or a method of your own that is
+        registered. The first learns the scores of a slower method (Yang et al. 2023), ``"fastshap"``
+        the model's answers to random coalitions (Jethani et al. 2021), ``"cxplain"`` by how much its
+        loss grows without a feature (Schwab & Karlen 2019). Others learn to select the features that
+        a decision rests on: ``"aim"`` for every class (Vo et al. 2023), ``"l2x"`` (Chen et al. 2018),
+        ``"vibi"`` (Bang et al. 2021), ``"invase"`` (Yoon et al. 2019) and ``"magnex"``, which learns
+        how many, for the predicted one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows,
+        and fits a linear model around each.
     labels
         The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
     teacher
-        The method that ``"amortized-shapley"`` learns from, by name or as an instance; by default
-        ``"shapley-sampling"`` with 25 permutations.
+        The method that ``"amortized-shapley"`` learns from; by default ``"shapley-sampling"`` with 25
+        permutations. In Python also an instance.
     teacher_explanations
-        Explanations to learn from that were made before: a Parquet file that `explain` or `fit` wrote,
-        or `Explanations`. Those of the `inputs` are used.
+        Explanations to learn from that were made before: a Parquet file that `explain` or `fit`
+        wrote. In Python also `Explanations`. Those of the `inputs` are used.
     classes
         Learn the scores of the ``"predicted"`` class, or of ``"all"`` at once. By default of all for a small
         network, which learns them better, if the method has them and there are at most 20; else of the
         predicted.
     removal, features, scale
-        As in `explain`; to be explained with the same removal and scale.
+        As in `explain`. What was fitted explains with the same removal and scale.
     validation_fraction
-        The share of inputs on which the network is measured while it is trained: by its loss, by the rank
-        correlation with the teacher, or by how often the model decides as before with the selected
-        features alone; the best is kept.
-    epochs, learning_rate
-        By default 10 and 5e-5 for a transformer's encoder, 100 and 1e-3 for a small network; fewer epochs
-        of many inputs if the method learns to select.
+        The share of inputs held out to measure the network on; the best one is kept. It is measured
+        by its loss, by the rank correlation with the teacher, or by how often the model decides as
+        before with the selected features alone.
+    epochs
+        Passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
+        Fewer of many inputs if the method learns to select.
+    learning_rate
+        The initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small
+        network.
     batch_size
         Inputs per step.
     precision
@@ -102,8 +107,9 @@ def fit(
     seed
         The same seed gives the same network, on CUDA up to the order of floating-point sums.
     out
-        A folder for the teacher's explanations, the checkpoints and at last the explainer. A fit that was
-        killed is continued when the same call is made again, and a finished one is read.
+        A folder for the explainer, and for checkpoints while it is trained; the same call continues a
+        fit that was stopped. The explanations of the teacher are kept there, too, and a finished fit
+        is read.
     progress
         As in `explain`.
     **settings
