@@ -1,5 +1,6 @@
 """A modality from outside the package, that of docs/examples, does what the built-in ones do."""
 
+import json
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
@@ -12,6 +13,7 @@ import torch
 from rich.console import Console
 
 import pertinent
+from pertinent.cli import main
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.modality import modalities, modality_named
 from pertinent.removal import removals
@@ -26,7 +28,7 @@ QUIET = {"progress": False}
 @pytest.fixture(scope="module")
 def example():
     kept = [(registry, dict(registry.all())) for registry in (modalities, removals)]
-    spec = spec_from_file_location("time_series_example", EXAMPLE)
+    spec = spec_from_file_location("time_series", EXAMPLE)
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     yield module
@@ -104,6 +106,22 @@ def test_gradients_attacks_and_neighbours_follow_its_values(example, model):
 def test_a_modality_without_a_network_cannot_be_learned(model):
     with pytest.raises(InputError, match="names no `scorer`"):
         pertinent.fit(model, [SERIES + i / 100 for i in range(20)], method="amortized-shapley", **QUIET)
+
+
+def test_the_command_line_reads_it_for_a_model_of_the_users_own(example, tmp_path, monkeypatch, capsys):
+    del example
+    own = (
+        "from time_series import pulse\nimport pertinent\nmodel = pertinent.wrap(pulse, kind='time-series')\n"
+    )
+    (tmp_path / "own_series_model.py").write_text(own)
+    (tmp_path / "series.jsonl").write_text("\n".join(json.dumps(list(SERIES[:n])) for n in (120, 100)))
+    monkeypatch.syspath_prepend(tmp_path)
+    explain = ["explain", "--model", "own_series_model:model", "--quiet", "--method", "leave-one-out"]
+    for given in (["--row", json.dumps(list(SERIES))], ["--file", str(tmp_path / "series.jsonl")]):
+        assert main([*explain, *given, "--json", "-"]) == 0
+        assert json.loads(capsys.readouterr().out)
+    assert main([*explain, "a text"]) != 0
+    assert "reads time-series: give --row JSON, or --file" in capsys.readouterr().err
 
 
 def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):

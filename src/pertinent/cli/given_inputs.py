@@ -45,7 +45,7 @@ class GivenInputs:
     image
         An image file, or a folder of them; may be repeated.
     row
-        A table row, as a JSON object or array; may be repeated.
+        A table row, or an input of a kind of your own, as a JSON object or array; may be repeated.
     limit
         Read the first N inputs only.
     """
@@ -74,10 +74,12 @@ class GivenInputs:
 
     def read(self, kind: str | None, model: str) -> list[InputRecord]:
         """The inputs, in order, for a model that reads this kind, or whatever is given."""
-        if kind is not None and (
-            self.kind not in (None, kind) or (self.file is not None and kind == "image")
-        ):
-            raise SettingError(f"The model {model!r} reads {kind}s: give {_GIVE[kind]}.")
+        named = kind if self.row and kind not in _GIVE else self.kind
+        if kind is not None and (named not in (None, kind) or (self.file is not None and kind == "image")):
+            several = f"{kind}s" if kind in _GIVE else kind
+            raise SettingError(
+                f"The model {model!r} reads {several}: give {_GIVE.get(kind, _GIVE['table'])}."
+            )
         if self.id_column is not None and self.file is None:
             raise SettingError("--id-column names a column of --file.")
         if self.label_column is not None and (self.file is None or self.kind is not None):
@@ -87,8 +89,8 @@ class GivenInputs:
         found += [InputRecord(str(path), path) for given in self.image or () for path in _images(given)]
         found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or (), start=1)]
         if self.file is not None:
-            named = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
-            found += read_file(str(self.file), FileColumns(kind or self.kind, *named), self.limit)
+            columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
+            found += read_file(str(self.file), FileColumns(kind or self.kind, *columns), self.limit)
         return found[: self.limit]
 
 

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
 from pertinent.files import read_json, read_parquet
+from pertinent.inputs.text import FORMS
 
 logger = logging.getLogger(__name__)
 
@@ -23,15 +24,6 @@ TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 MOST_COLUMNS = 20_000
 _LONGEST_HEADER = 2_000_000
 _LONGEST_VALUE = 16_000_000
-
-_FORMS = (
-    ("query", "document"),
-    ("question", "context"),
-    ("premise", "hypothesis"),
-    ("text", "text_pair"),
-    ("text",),
-)
-"""The default columns: the first of these groups that the file has completely."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class FileColumns:
             raise InputError(f"Column names must differ, but these occur twice: {', '.join(twice)}.")
         rest = dict.fromkeys(names)
         self._take(rest)
-        if self.kind != "table":
+        if self.kind == "text":
             self._text_columns(list(rest))
 
     def input_in(self, where: str, record: Any) -> InputRecord:
@@ -75,7 +67,7 @@ class FileColumns:
                 return InputRecord(where, record)
             rest = dict(record)
             label, own_id = self._take(rest)
-            raw = rest if self.kind == "table" else self._texts(rest)
+            raw = self._texts(rest) if self.kind == "text" else rest
         except PertinentError as error:
             return InputRecord(where, error=error)
         return InputRecord(where, raw, label=label, id=None if own_id is None else str(own_id))
@@ -103,7 +95,7 @@ class FileColumns:
         """The names of the texts for the model, and the column that each comes from."""
         text = self.text
         if text is None and self.pair is None and self.query is None:
-            for form in _FORMS:
+            for form in FORMS:  # the first of which the file has all columns
                 if set(form) <= set(names):
                     return {name: name for name in form}
             text = names[0] if len(names) == 1 else "text"
@@ -149,13 +141,13 @@ def file_records(file: str, columns: FileColumns) -> Iterator[InputRecord]:
             if suffix == ".txt" or line.error is not None:
                 yield line
                 continue
-            read = record_of(line.where, json_row if columns.kind == "table" else _json, line.raw)
+            read = record_of(line.where, _json if columns.kind == "text" else json_row, line.raw)
             yield columns.input_in(line.where, read.raw) if read.error is None else read
 
 
 def _check_lines_are_enough(file: str, columns: FileColumns) -> None:
     """A .txt file holds texts, and nothing beside them."""
-    wanted = {"Table rows": columns.kind == "table", "Labels": columns.label, "Ids": columns.id}
+    wanted = {"Table rows": columns.kind != "text", "Labels": columns.label, "Ids": columns.id}
     for what, asked in wanted.items():
         if asked:
             raise FileError(f"{what} are read from .csv, .tsv, .jsonl or .parquet, but not from {file!r}.")
@@ -278,7 +270,7 @@ def _csv_record(
     if any("\0" in value for value in values.values()):
         return InputRecord(where, error=InputError("the record holds a null character"))
     record = columns.input_in(where, values)
-    if columns.kind == "table" and record.error is None:
+    if columns.kind != "text" and record.error is None:
         raw = {name: _number(value, decimal_comma=decimal_comma) for name, value in record.raw.items()}
         return replace(record, raw=raw)
     return record
