@@ -6,7 +6,7 @@ A modality names its drawing (`Modality.drawing`); one without is drawn by the b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -94,12 +94,11 @@ class Drawing:
 
 def drawing_of(input: Input) -> Drawing:
     """The drawing of the input's modality."""
-    return _drawing(input.kind)
+    return _drawing(modality_named(input.kind).drawing or Drawing)
 
 
-@lru_cache
-def _drawing(kind: str) -> Drawing:
-    named = modality_named(kind).drawing or Drawing
+@cache
+def _drawing(named: Any) -> Drawing:
     made: Drawing = (resolve_name(named) if isinstance(named, str) else named)()
     return made
 
