@@ -10,7 +10,7 @@ from pertinent.explainers.base import explainers, learned
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.registry import Registry
 from pertinent.removal.base import removals as registered_removals
-from pertinent.results.display import display
+from pertinent.results.base import display
 
 
 @dataclass(frozen=True)

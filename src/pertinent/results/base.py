@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pertinent.decoding import PlainData, json_text
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
-from pertinent.results.display import display
 from pertinent.settings import checked
 
 if TYPE_CHECKING:
@@ -95,6 +94,17 @@ class Result(ABC):
 
     def __rich__(self) -> Any:
         return display(self, "terminal")
+
+
+def display(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
+    """A result as something rich prints, as a fragment of HTML, or as a matplotlib figure.
+
+    The other arguments are those of the report on this kind of result. This is the one way from results up to
+    reports, which are imported when something is shown.
+    """
+    from pertinent.report.displays import show
+
+    return show(result, form, *args, **options)
 
 
 def check_suffix(path: Path, suffixes: tuple[str, ...]) -> None:
