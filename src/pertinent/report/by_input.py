@@ -21,22 +21,22 @@ class Explained:
 
     @property
     def name(self) -> str:
-        """As ``input 3 · order-17``."""
+        """The name of the input, as ``input 3 · order-17``."""
         return name_of(self.explanations[0])
 
     @property
     def repeats(self) -> str:
-        """As ``the same as input 0``; empty for an input that was given once."""
+        """Which input it repeats, as ``the same as input 0``; empty if it is new."""
         return "" if self.same_as is None else f"the same as input {self.same_as}"
 
     @property
     def title(self) -> str:
-        """As ``input 3 · order-17 · the same as input 0``."""
+        """The name and whether it repeats another, as ``input 3 · order-17 · the same as input 0``."""
         return " · ".join(filter(None, (self.name, self.repeats)))
 
 
 def name_of(of: Explanation | Failure) -> str:
-    """As ``input 3``, or ``input 3 · order-17`` if the input has an id."""
+    """The name of an input, as ``input 3``, or ``input 3 · order-17`` if it has an id."""
     return f"input {of.index}" if of.id is None else f"input {of.index} · {of.id}"
 
 
@@ -65,7 +65,7 @@ def by_reason(failures: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def places_text(places: Sequence[str]) -> str:
-    """As ``input 0, input 4``, or ``9 inputs (input 0, input 4, input 5, …)``."""
+    """The places on one line, as ``input 0, input 4`` or ``9 inputs (input 0, input 4, input 5, …)``."""
     first = ", ".join(places[:_NAMED])
     return first if len(places) <= _NAMED else f"{len(places):,} inputs ({first}, …)"
 

@@ -76,13 +76,13 @@ def is_clipped(found: ByClass) -> bool:
 
 
 def title(found: ByClass) -> str:
-    """As ``for each class``, or ``for 5 of 10 classes``."""
+    """For which classes it is, as ``for each class`` or ``for 5 of 10 classes``."""
     kind, n, shown = found[0].output.kind, len(found[0].classes), len(found)
     return f"for each {kind}" if shown == n else f"for {shown:,} of {n:,} {_SEVERAL[kind]}"
 
 
 def directions(found: ByClass) -> tuple[str, str]:
-    """What features of one and of the other colour do, in words."""
+    """What features of the supporting and of the opposing colour do, in words."""
     kind = found[0].output.kind
     if kind == "value":
         return "raises the value", "lowers the value"

@@ -54,7 +54,7 @@ def amount(explanation: Explanation, column: int) -> str:
 
 
 def says_nothing(explanation: Explanation) -> str | None:
-    """Why the scores do not tell one feature from another, where they do not."""
+    """The reason why the scores do not tell features apart; ``None`` if they do."""
     scores, floor = np.nan_to_num(explanation.scores), unmeasurable(explanation)
     largest = float(np.abs(scores).max(initial=0.0))
     if largest <= floor:
@@ -79,7 +79,7 @@ def coloured_scores(explanation: Explanation) -> Floats:
 
 
 def directions(explanation: Explanation) -> tuple[str, str]:
-    """What features of one and of the other colour do, in words."""
+    """What features of the supporting and of the opposing colour do, in words."""
     name = explanation.target_name
     if explanation.pertinence is not None:
         towards, away = "present, must go", "absent, must come"
@@ -110,7 +110,7 @@ def has_two_sides(explanation: Explanation) -> bool:
 
 
 def aim(explanation: Explanation) -> str:
-    """What an attack makes of the prediction: a class, or another one."""
+    """The class that an attack changes the prediction to, or ``another class`` if any will do."""
     toward, classes = explanation.settings.get("toward"), explanation.classes
     if toward is None:
         return "another class"
@@ -121,14 +121,14 @@ def aim(explanation: Explanation) -> str:
 
 
 def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:
-    """The end of the colour scale that a feature's bar has; plain if it is neither present nor absent."""
+    """The colour of a feature's bar; plain if the attack does not need the feature."""
     pertinence = explanation.pertinence
     sign = explanation.scores[feature] if pertinence is None else pertinence[feature]
     return "support" if sign > 0 else "plain" if pertinence is not None and sign == 0 else "against"
 
 
 def pertinence_text(explanation: Explanation, feature: int) -> str:
-    """As ``must go``, ``must come`` or ``not needed``; nothing where that is not known."""
+    """What an attack does with a feature, as ``must go`` or ``not needed``; empty if that is not known."""
     pertinence = explanation.pertinence
     if pertinence is None:
         return ""
@@ -164,14 +164,14 @@ def strongest(explanation: Explanation, top: int | None) -> Ints:
 
 
 def error_of(explanation: Explanation, feature: int) -> float | None:
-    """The standard error of a feature's score, where it is known."""
+    """The standard error of a feature's score, if it is known."""
     if explanation.standard_errors is None or not isfinite(explanation.standard_errors[feature]):
         return None
     return float(explanation.standard_errors[feature])
 
 
 def score_text(explanation: Explanation, feature: int) -> str:
-    """As ``+0.123``, or ``in 3 of 4 sets`` for a search."""
+    """The score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search."""
     score = float(explanation.scores[feature])
     if explanation.meaning == "membership" and isfinite(score):
         sizes = len({n_kept(s, len(explanation.features)) for s in explanation.chosen})
@@ -180,7 +180,7 @@ def score_text(explanation: Explanation, feature: int) -> str:
 
 
 def error_text(explanation: Explanation, feature: int) -> str:
-    """As ``± 0.010``, or nothing where no error is known."""
+    """The standard error of a score, as ``± 0.010``; empty if it is not known."""
     error = error_of(explanation, feature)
     return "" if error is None else f"± {error:{_format(explanation)}}"
 
@@ -221,7 +221,7 @@ def measured_sparsities(explanation: Explanation) -> list[float]:
 
 
 def arrow(better: str) -> str:
-    """↓ where lower is better, ↑ where higher is."""
+    """An arrow: ↓ if lower is better, ↑ if higher is."""
     return _ARROWS.get(better, "")
 
 
