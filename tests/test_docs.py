@@ -30,7 +30,7 @@ from pertinent.removal import removals
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -160,7 +160,7 @@ def test_links_lead_somewhere(page):
 # -- what is listed is all there is ------------------------------------------------------------
 
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-HOW_TO = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
+HOW_TO = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "how-to").glob("*.md"))
 
 
 def section(title, text=REFERENCE):

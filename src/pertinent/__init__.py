@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pertinent.results.failures import Failure
     from pertinent.training.fine_tuning import train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Attacked": "pertinent.results.attack_results",
