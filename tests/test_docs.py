@@ -21,6 +21,7 @@ from pertinent.cli.commands import COMMANDS
 from pertinent.cli.loading import is_own, load_methods
 from pertinent.cli.parser import command_parser, parse
 from pertinent.explainers import explainers
+from pertinent.inputs.modality import modalities
 from pertinent.learned import learned
 from pertinent.metric import metrics
 from pertinent.models.embedded.load import NAMES
@@ -297,7 +298,8 @@ def test_entry_points_are_in_the_groups_that_are_read():
     tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
     (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
     groups = tomllib.loads(shown.code)["project"]["entry-points"]
-    assert set(groups) == {registry._package for registry in (explainers, learned, metrics, removals)}
+    registries = (explainers, learned, metrics, modalities, removals)
+    assert set(groups) == {registry._group for registry in registries}
 
 
 def test_reference_has_every_error():
