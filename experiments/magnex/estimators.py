@@ -17,9 +17,9 @@ import torch
 from sklearn.datasets import load_digits
 
 import pertinent
+from pertinent.learned.context import ModelAnswers
 from pertinent.learned.methods.magnex import LearnsMAGNEx, logits_of
-from pertinent.learned.model_answers import Asker
-from pertinent.learned.selection import Round
+from pertinent.learned.networks.joint_networks import SelectionBatch
 from pertinent.removal.base import removals
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
@@ -39,26 +39,31 @@ EPSILON = 1e-6
 class Antithetic(LearnsMAGNEx):
     """Masks in opposite pairs, each of which is the baseline of the other (Dong et al. 2020)."""
 
-    def compute_loss(self, round: Round) -> Any:
+    def compute_loss(self, batch: SelectionBatch) -> Any:
         """Features that both masks of a pair treat alike have no part in the gradient."""
-        real = round.real[:, None]
-        logits = logits_of(round.scores("explainer"), self.initial_probability)[:, None]
+        real = batch.real[:, None]
+        logits = logits_of(batch.scores("explainer"), self.initial_probability)[:, None]
         uniform = torch.rand(len(logits), self.samples // 2, logits.shape[2])
         kept = (torch.cat([uniform, 1 - uniform], dim=1) < logits.sigmoid()) & real
-        answers = round.ask(kept)
-        quality = self.quality(answers, kept, real, round.predictions[:, None].expand_as(answers))
+        answers = batch.ask(kept)
+        quality = self.quality(answers, kept, real, batch.predictions[:, None].expand_as(answers))
         (one, other), (tau, opposite) = quality.chunk(2, dim=1), kept.float().chunk(2, dim=1)
         gained = 0.5 * (one - other)[..., None] * (tau - opposite) * logits.detach().abs().sigmoid()
         return -(gained * logits).sum(-1).mean()
 
 
-class Fixed(Round):
-    """A round whose probabilities are free parameters, so that the gradient at them can be looked at."""
+class Fixed(SelectionBatch):
+    """A batch whose probabilities are free parameters, so that the gradient at them can be looked at."""
 
     def __init__(
-        self, asker: Asker, inputs: list[Any], predictions: Any, logits: torch.Tensor, baseline: float
+        self,
+        model_answers: ModelAnswers,
+        inputs: list[Any],
+        predictions: Any,
+        logits: torch.Tensor,
+        baseline: float,
     ) -> None:
-        self._asker, self._inputs, self._logits = asker, inputs, logits
+        self._model_answers, self._inputs, self._logits = model_answers, inputs, logits
         self.real = torch.ones(logits.shape, dtype=torch.bool)
         self.predictions = predictions
         self.memory = torch.tensor([baseline, 1.0])
@@ -74,7 +79,7 @@ class Fixed(Round):
 
     def ask(self, kept: torch.Tensor) -> torch.Tensor:
         """Through the engine."""
-        return self._asker.ask_tensor(self._inputs, kept)
+        return self._model_answers.ask_tensor(self._inputs, kept)
 
 
 def variance(model: Any, fitted: Any, raw: list[Any], learner: LearnsMAGNEx, repeats: int) -> float:
@@ -83,15 +88,15 @@ def variance(model: Any, fitted: Any, raw: list[Any], learner: LearnsMAGNEx, rep
     p = torch.tensor(np.array([e.scores for e in found])).clamp(EPSILON, 1 - EPSILON).float()
     inputs = [model.prepare(each, "pixels") for each in raw]
     predictions = torch.tensor(np.array([e.prediction for e in found])).float()
-    asker = Asker(model, removals.make("constant"), 0)
-    first = Fixed(asker, inputs, predictions, p.logit(), 0.0)
+    model_answers = ModelAnswers(model, removals.make("constant"), 0)
+    first = Fixed(model_answers, inputs, predictions, p.logit(), 0.0)
     kept = torch.rand(len(raw), 32, p.shape[1]) < p[:, None]
     whole = predictions[:, None].expand(-1, 32, -1)
     mean = float(learner.quality(first.ask(kept), kept, first.real[:, None], whole).mean())
     gradients = []
     for _ in range(repeats):
         logits = p.logit().requires_grad_()
-        learner.compute_loss(Fixed(asker, inputs, predictions, logits, mean)).backward()  # type: ignore[no-untyped-call]
+        learner.compute_loss(Fixed(model_answers, inputs, predictions, logits, mean)).backward()  # type: ignore[no-untyped-call]
         assert logits.grad is not None
         gradients.append(logits.grad * len(raw))
     return float(torch.stack(gradients).var(0).sum(1).mean()) * learner.samples

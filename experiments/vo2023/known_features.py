@@ -27,7 +27,7 @@ FITTING: dict[str, Any] = {
     "batch_size": 256,
     "epochs": 20,
     "learning_rate": 2e-3,
-    "dev": 0.05,
+    "validation_fraction": 0.05,
     "patience": None,
 }
 METHODS: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "invase": FITTING,
     "invase, selected": FITTING | {"subsets": "selected"},
     "aim": FITTING,
-    "aim, with a selector": FITTING | {"train": "both"},
+    "aim, with a selector": FITTING | {"trained": "both"},
     "magnex": FITTING,
     "maple": {},
     "kernel-shap": {"budget": 512},

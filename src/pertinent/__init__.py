@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pertinent.explainers.early_stopping import EarlyStopping
     from pertinent.inputs.text import Text
     from pertinent.learned.fit import fit
-    from pertinent.learned.fit_run import load_explainer
+    from pertinent.learned.fitted_network import load_explainer
     from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
     from pertinent.report.html.page import save_report
@@ -57,7 +57,7 @@ _HOME = {
     "explain_iter": "pertinent.api.explain",
     "fit": "pertinent.learned.fit",
     "load": "pertinent.models.embedded.load",
-    "load_explainer": "pertinent.learned.fit_run",
+    "load_explainer": "pertinent.learned.fitted_network",
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "neighbour_stability": "pertinent.diagnostics.neighbour_stability",

@@ -16,10 +16,10 @@ from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.learned.base import normalized
 from pertinent.learned.methods.amortized_shapley import AmortizedShapley
+from pertinent.learned.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learned.networks.scorer import feature_scores
-from pertinent.learned.networks.token_scorer import TokenScorer
+from pertinent.learned.networks.token_scorers import TokenScorer
 from pertinent.learned.refinement import combined
-from pertinent.learned.training_data import LessonCollator, Lessons
 from pertinent.models.transformer import TransformerModel
 from pertinent.rank_correlation import spearman
 from tests import tiny
@@ -136,9 +136,9 @@ def test_special_tokens_and_padding_are_no_features(model):
     owners = torch.tensor([[-1, 0, 1, 1, -1], [-1, 0, -1, -1, -1]])
     assert feature_scores(tokens, owners, 2).tolist() == [[[1.0, 6.0]], [[8.0, 0.0]]]
     inputs = [model.prepare(text) for text in ("w1 w2", "w1 w2 w3")]
-    data = Lessons(inputs, [{"scores": np.ones((1, 2))}, {"scores": np.full((1, 3), 2.0)}])
-    batch = LessonCollator(data, model, TokenScorer.of(model, inputs, 1))([(0, 0), (0, 1)])
-    np.testing.assert_array_equal(batch["lesson"]["scores"], [[[1, 1, 0]], [[2, 2, 2]]])
+    data = TrainingExamples(inputs, [{"scores": np.ones((1, 2))}, {"scores": np.full((1, 3), 2.0)}])
+    batch = ExampleCollator(data, model, TokenScorer.of(model, inputs, 1))([(0, 0), (0, 1)])
+    np.testing.assert_array_equal(batch["targets"]["scores"], [[[1, 1, 0]], [[2, 2, 2]]])
     np.testing.assert_array_equal(batch["real"], [[True, True, False], [True, True, True]])
     (texts,) = batch["passes"]
     assert texts.owners.tolist() == [[-1, 0, 1, -1, -1], [-1, 0, 1, 2, -1]]

@@ -36,7 +36,7 @@ def model():
 
 def shares(model, row, label=None):
     e = pertinent.explain(model, row, "leave-one-out")
-    return LEARNER.lesson(e, [e.target], label)["shares"][0]
+    return LEARNER.targets(e, [e.target], label)["shares"][0]
 
 
 def test_shares_of_the_cross_entropy_by_hand(model):

@@ -32,7 +32,7 @@ def lesson_of(game, samples, seed=0):
         details=found.details, classes=("a", "b")[:columns], scores=found.scores[0],
         prediction=game.values(np.ones((1, game.d)))[0],
     )  # fmt: skip
-    return LEARNER.lesson(explanation, range(columns), None)
+    return LEARNER.targets(explanation, range(columns), None)
 
 
 def loss(scores, lesson, deviation=None):

@@ -13,8 +13,8 @@ import pertinent
 from pertinent.cli import main
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Task
-from pertinent.learned.fit_run import Fitting
-from pertinent.training.training_settings import ScoreSettings
+from pertinent.learned.context import TrainingContext
+from pertinent.training.training_settings import TrainerSettings
 from tests import tiny
 
 METHODS = ("aim", "invase", "l2x", "vibi")
@@ -126,9 +126,9 @@ def test_invase_gives_probabilities(fits):
 @pytest.mark.parametrize(
     ("settings", "classes"),
     [
-        ({"train": "both"}, "all"),
-        ({"train": "both", "infer": "selector"}, "predicted"),
-        ({"train": "selector"}, "predicted"),
+        ({"trained": "both"}, "all"),
+        ({"trained": "both", "infer": "selector"}, "predicted"),
+        ({"trained": "selector"}, "predicted"),
     ],
 )
 def test_the_ablations_of_aim(model, tmp_path, settings, classes):
@@ -219,9 +219,9 @@ def test_scores_of_sampled_features_are_their_chances(model, fits, method):
     ("settings", "told", "untold"),
     [
         ({}, "speaks against", "matters for"),
-        ({"train": "both"}, "speaks against", "matters for"),
-        ({"train": "both", "infer": "selector"}, "matters for", "speaks against"),
-        ({"train": "selector"}, "matters for", "speaks against"),
+        ({"trained": "both"}, "speaks against", "matters for"),
+        ({"trained": "both", "infer": "selector"}, "matters for", "speaks against"),
+        ({"trained": "selector"}, "matters for", "speaks against"),
     ],
 )
 def test_chances_of_a_selector_speak_against_nothing(model, settings, told, untold):
@@ -402,20 +402,21 @@ def test_a_fit_leaves_random_states_as_they_were(model):
     assert states == [random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()]
 
 
-def test_few_references_are_measured_as_often_as_many():
-    training = ScoreSettings(
+def test_few_explanations_by_the_teacher_are_measured_as_often_as_many():
+    training = TrainerSettings(
         epochs=10,
         batch_size=10,
         learning_rate=1e-3,
         seed=0,
         precision="float32",
         patience=3,
-        checkpoint_steps=50,
-        options={"logging_steps": 50},
-        measure="loss",
+        checkpoint_steps=None,
+        options={},
     )
-    fitting = SimpleNamespace(training=training, validation_fraction=0.1, inputs=range(1000))
-    assert Fitting._measured_as_often(fitting, 900) is training
-    few = Fitting._measured_as_often(fitting, 90)
-    assert (few.checkpoint_steps, few.options) == (5, {"logging_steps": 5})
-    assert Fitting._measured_as_often(fitting, 1).checkpoint_steps == 1
+    fit = SimpleNamespace(training=training, measurements=18, validation_fraction=0.1, inputs=range(1000))
+    context = SimpleNamespace(fit=fit)
+    for n, every in ((900, 50), (90, 5), (1, 1)):
+        settings = TrainingContext._settings_for(context, n)
+        assert (settings.checkpoint_steps, settings.options["logging_steps"]) == (every, every)
+    fit.measurements = None
+    assert TrainingContext._settings_for(context, 900) is training

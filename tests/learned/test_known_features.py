@@ -7,7 +7,13 @@ import torch
 import pertinent
 
 N_FEATURES = 10
-FITTING = {"epochs": 20, "batch_size": 256, "learning_rate": 3e-3, "dev": 0.05, "patience": None}
+FITTING = {
+    "epochs": 20,
+    "batch_size": 256,
+    "learning_rate": 3e-3,
+    "validation_fraction": 0.05,
+    "patience": None,
+}
 COLD = {"temperature": 0.1}  # as in the paper's synthetic experiments
 SELECTED = {"subsets": "selected"}
 
@@ -100,7 +106,7 @@ def test_from_selected_features_a_code_is_learned_instead(method):
 
 
 @pytest.mark.parametrize(
-    ("task", "settings", "least"), [(xor, {}, 0.8), (orange_skin, {"train": "explainer"}, 0.8)]
+    ("task", "settings", "least"), [(xor, {}, 0.8), (orange_skin, {"trained": "explainer"}, 0.8)]
 )
 def test_aim_finds_them_where_a_decision_can_be_undone(task, settings, least):
     # Rows of the other class are decided alike whatever is set to zero: every feature may have any weight.

@@ -15,8 +15,8 @@ import pertinent
 from pertinent.errors import FileError, SettingError
 from pertinent.learned.methods import magnex
 from pertinent.learned.methods.magnex import DECAY, LearnsMAGNEx, logits_of, sufficiency
-from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
-from pertinent.learned.selection import Round
+from pertinent.learned.networks.joint_networks import SelectionBatch
+from pertinent.learned.networks.token_scorers import HiddenStateScorer
 from tests import tiny
 
 LEARNER = LearnsMAGNEx()
@@ -74,7 +74,7 @@ def test_what_is_selected_is_above_one_half():
 # -- the gradient ----------------------------------------------------------------------------------
 
 
-class Game(Round):
+class Game(SelectionBatch):
     """A round of the same input in every row; the answer depends on which of three features are kept."""
 
     values = torch.tensor([0.1, 0.3, 0.35, 0.9, 0.2, 0.97, 0.5, 1.0], dtype=torch.float64)

@@ -19,25 +19,24 @@ import numpy as np
 
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers import Finding
-from pertinent.learned import LearnedExplainer, LearnsScores, learned
+from pertinent.learned import LearnedExplainer, LearnerSpec, LearnsScores, learned
 
 
 @dataclass(frozen=True)
 class LearnsOcclusion(LearnsScores):
     """Learns leave-one-out scores of the predicted class by their squared error, times a `weight`."""
 
-    teacher = "leave-one-out"
-    all_classes = False
+    spec = LearnerSpec("leave-one-out", classes=("predicted",))
     weight: float = 1.0
 
-    def lesson(self, explanation, columns, label):
+    def targets(self, explanation, columns, label):
         return {"scores": explanation.scores[None]}
 
-    def deviation(self, lessons):
+    def deviation(self, targets):
         return np.full(1, 0.1)
 
-    def compute_loss(self, scores, lesson, real, deviation):
-        off = (scores - lesson["scores"]) / deviation
+    def compute_loss(self, scores, targets, real, deviation):
+        off = (scores - targets["scores"]) / deviation
         return self.weight * (off.square() * real[:, None]).sum() / real.sum()
 
 

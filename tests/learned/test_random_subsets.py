@@ -9,14 +9,20 @@ import torch
 from pertinent.learned.methods.invase import LearnsINVASE
 from pertinent.learned.methods.l2x import LearnsL2X
 from pertinent.learned.methods.vibi import LearnsVIBI, divergence_from_uniform
-from pertinent.learned.selection import Round, cross_entropy, one_hot, relaxed_subset
-from pertinent.learned.subsets import approximation_loss, random_subset
+from pertinent.learned.networks.joint_networks import SelectionBatch
+from pertinent.learned.subsets import (
+    approximation_loss,
+    cross_entropy,
+    one_hot,
+    random_subset,
+    relaxed_subset,
+)
 
 REAL = torch.tensor([[True, True, True, False], [True, True, True, True]])
 PREDICTIONS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
 
 
-class Weighed(Round):
+class Weighed(SelectionBatch):
     """A batch whose approximators are weights (features, classes) that can be learned."""
 
     def __init__(self, logits):

@@ -10,8 +10,8 @@ import torch
 import pertinent
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.intervals import student_factor
+from pertinent.learned.fitted_network import FittedNetwork
 from pertinent.learned.methods.amortized_shapley import AmortizedShapley, LearnsShapley, pairwise_loss
-from pertinent.learned.networks.fitted_network import FittedNetwork
 from pertinent.learned.refinement import combined, error_variances
 
 D = 7
@@ -129,16 +129,16 @@ def test_errors_of_a_few_inputs_do_not_count_for_most():
     lessons = [{"scores": np.zeros((1, 2)), "variances": np.full((1, 2), 0.5)} for _ in range(3)]
     predicted = [np.array([[1.0, 1.0]]), np.array([[3.0, 1.0]]), np.array([[0.0, 30.0]])]  # 1, 5, 450
     assert error_variances(lessons, predicted).tolist() == [456 / 3 - 0.5]
-    assert error_variances(lessons, predicted, of_most=True).tolist() == [5 - 0.5]
+    assert error_variances(lessons, predicted, robust=True).tolist() == [5 - 0.5]
     assert error_variances(lessons, [np.full((1, 2), 0.5)] * 3).tolist() == [0.25 / 10]
 
 
 def test_standard_errors_of_references_are_not_enlarged(model):
     e = pertinent.explain(model, ROWS[0], "shapley-sampling", samples=8)
-    variances = LearnsShapley().lesson(e, [0], None)["variances"]
+    variances = LearnsShapley().targets(e, [0], None)["variances"]
     np.testing.assert_allclose(variances[0], (e.standard_errors / student_factor(4)) ** 2)
     exact = pertinent.explain(model, ROWS[0], "exact-shapley")
-    np.testing.assert_array_equal(LearnsShapley().lesson(exact, [0], None)["variances"], 0)
+    np.testing.assert_array_equal(LearnsShapley().targets(exact, [0], None)["variances"], 0)
 
 
 # -- ranks as a loss ---------------------------------------------------------------------------

@@ -13,13 +13,8 @@ from pertinent.learned.methods.aim import LearnsAIM, centred, intercepts
 from pertinent.learned.methods.invase import LearnsINVASE, share_selected
 from pertinent.learned.methods.l2x import LearnsL2X
 from pertinent.learned.methods.vibi import LearnsVIBI, divergence_from_uniform
-from pertinent.learned.selection import (
-    Round,
-    cross_entropy,
-    log_probability,
-    one_hot,
-    relaxed_subset,
-)
+from pertinent.learned.networks.joint_networks import SelectionBatch
+from pertinent.learned.subsets import cross_entropy, log_probability, one_hot, relaxed_subset
 
 REAL = torch.tensor([[True, True, True, False], [True, True, True, True]])
 PREDICTIONS = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
@@ -33,7 +28,7 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-class Told(Round):
+class Told(SelectionBatch):
     """A batch whose networks say what they are told to; it keeps what it was asked."""
 
     def __init__(self, scores, approximate, answers=None, real=REAL, predictions=PREDICTIONS):
@@ -70,7 +65,7 @@ def aim_scores():
 def test_the_loss_of_aim_by_hand():
     told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
     torch.manual_seed(5)
-    loss = LearnsAIM(train="both", alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
+    loss = LearnsAIM(trained="both", alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
     z = told.approximated["approximator"]
     (asked,) = told.asked
     assert torch.equal(asked, z > 0.5)
@@ -135,7 +130,7 @@ def test_aim_explores_beside_the_selector():
     for seed in range(400):
         torch.manual_seed(seed)
         told = Told(scores, lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
-        LearnsAIM(train="both", explore=0.25).compute_loss(told)
+        LearnsAIM(trained="both", explore=0.25).compute_loss(told)
         assert torch.equal(told.approximated["approximator"] > 0.5, told.real)
         random += int((told.asked[0] != told.real).any(-1).sum())
     # All d features are kept with probability ∫ d^(d(u − 1)) du.
@@ -146,12 +141,12 @@ def test_aim_explores_beside_the_selector():
 def test_the_samples_of_aim_are_concrete():
     logits = torch.tensor([1.2, -0.7]).repeat(20000, 1)
     torch.manual_seed(0)
-    z = LearnsAIM(train="both", temperature=0.3)._relaxed(logits)
+    z = LearnsAIM(trained="both", temperature=0.3)._relaxed(logits)
     # P(z > 1/2) is π whatever the temperature, and log-odds of z are logistic noise around the logits.
     np.testing.assert_allclose((z > 0.5).float().mean(0), logits[0].sigmoid(), atol=0.015)
     log_odds = 0.3 * torch.logit(z.double().clamp(1e-12, 1 - 1e-12))
     np.testing.assert_allclose(log_odds.median(0).values, logits[0], atol=0.05)
-    sharp = LearnsAIM(train="both", temperature=1e-3)._relaxed(logits)
+    sharp = LearnsAIM(trained="both", temperature=1e-3)._relaxed(logits)
     assert ((sharp < 1e-3) | (sharp > 1 - 1e-3)).float().mean() > 0.99
 
 
@@ -164,7 +159,7 @@ def test_padding_is_nothing_to_aim():
         for scores in (aim_scores(), changed):
             torch.manual_seed(5)
             told = Told(scores, lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
-            losses.append(LearnsAIM(train=train).compute_loss(told))
+            losses.append(LearnsAIM(trained=train).compute_loss(told))
         torch.testing.assert_close(*losses)
 
 
@@ -183,19 +178,19 @@ def test_padding_is_nothing_to_aim():
 )
 def test_settings_of_what_is_not_trained_are_not_ignored(train, settings):
     (name,) = settings
-    with pytest.raises(SettingError, match=f"`{name}` must be left out with train='{train}'"):
-        LearnsAIM(train=train, **settings)
-    LearnsAIM(train="both", **settings)
+    with pytest.raises(SettingError, match=f"`{name}` must be left out with trained='{train}'"):
+        LearnsAIM(trained=train, **settings)
+    LearnsAIM(trained="both", **settings)
 
 
 def test_what_aim_trains_and_asks():
-    assert LearnsAIM() == LearnsAIM(train="explainer")
+    assert LearnsAIM() == LearnsAIM(trained="explainer")
     for train, networks, asks in (
         ("both", ["explainer", "selector", "approximator"], 1),
         ("selector", ["selector", "approximator"], 0),
         ("explainer", ["explainer"], 1),
     ):
-        learner = LearnsAIM(train=train)
+        learner = LearnsAIM(trained=train)
         assert sorted(learner.networks()) == sorted(networks)
         told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
         learner.compute_loss(told)

@@ -18,7 +18,7 @@ from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 from pertinent.removal.base import TokenRows, removals
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Shuffled
-from pertinent.training.classification_head import with_new_head
+from pertinent.training.fine_tuning import with_new_head
 from pertinent.training.labelled_texts import Examples
 from pertinent.training.trainer import CounterfactualTrainer, _Reader
 from pertinent.training.training_settings import TrainingSettings, text_removal
@@ -254,9 +254,9 @@ def test_precision_is_mixed(tmp_path, precision, mixed):
     made = TrainingSettings.of(
         counterfactual=True, removal="slice-out", **SETTINGS | {"precision": precision}
     )
-    arguments = made.arguments(tmp_path, measured=False, device="cpu")
+    arguments = made.arguments(tmp_path, None, "cpu")
     assert (arguments.bf16, arguments.fp16) == (mixed == "bf16", False)
-    assert made.arguments(tmp_path, measured=True, device="cpu").load_best_model_at_end
+    assert made.arguments(tmp_path, "accuracy", "cpu").load_best_model_at_end
 
 
 def test_same_seed_same_model(tmp_path):
@@ -342,9 +342,9 @@ def test_a_finished_run_is_read_back(tmp_path, monkeypatch):
 
 
 def test_a_half_written_checkpoint_is_passed_over(tmp_path):
-    from pertinent.training.run_folder import Folder
+    from pertinent.training.run_folder import RunFolder
 
-    folder = Folder(tmp_path / "m", {})
+    folder = RunFolder(tmp_path / "m", {})
     folder.open(resume=False)
     assert folder.last_checkpoint() is None
     for step, whole in ((9, True), (10, True), (11, False)):

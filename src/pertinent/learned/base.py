@@ -1,17 +1,17 @@
-"""The base of learned explainers: how a method learns, and what a fitted one has in common with others.
+"""What a learned method declares, and what all fitted explainers have in common.
 
-A method is two small classes in one file. Its `Learner` says which answers of the model are asked for, what
-is learned from them, and the loss: `LearnsScores` from explanations by a teacher, `LearnsSelection` (in
-selection.py) by selecting features in every step and seeing what follows. Its `LearnedExplainer` says what is
-made of the network's scores. Networks are chosen by the kind of input (`models.torch.scorers`).
+A learned method is two small classes in one file. Its `Learner` has settings of `fit` as fields and trains a
+network. Most derive from `LearnsScores` (scores.py), which learns from the explanations of a teacher, or from
+`LearnsSelection` (selection.py), which selects features in every step and asks the model about them. Its
+`LearnedExplainer` makes an explanation of the scores that the network gives.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, inf, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ import numpy as np
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Network
 from pertinent.decoding import PlainData
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Task
 from pertinent.outputs import Scale
@@ -28,117 +28,165 @@ from pertinent.registry import Registry
 from pertinent.settings import Settings
 
 if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.learned.context import TrainingContext
+    from pertinent.models.base import Model
     from pertinent.results.explanation import Explanation
 
-Lesson: TypeAlias = Mapping[str, Array]
-"""What is learned of one input: arrays, which are padded with zeros to stack those of several inputs."""
+LearnedClasses: TypeAlias = Literal["predicted", "all"]
+"""Whose scores a network gives: those of the predicted class alone, or of all classes at once."""
 
-NEXT_TO_NOTHING = 1e-9
-"""The unit of the scores of a model that always answers the same."""
+TrainingTargets: TypeAlias = Mapping[str, Array]
+"""What is learned of one input: arrays by name, which are padded with zeros to stack those of a batch."""
 
 Tensor: TypeAlias = Any
-"""A torch tensor: only its methods are used, so that torch need not be imported here."""
+"""A torch tensor. Only its methods are used, so that torch is not imported before a network is trained."""
+
+SMALLEST_DEVIATION = 1e-9
+"""The unit of the scores of a model that always gives the same answer."""
+
+LEAST_EPOCHS = 10
+"""Number of times that every input is seen by default, at least."""
+
+_NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
 
 @dataclass(frozen=True)
-class Learner(Settings, ABC):
-    """How a method learns; its fields are settings of `fit`.
+class LearnerSpec:
+    """The facts about a learned method that `fit` checks before anything is computed.
 
     Attributes
     ----------
     teacher
-        The method whose explanations are learned from, by name or as an instance.
+        The method whose explanations it learns from, by name or as an instance.
     teacher_settings
-        Settings of the teacher that differ from its defaults.
+        Settings of the teacher that differ from the teacher's defaults.
     any_teacher
-        Whether another method may be given instead.
-    pilots
-        Methods by which some inputs are explained as well, for the card.
-    all_classes
-        Whether it can learn the scores of all classes at once.
-    with_labels
-        Whether it makes use of the inputs' labels.
-    scales
-        The scales on which it may learn.
+        Whether the user may choose another teacher.
     classes
-        Whose scores it learns: of the ``"predicted"`` class or of ``"all"``; ``None`` if one may choose.
+        Whose scores it can learn; with several possibilities the user may choose.
     outputs
-        The kinds of output that it can learn to explain.
-    regressors
-        Whether a plain value may be any, and not only an overlap with the answer to the whole input.
-    only_tables
-        Whether it learns from table rows alone.
-    trained
-        Whether a network is trained, in epochs.
-    steps
-        About how many steps are enough if inputs are many; all epochs are made if they are few.
-    checks
-        How often the network is measured on the dev inputs in all of a training; ``None`` for what suits it.
-    measure
-        What is measured on the dev inputs, to keep the best network: the loss; ``"spearman"``, the mean
-        rank correlation with the lesson's ``scores``; ``"faithfulness"``, how well the model decides
-        with what is selected; or ``"quality"``, how sufficient and sparse that is.
+        The kinds of output that a model may have; ``"overlap"`` stands for plain values that are 1 for the
+        whole input.
+    scales
+        The scales of the model's answers that it can learn on.
+    modalities
+        The kinds of input that it can explain; ``None`` for all that have a network.
+    labels
+        Whether it makes use of the right class or value of each input.
     """
 
-    teacher: ClassVar[str | Explainer]
-    teacher_settings: ClassVar[Mapping[str, Any]] = {}
-    any_teacher: ClassVar[bool] = False
-    pilots: ClassVar[tuple[Explainer, ...]] = ()
-    all_classes: ClassVar[bool] = True
-    with_labels: ClassVar[bool] = False
-    scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
-    classes: ClassVar[Literal["predicted", "all"] | None] = None
-    outputs: ClassVar[tuple[str, ...]] = ("class", "label", "value")
-    regressors: ClassVar[bool] = True
-    only_tables: ClassVar[bool] = False
-    trained: ClassVar[bool] = True
-    steps: ClassVar[float] = math.inf
-    checks: ClassVar[int | None] = None
-    measure: ClassVar[Literal["loss", "spearman", "faithfulness", "quality"]] = "loss"
-
-    @abstractmethod
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
-        """What is learned from an explanation by the teacher, of these columns of the model.
-
-        `label` is the column or the value that the user says is right, ``None`` if nothing is said.
-        """
+    teacher: str | Explainer
+    teacher_settings: Mapping[str, Any] = field(default_factory=dict)
+    any_teacher: bool = False
+    classes: tuple[LearnedClasses, ...] = ("predicted", "all")
+    outputs: tuple[str, ...] = ("class", "label", "value")
+    scales: tuple[Scale, ...] = ("natural", "logit")
+    modalities: tuple[str, ...] | None = None
+    labels: bool = False
 
 
 @dataclass(frozen=True)
-class LearnsScores(Learner):
-    """Learns scores from explanations by a teacher."""
+class Schedule:
+    """How long a network is trained by default.
+
+    Attributes
+    ----------
+    epochs
+        Passes over the inputs, at most.
+    learning_rate
+        Of AdamW.
+    measurements
+        How often the network is measured on the validation inputs in the whole training; ``None`` for once
+        after each epoch.
+    steps
+        Number of steps that are enough if there are many inputs.
+    """
+
+    epochs: int
+    learning_rate: float
+    measurements: int | None
+    steps: float = inf
+
+    def epochs_of(self, n_training: float, batch_size: int) -> int:
+        """Number of epochs over so many training inputs."""
+        if isinf(self.steps):
+            return self.epochs
+        return min(self.epochs, max(LEAST_EPOCHS, ceil(self.steps / ceil(n_training / batch_size))))
+
+
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """What a learner's training gives: the network that explains, a `Scorer`, and entries for its card."""
+
+    scorer: Any
+    card: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Learner(Settings, ABC):
+    """How a method learns; its fields are settings of `fit`."""
+
+    spec: ClassVar[LearnerSpec]
+
+    @property
+    def classes(self) -> tuple[LearnedClasses, ...]:
+        """Whose scores it can learn with these settings."""
+        return self.spec.classes
+
+    def default_classes(
+        self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
+    ) -> LearnedClasses:
+        """Whose scores it learns if the user does not say; `explanations` are those of the teacher."""
+        del model, inputs, explanations
+        return self.classes[0]
+
+    def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
+        """How long the network for such inputs is trained by default; ``None`` if there are no epochs."""
+        del model, inputs
+        return None
 
     @abstractmethod
-    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
-        """The unit (columns,) of the network's scores: about how large they are."""
+    def train(self, context: TrainingContext) -> TrainedNetwork:
+        """Train a network with what the context offers."""
 
-    @abstractmethod
-    def compute_loss(
-        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
-    ) -> Tensor:
-        """The loss of scores (rows, columns, width) against stacked lessons (rows, …).
+    def check_settings(
+        self, method: str, *, teacher: Any, classes: LearnedClasses | None, scale: Scale, labels: Any
+    ) -> None:
+        """Raise a `SettingError` for an argument of `fit` that the method cannot be fitted with."""
+        spec = self.spec
+        if teacher is not None and not spec.any_teacher:
+            raise SettingError(f"{method} asks the model itself: leave out `teacher`.")
+        own = " or ".join(map(repr, self.classes))
+        require(classes is None or classes in self.classes, "classes", f"{own} for {method}", classes)
+        require(scale in spec.scales, "scale", f"{' or '.join(spec.scales)} for {method}", scale)
+        if labels is not None and not spec.labels:
+            raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
 
-        `real` (rows, width) says which features there are; the others' scores are zero.
-        """
+    def check_inputs(self, method: str, inputs: Sequence[Input], labels: Sequence[Any] | None) -> None:
+        """Raise an error for inputs that the method cannot explain, or labels that do not belong to them."""
+        kind, modalities = inputs[0].kind, self.spec.modalities
+        if modalities is not None and kind not in modalities:
+            able = " and ".join(map(_plural, modalities))
+            raise InputError(f"{method} explains {able}, but the inputs are {_plural(kind)}.")
+        n_labels = None if labels is None else len(labels)
+        require(n_labels in (None, len(inputs)), "labels", f"one for each of {len(inputs)} inputs", n_labels)
 
-    def measured(
-        self,
-        dev: Sequence[Lesson],
-        predicted: Sequence[Floats],
-        piloted: Sequence[Lesson],
-        pilots: Sequence[Sequence[Floats]],
-    ) -> dict[str, Any]:
-        """What the card says of the network, in plain JSON, from what it predicts of the dev inputs.
-
-        `pilots` has, for each pilot method, the scores of the inputs whose lessons are `piloted`.
-        """
-        del dev, predicted, piloted, pilots
-        return {}
+    def check_output(self, method: str, kind: str) -> None:
+        """Raise a `SettingError` if the method cannot explain a model with this kind of output."""
+        if kind in self.spec.outputs or (kind == "value" and "overlap" in self.spec.outputs):
+            return
+        able = [name for name, cls in learned.all().items() if kind in cls.learner.spec.outputs]
+        own = " and ".join(_NOUNS[each] for each in self.spec.outputs)
+        raise SettingError(
+            f"{method} explains {own}, but the model answers with {_NOUNS.get(kind, kind)}: choose "
+            f"{', '.join(able[:-1])} or {able[-1]}."
+        )
 
 
 @dataclass(frozen=True)
 class LearnedExplainer(Explainer):
-    """A network that `fit` has trained, which scores an input in one pass."""
+    """A network that `fit` has trained, which scores the features of an input in one pass."""
 
     learner: ClassVar[type[Learner]]
     columnwise: ClassVar[bool] = False
@@ -146,12 +194,12 @@ class LearnedExplainer(Explainer):
 
     @property
     def scales(self) -> tuple[Scale, ...]:  # type: ignore[override]
-        """The scale of the values it was fitted to."""
+        """The scale of the model's answers that it was fitted to."""
         return (self.network.card["scale"],)
 
     @property
     def fitted_features(self) -> str | None:  # type: ignore[override]
-        """What the inputs were cut into that it was fitted to; ``None`` if each was cut by hand."""
+        """What a feature was when it was fitted; ``None`` if the user cut each input."""
         features: str | None = self.network.card["features"]
         return features
 
@@ -184,7 +232,7 @@ class LearnedExplainer(Explainer):
         if self.network.card["classes"] == "all":
             return list(range(len(task.prediction)))
         if task.target != task.output.default_target(task.prediction):
-            other = ", or fit one with classes='all'" if self.learner.all_classes else ""
+            other = ", or fit one with classes='all'" if "all" in self.learner.spec.classes else ""
             raise SettingError(
                 f"This explainer was fitted for the predicted class alone: leave out `target`{other}."
             )
@@ -194,20 +242,24 @@ class LearnedExplainer(Explainer):
 learned: Registry[LearnedExplainer] = base.learned
 
 
+def _plural(kind: str) -> str:
+    return "table rows" if kind == "table" else f"{kind}s"
+
+
 def normalized(scores: Floats, total: Floats) -> Floats:
-    """The scores (columns, features), all shifted by the same amount to sum to the total (columns,)."""
+    """Shift all scores (columns, features) of a column by the same amount, to sum to its total (columns,)."""
     return np.asarray(scores + ((total - scores.sum(axis=1)) / scores.shape[1])[:, None])
 
 
 def of_columns(rows: Floats) -> Floats:
-    """Scores as a finding has them: one row alone, or a row for each column."""
+    """Scores (columns, features) in the form of a finding: one column alone as (features,)."""
     return rows[0] if len(rows) == 1 else rows
 
 
 def root_mean_square(rows: Sequence[Floats]) -> Floats:
-    """How far the numbers of each row (columns,) are from zero, over several arrays (columns, any).
+    """The root mean square (columns,) of the numbers of each column, over several arrays (columns, any).
 
-    Never 0: where all are zero as of the largest row, and next to nothing if that is zero, too.
+    It is never 0: a column of zeros gets that of the largest column, or a tiny number if all are zero.
     """
     found = np.sqrt((np.concatenate(rows, axis=1) ** 2).mean(axis=1))
-    return np.where(found > 0, found, found.max() or NEXT_TO_NOTHING)
+    return np.where(found > 0, found, found.max() or SMALLEST_DEVIATION)

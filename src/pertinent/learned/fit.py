@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -14,19 +13,16 @@ from pertinent._optional import optional
 from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, PertinentError, SettingError, require, unknown
+from pertinent.errors import InputError, PertinentError, SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.inputs.base import Input
-from pertinent.learned.base import LearnedExplainer, Learner, learned
-from pertinent.learned.selection import CHOICE, LearnsSelection
+from pertinent.learned.base import LearnedClasses, LearnedExplainer, Learner, learned
+from pertinent.learned.fit_run import FitRun
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Positive, ProperShare, Seed, checked
-from pertinent.training.training_settings import ScoreSettings
-
-LEAST_EPOCHS = 10
-"""By default every input is seen at least so often."""
+from pertinent.training.training_settings import TrainerSettings
 
 
 @checked
@@ -38,7 +34,7 @@ def fit(
     labels: Sequence[Any] | None = None,
     teacher: str | Explainer | None = None,
     teacher_explanations: str | Path | Explanations | None = None,
-    classes: Literal["predicted", "all"] | None = None,
+    classes: LearnedClasses | None = None,
     removal: str | Removal | None = None,
     features: Any = None,
     scale: Scale = "natural",
@@ -118,107 +114,57 @@ def fit(
     """
     explainer = learned.get(method)
     optional("accelerate")
-    from pertinent.learned.fit_run import Fitting  # both load torch
-    from pertinent.learned.networks.fitted_network import device_of, scorer_for, small_scorer_for
-
+    owners = {name: setting_owner(explainer, teacher, name) for name in settings}
+    own = {name: value for name, value in settings.items() if owners[name] is explainer.learner}
+    others = {name: value for name, value in settings.items() if name not in own}
+    learner = explainer.learner(**own)
+    learner.check_settings(method, teacher=teacher, classes=classes, scale=scale, labels=labels)
+    if teacher in (None, learner.spec.teacher):
+        teacher, others = learner.spec.teacher, {**learner.spec.teacher_settings, **others}
+    request = Request.of(teacher, others, removal=removal, scale=scale, seed=seed)
     run = Run.of(model, inputs, "teacher", progress=progress)
-    model = run.model
-    learner, others = _learner(explainer, teacher, settings)
-    _check(learner, method, teacher=teacher, classes=classes, scale=scale, labels=labels)
-    if not learner.trained and (epochs or learning_rate):
-        raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
-    if teacher in (None, learner.teacher):
-        teacher, others = learner.teacher, {**learner.teacher_settings, **others}
-    request = Request.of(teacher, others, removal=removal, features=None, scale=scale, seed=seed)
+    run.model.require_common_columns(f"Fitting {method}")
     prepared = _prepared(run, features)
-    if learner.only_tables and prepared[0].kind != "table":
-        raise InputError(f"{method} explains table rows, but the inputs are {prepared[0].kind}s.")
-    require(
-        labels is None or len(labels) == len(prepared),
-        "labels",
-        f"one for each of {len(prepared)} inputs",
-        None if labels is None else len(labels),
+    learner.check_inputs(method, prepared, labels)
+    schedule = learner.schedule(run.model, prepared)
+    if schedule is None:
+        if epochs or learning_rate:
+            raise SettingError(f"{method} trains no network: leave out `epochs` and `learning_rate`.")
+    else:
+        epochs = epochs or schedule.epochs_of((1 - validation_fraction) * len(prepared), batch_size)
+        learning_rate = learning_rate or schedule.learning_rate
+    training = TrainerSettings(
+        epochs, batch_size, learning_rate, seed, precision, patience, checkpoint_steps=None, options={}
     )
-    scorer = (
-        small_scorer_for(prepared) if isinstance(learner, LearnsSelection) else scorer_for(model, prepared)
+    training.check_device(run.model.device)
+    fit_run = FitRun(
+        run,
+        request,
+        explainer,
+        learner,
+        prepared,
+        labels,
+        teacher_explanations,
+        classes,
+        training,
+        None if schedule is None else schedule.measurements,
+        validation_fraction,
     )
-    in_epoch = math.ceil(len(prepared) * (1 - validation_fraction) / batch_size)
-    epochs = epochs or _epochs(scorer.epochs, learner.steps, in_epoch)
-    checks = learner.checks or scorer.checks
-    every = None if checks is None else math.ceil(epochs * in_epoch / checks)
-    training = ScoreSettings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate or scorer.learning_rate,
-        seed=seed,
-        precision=precision,
-        patience=patience,
-        checkpoint_steps=every,
-        options={} if every is None else {"logging_strategy": "steps", "logging_steps": every},
-        measure=CHOICE if isinstance(learner, LearnsSelection) else learner.measure,
-    )
-    training.check_device(device_of(model).type)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)
-        fitting = Fitting(
-            run,
-            explainer,
-            learner,
-            prepared,
-            labels,
-            request,
-            classes,
-            validation_fraction,
-            training,
-            teacher_explanations,
-        )
-        return fitting.run(Path(folder), keep=out is not None)
-
-
-def _epochs(most: int, steps: float, in_epoch: int) -> int:
-    """How many epochs to train by default: as many as make so many steps."""
-    return most if math.isinf(steps) else min(most, max(LEAST_EPOCHS, math.ceil(steps / in_epoch)))
+        return fit_run.finish(Path(folder), keep=out is not None)
 
 
 def setting_owner(
     explainer: type[LearnedExplainer], teacher: str | Explainer | None, name: str
 ) -> type[Learner | Explainer]:
-    """The class that declares a setting of a fit: how the method learns, or what it learns from."""
-    learner = explainer.learner
-    teacher = teacher or learner.teacher
+    """The class that declares a setting of a fit: that of the learner, or of its teacher."""
+    teacher = teacher or explainer.learner.spec.teacher
     taught = explainers.get(teacher) if isinstance(teacher, str) else type(teacher)
-    owners = {f.name: cls for cls in (taught, learner) for f in fields(cls) if f.init}
+    owners = {f.name: cls for cls in (taught, explainer.learner) for f in fields(cls) if f.init}
     if name not in owners:
         raise unknown(f"setting of {explainer.name}", name, owners)
     return owners[name]
-
-
-def _learner(
-    explainer: type[LearnedExplainer], teacher: str | Explainer | None, settings: Mapping[str, Any]
-) -> tuple[Learner, dict[str, Any]]:
-    """How the method learns, and the settings that are not its own."""
-    learner = explainer.learner
-    own = {name for name in settings if setting_owner(explainer, teacher, name) is learner}
-    others = {name: value for name, value in settings.items() if name not in own}
-    return learner(**{name: settings[name] for name in own}), others
-
-
-def _check(
-    learner: Learner, method: str, *, teacher: Any, classes: str | None, scale: str, labels: Any
-) -> None:
-    """Raise a `SettingError` for what the method cannot learn."""
-    if teacher is not None and not learner.any_teacher:
-        raise SettingError(f"{method} asks the model itself: leave out `teacher`.")
-    require(classes != "all" or learner.all_classes, "classes", f"'predicted' for {method}", classes)
-    require(
-        learner.classes is None or classes in (None, learner.classes),
-        "classes",
-        f"{learner.classes!r} for {method}",
-        classes,
-    )
-    require(scale in learner.scales, "scale", f"{' or '.join(learner.scales)} for {method}", scale)
-    if labels is not None and not learner.with_labels:
-        raise SettingError(f"{method} learns from the model's answers alone: leave out `labels`.")
 
 
 def _prepared(run: Run, features: Any) -> list[Input]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.learned.base import Lesson
+from pertinent.learned.base import TrainingTargets
 
 SPREAD_OF_PREDICTION, SPREAD_OF_MEAN = 1.0, 0.5
 """How far an input's own variances may be from those of others, as standard deviations of their logarithms.
@@ -59,16 +59,16 @@ def _of_column(
 
 
 def error_variances(
-    references: Sequence[Lesson], predicted: Sequence[Floats], *, of_most: bool = False
+    targets: Sequence[TrainingTargets], predicted: Sequence[Floats], *, robust: bool = False
 ) -> Floats:
-    """The mean squared error of predicted scores (columns,), less the references' own error.
+    """The mean squared error of predicted scores (columns,), less that of the teacher's scores.
 
-    With `of_most` it is the median over inputs: of a few inputs a network may know nothing, and their errors
-    would hide how good it is otherwise.
+    A `robust` one is the median over inputs: a network may know nothing of a few inputs, whose errors would
+    hide how good it is otherwise.
     """
-    squares = [(mine - own["scores"]) ** 2 for mine, own in zip(predicted, references, strict=True)]
+    squares = [(mine - own["scores"]) ** 2 for mine, own in zip(predicted, targets, strict=True)]
     by_input = np.array([own.mean(axis=1) for own in squares])
-    raw = np.median(by_input, axis=0) if of_most else by_input.mean(axis=0)
-    noise = np.mean([own["variances"].mean(axis=1) for own in references], axis=0)
+    raw = np.median(by_input, axis=0) if robust else by_input.mean(axis=0)
+    noise = np.mean([own["variances"].mean(axis=1) for own in targets], axis=0)
     # Never less than a tenth: the difference of two uncertain numbers may come out near zero by chance.
     return np.asarray(np.maximum(raw - noise, raw / 10))

@@ -1,32 +1,47 @@
-"""The base of methods that learn to select: features are chosen, and the model says what follows."""
+"""The base of methods that learn to select features, and ask the model about the selection in every step."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
-from pertinent.learned.base import LearnedExplainer, Learner, Lesson, Tensor, of_columns
+from pertinent.learned.base import (
+    LearnedExplainer,
+    Learner,
+    LearnerSpec,
+    Schedule,
+    Tensor,
+    TrainedNetwork,
+    TrainingTargets,
+    of_columns,
+)
+from pertinent.learned.subsets import of_predicted, random_features
 from pertinent.settings import Count
 
 if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.learned.context import TrainingContext
+    from pertinent.learned.networks.joint_networks import SelectionBatch
+    from pertinent.models.base import Model
     from pertinent.results.explanation import Explanation
 
 SELECTED = 10
-"""Features kept by default to see how well a selection does, but at most half of them, rounded up."""
+"""Number of features that are selected by default, but at most half of them, rounded up."""
 
 CHOICE = "choice"
 """The number by which the best network is chosen: its measure, and among equals how sure the model is."""
 
-THRESHOLD = 0.5
-"""What the probability of a selected feature exceeds."""
+DIGITS = 4
+"""Number of decimal places of the sums by which networks are compared."""
 
-TINY = 1e-7
+THRESHOLD = 0.5
+"""The probability that a selected feature exceeds."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +65,11 @@ class Prediction(Explainer):
 
 
 @dataclass(frozen=True)
-class Scores:
-    """A network that gives every feature `columns` scores; ``None`` for one for each of the model's columns.
+class ScoringNetwork:
+    """A network that gives every feature `columns` scores; ``None`` for one for each column of the model.
 
-    Without `context` a word is scored by itself, whatever stands around it. With `hidden` it reads the hidden
-    states of a model that has them.
+    Without `context` a word is scored by itself, whatever stands around it. With `hidden` the network reads
+    the hidden states of a model that has them.
     """
 
     columns: int | None = 1
@@ -63,41 +78,12 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Approximation:
-    """A network that predicts the model's answer from an input of which some features are removed."""
+class ApproximatingNetwork:
+    """A network that predicts the model's answer to an input of which some features are removed."""
 
 
-class Round(ABC):
-    """One batch of training, as the loss of a method sees it.
-
-    Attributes
-    ----------
-    real
-        Which features there are (rows, width): inputs have different numbers of them.
-    predictions
-        The model's answers to the whole inputs (rows, columns).
-    memory
-        Numbers that are kept from step to step, and with checkpoints.
-    """
-
-    real: Tensor
-    predictions: Tensor
-    memory: Tensor
-
-    @abstractmethod
-    def scores(self, network: str) -> Tensor:
-        """The scores (rows, columns, width) of all features by a network; zero where there is none."""
-
-    @abstractmethod
-    def approximate(self, network: str, kept: Tensor) -> Tensor:
-        """The logits (rows, columns) of a network, if inputs keep a share (rows, width) of each feature."""
-
-    @abstractmethod
-    def ask(self, kept: Tensor) -> Tensor:
-        """The model's answers (rows, columns) or (rows, samples, columns).
-
-        Inputs keep the features in `kept` (rows, width) or (rows, samples, width) alone.
-        """
+Layouts: TypeAlias = Mapping[str, ScoringNetwork | ApproximatingNetwork]
+"""The networks that are trained together, by name."""
 
 
 @dataclass(frozen=True)
@@ -107,44 +93,69 @@ class LearnsSelection(Learner):
     Attributes
     ----------
     answering
-        The network that explains when all have been trained.
+        The name of the network that explains after the training.
     n_memory
         How many numbers are kept from step to step.
+    measure
+        What is measured on the validation inputs: ``"faithfulness"``, how often the model decides as before
+        with the selected features alone, or ``"quality"``, what the method calls so.
 
     Parameters
     ----------
     k
-        Features that are kept when the selection is measured on dev inputs; by default 10, but never more
-        than half of them.
+        Number of features that are selected of each validation input; by default 10, but never more than
+        half of them.
     """
 
-    teacher = Prediction()
-    scales = ("natural",)
-    all_classes = False
-    classes = "predicted"
-    outputs: ClassVar[tuple[str, ...]] = ("class",)
-    steps = 4000
-    checks = 10
-    measure: ClassVar[Literal["faithfulness", "quality"]] = "faithfulness"
+    spec: ClassVar[LearnerSpec] = LearnerSpec(
+        Prediction(), classes=("predicted",), outputs=("class",), scales=("natural",)
+    )
     answering: ClassVar[str] = "explainer"
     n_memory: ClassVar[int] = 0
+    measure: ClassVar[Literal["faithfulness", "quality"]] = "faithfulness"
     k: Count | None = field(default=None, kw_only=True)
 
     @abstractmethod
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """The networks that are trained together, by name."""
 
     @abstractmethod
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """The loss of a batch."""
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
-        """The answer to the whole input."""
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """The model's answer to the whole input."""
         del columns, label
         return {"predictions": explanation.prediction}
 
+    def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
+        """About 4,000 steps of a small network."""
+        from pertinent.learned.networks.scorer import small_scorer_for
+
+        del model
+        scorer = small_scorer_for(inputs)
+        return Schedule(scorer.epochs, scorer.learning_rate, measurements=10, steps=4000)
+
+    def train(self, context: TrainingContext) -> TrainedNetwork:
+        """Train all networks together, on batches in which features are selected and the model is asked."""
+        training, validation = context.split(context.examples(self.targets))
+        n_columns = len(training.targets[0]["predictions"])
+        networks = context.new_networks(training, self.networks(), n_columns, self.n_memory)
+        card = context.optimise(
+            networks,
+            networks.reader,
+            training,
+            validation,
+            loss=lambda batch: self.compute_loss(networks.batch(batch, context.answers)),
+            validate=lambda batches: self._validate(networks.batch(b, context.answers) for b in batches),
+            describe=lambda batches: self._describe(networks.batch(b, context.answers) for b in batches),
+            measure=self.measure,
+            choose_by=CHOICE,
+        )
+        return TrainedNetwork(networks.parts[self.answering], card)
+
     def n_selected(self, real: Tensor) -> Tensor:
-        """How many features (rows,) are selected of each input."""
+        """Number of features (rows,) that are selected of each input."""
         n_features = real.sum(-1)
         most = ((n_features + 1) // 2).clamp(max=SELECTED) if self.k is None else n_features.clamp(max=self.k)
         return most.clamp(min=1)
@@ -166,6 +177,45 @@ class LearnsSelection(Learner):
         """Other measures (rows,) of each selection by name, for the card."""
         del answers, kept, real, predictions
         return {}
+
+    def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
+        """How good the selections are, and the number by which the best network is chosen.
+
+        Of networks that are equally faithful it is the one with which the model is surest of its decisions.
+        """
+        n, quality, certainty = 0, 0.0, 0.0
+        for batch, kept in self._selections(batches):
+            answers = batch.ask(kept)
+            n += len(kept)
+            quality += float(self.quality(answers, kept, batch.real, batch.predictions).sum())
+            decided = batch.predictions.argmax(-1, keepdim=True)
+            certainty += float(answers.gather(-1, decided).sum())
+        chosen_by = round(quality, DIGITS) / n  # answers depend a little on the rest of a batch
+        if self.measure == "faithfulness":  # a decision that is kept counts for more
+            chosen_by += 0.5 * round(certainty / n, DIGITS) / n
+        return {self.measure: quality / n, CHOICE: chosen_by}
+
+    def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
+        """Further entries of the card: other measures, and all of them for as many random features."""
+        n, sums = 0, dict[str, float]()
+        for batch, kept in self._selections(batches):
+            random, known = random_features(kept, batch.real), (batch.real, batch.predictions)
+            guessed = batch.ask(random)
+            own = self.described(batch.ask(kept), kept, *known)
+            others = self.described(guessed, random, *known)
+            own |= {f"random_{name}": each for name, each in others.items()}
+            own["random"] = self.quality(guessed, random, *known)
+            n += len(kept)
+            for name, each in own.items():
+                sums[name] = sums.get(name, 0.0) + float(each.sum())
+        return {f"dev_{name}": total / n for name, total in sums.items()}
+
+    def _selections(self, batches: Iterable[SelectionBatch]) -> Iterator[tuple[SelectionBatch, Tensor]]:
+        """The features (rows, width) that the network selects of each batch."""
+        for batch in batches:
+            with batch.inference():
+                scores = batch.scores(self.answering)
+            yield batch, self.selected(scores, batch.real, batch.predictions)
 
 
 @dataclass(frozen=True)
@@ -216,49 +266,3 @@ def selecting(probabilities: Any) -> Finding:
     """Probabilities to be selected as scores, and how many features are: those above one half."""
     details = {"selected": int((probabilities > THRESHOLD).sum())}
     return Finding(probabilities, details=details, meaning="magnitude")
-
-
-def of_predicted(scores: Tensor, predictions: Tensor) -> Tensor:
-    """The scores (rows, width) of the predicted class, or the only ones."""
-    if scores.shape[1] == 1:
-        return scores[:, 0]
-    own = predictions.argmax(-1)[:, None, None].expand(-1, 1, scores.shape[2])
-    return scores.gather(1, own)[:, 0]
-
-
-def cross_entropy(wanted: Tensor, logits: Tensor) -> Tensor:
-    """The cross-entropy (rows,) of logits (rows, columns) against probabilities."""
-    return -(wanted * logits.log_softmax(-1)).sum(-1)
-
-
-def one_hot(answers: Tensor) -> Tensor:
-    """The decision (…, columns): 1 for the column with the largest answer."""
-    decided = answers.new_zeros(answers.shape)
-    return decided.scatter(-1, answers.argmax(-1, keepdim=True), 1.0)
-
-
-def uniform_like(tensor: Tensor) -> Tensor:
-    """Random numbers between 0 and 1, neither included."""
-    return tensor.new_empty(tensor.shape).uniform_().clamp(TINY, 1 - TINY)
-
-
-def log_probability(logits: Tensor, kept: Tensor, real: Tensor) -> Tensor:
-    """The log-probability (…) of masks (…, width), if each real feature is kept by itself."""
-    zero = logits.new_zeros(())
-    return (kept * logits - logits.logaddexp(zero)).masked_fill(~real, 0.0).sum(-1)
-
-
-def gumbel_like(tensor: Tensor) -> Tensor:
-    """Gumbel noise: −log(−log u)."""
-    return -(-uniform_like(tensor).log()).log()
-
-
-def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) -> Tensor:
-    """Shares (rows, width) of features: the maximum over `k` (rows,) samples of the Concrete distribution.
-
-    At a low temperature each sample is one feature, so that at most k are kept (Chen et al. 2018).
-    """
-    noise = gumbel_like(logits[:, None].expand(-1, int(k.max()), -1))
-    samples = ((logits.masked_fill(~real, -np.inf)[:, None] + noise) / temperature).softmax(-1)
-    number = k.new_ones(samples.shape[1]).cumsum(0)
-    return samples.masked_fill((number > k[:, None])[..., None], 0.0).amax(1)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent._optional import optional
-from pertinent.engine.progress import Callback, progress_callback
-from pertinent.errors import ModelError
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, ModelError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive, Seed, Share, checked
+from pertinent.training.run_folder import RunFolder
 from pertinent.training.training_settings import TrainingSettings
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
-    from pertinent.training.labelled_texts import Examples
-    from pertinent.training.run_folder import Folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,37 +139,40 @@ def train(
         options=dict(options or {}),
     )
     settings.check_validation(validation is not None)
-    import torch
-    from torch.nn.attention import sdpa_kernel
-
-    from pertinent.models.embedded.load import no_bar
-    from pertinent.models.torch import devices
+    from pertinent.training.batches import Counterfactuals
     from pertinent.training.labelled_texts import Examples
-    from pertinent.training.random_states import kept_random_states
-    from pertinent.training.run_folder import Folder
 
     wrapped = _classifier(model, labels if new_head else None, seed, max_length)
-    settings.check_device(wrapped.device.type)
+    settings.check_device(wrapped.device)
     data = Examples.of(wrapped, inputs, labels)
     measured = None
     if validation is not None:
         held_out, right = validation
         measured = Examples.of(wrapped, held_out, right, "validation")
-    folder = Folder(Path(out), settings.recorded(data, measured))
+    folder = RunFolder(Path(out), settings.recorded(data, measured))
+    drawn = None
     if settings.removal is not None:
         for input in data.inputs:
             settings.removal.check(input)
-    arguments = settings.arguments(
-        folder.checkpoints, measured=measured is not None, device=wrapped.device.type
-    )
+        drawn = Counterfactuals(settings.removal.bind(wrapped), settings.sparsities, settings.seed)
+    metric = None if measured is None else "accuracy"
+    arguments = settings.arguments(folder.checkpoints, metric, wrapped.device.type)
     folder.open(resume=resume)
     if folder.finished:
         return _result(wrapped, folder, folder.read_back(wrapped.model))
-    with progress_callback(progress, "train") as callback, no_bar(), kept_random_states():
-        trainer = _trainer(wrapped, settings, arguments, data, dev=measured, progress=callback)
-        plain = devices.disable_onednn(wrapped.device, getattr(torch, precision))
-        with plain, sdpa_kernel(devices.ATTENTION):
-            trainer.train(resume_from_checkpoint=folder.last_checkpoint())
+    from pertinent.training.trainer import CounterfactualTrainer, training_session
+
+    with training_session("train", progress, wrapped.device, precision) as callback:
+        trainer = CounterfactualTrainer(
+            wrapped,
+            arguments,
+            data,
+            dev=None if measured is None else measured.sorted_by_length(),
+            counterfactuals=drawn,
+            progress=callback,
+            callbacks=settings.callbacks(),
+        )
+        trainer.train(resume_from_checkpoint=folder.last_checkpoint())
         wrapped.model.eval()
         state = trainer.state
         done = {"dev_accuracy": state.best_metric, "steps": state.global_step, "history": state.log_history}
@@ -185,7 +188,6 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
     from pertinent.models.heads.classification import ClassificationHead
     from pertinent.models.transformer import TransformerModel
     from pertinent.models.wrap import wrap
-    from pertinent.training.classification_head import with_new_head
 
     given = wrap(model)
     if not isinstance(given, TransformerModel) or not isinstance(given.head, ClassificationHead):
@@ -202,31 +204,28 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
     return wrapped
 
 
-def _trainer(
-    wrapped: TransformerModel,
-    settings: TrainingSettings,
-    arguments: Any,
-    data: Examples,
-    *,
-    dev: Examples | None,
-    progress: Callback,
-) -> Any:
-    from pertinent.training.batches import Counterfactuals
-    from pertinent.training.trainer import CounterfactualTrainer
+def with_new_head(model: Any, labels: Sequence[Any], seed: int) -> Any:
+    """The same encoder with a new classification layer for the classes in `labels`.
 
-    drawn = None
-    if settings.removal is not None:
-        drawn = Counterfactuals(settings.removal.bind(wrapped), settings.sparsities, settings.seed)
-    return CounterfactualTrainer(
-        wrapped,
-        arguments,
-        data,
-        dev=None if dev is None else dev.sorted_by_length(),
-        counterfactuals=drawn,
-        progress=progress,
-        callbacks=settings.callbacks(),
-    )
+    The classes are ordered by name, or by number where all are numbers.
+    """
+    import torch
+
+    names = {str(label) for label in labels if label is not None and str(label).strip()}
+    numbers = all(name.isdecimal() for name in names)
+    classes = sorted(names, key=int) if numbers else sorted(names)
+    if len(classes) < 2:
+        raise InputError(f"The labels must name at least two classes, but name {classes}.")
+    config = copy.deepcopy(model.config)
+    config.id2label = dict(enumerate(classes))
+    config.label2id = {name: i for i, name in enumerate(classes)}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh = type(model)(config)
+    encoder = model.base_model_prefix
+    getattr(fresh, encoder).load_state_dict(getattr(model, encoder).state_dict(), strict=False)
+    return fresh.to(model.device).eval()
 
 
-def _result(wrapped: TransformerModel, folder: Folder, done: Mapping[str, Any]) -> Trained:
+def _result(wrapped: TransformerModel, folder: RunFolder, done: Mapping[str, Any]) -> Trained:
     return Trained(wrapped, folder.path, done["dev_accuracy"], done["steps"], done["history"])

@@ -7,12 +7,14 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pertinent import __version__
 from pertinent.errors import FileError, SettingError
 from pertinent.files import read_json, write_json
-from pertinent.models.transformer import TransformerModel
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
 
 RECORD = "pertinent.json"
 _BEGUN = "begun.json"
@@ -20,7 +22,7 @@ _LAST_WRITTEN = "trainer_state.json"
 
 
 @dataclass(frozen=True)
-class Folder:
+class RunFolder:
     """The folder of one training run, which is described by `settings`.
 
     `renamed` has the names of settings in folders that an earlier version wrote, by their name today.
@@ -97,4 +99,4 @@ class Folder:
 
 def is_begun(path: Path) -> bool:
     """Whether a run in this folder was begun and not finished."""
-    return (Folder(path, {}).checkpoints / _BEGUN).is_file()
+    return (RunFolder(path, {}).checkpoints / _BEGUN).is_file()

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
 from pertinent.array_types import Ints
-from pertinent.engine.progress import Callback, Progress
+from pertinent.engine.progress import Callback, Progress, progress_callback
+from pertinent.models.embedded.load import no_bar
+from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 from pertinent.training.batches import Clock, Collator, Counterfactuals, Places, Shuffled
 from pertinent.training.labelled_texts import Examples
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
 """The time to start one more pass, in tokens that a small model computes in that time."""
+
+
+@contextmanager
+def training_session(
+    what: str, progress: Callback | bool | None, device: torch.device, precision: str
+) -> Iterator[Callback]:
+    """Everything around a training: yields the callback for progress, and leaves the process as it was.
+
+    `what` stands at the progress bar. Operations are chosen that give the same numbers every time.
+    """
+    with (
+        kept_random_states(),
+        progress_callback(progress, what) as callback,
+        no_bar(),
+        _no_checkpoint_warnings(),
+        devices.disable_onednn(device, getattr(torch, precision)),
+        sdpa_kernel(devices.ATTENTION),
+    ):
+        yield callback
+
+
+@contextmanager
+def kept_random_states() -> Iterator[None]:
+    """Restore the random states of Python, numpy and torch, which transformers' trainer seeds."""
+    own, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002  what transformers seeds
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices=devices):
+        try:
+            yield
+        finally:
+            random.setstate(own)
+            np.random.set_state(of_numpy)  # noqa: NPY002
+
+
+@contextmanager
+def _no_checkpoint_warnings() -> Iterator[None]:
+    """Leave out a warning of transformers about checkpoints of the same second, which it handles."""
+    logger = logging.getLogger("transformers.trainer_utils")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "mtime" not in record.getMessage()
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
 
 
 class Lengths(Protocol):

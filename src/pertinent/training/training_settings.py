@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,34 +15,37 @@ from pertinent.settings import Count, Positive, Seed, Settings, Share
 if TYPE_CHECKING:
     from pertinent.training.labelled_texts import Examples
 
+if TYPE_CHECKING:
+    import torch
+
 PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 
 
 @dataclass(frozen=True)
-class TrainerSettings(Settings, ABC):
-    """Settings that every training has."""
+class TrainerSettings(Settings):
+    """Settings that every training has; `epochs` and `learning_rate` are ``None`` if there is no network."""
 
-    epochs: Count
+    epochs: Count | None
     batch_size: Count
-    learning_rate: Positive
+    learning_rate: Positive | None
     seed: Seed
     precision: Literal["float32", "bfloat16", "float16"]
     patience: Count | None
     checkpoint_steps: Count | None
     options: Mapping[str, Any]
 
-    @property
-    @abstractmethod
-    def metric(self) -> str:
-        """What is measured on the dev examples; more is better, unless it is the loss."""
+    def check_device(self, device: torch.device | None) -> None:
+        """Raise a `SettingError` for mixed float16 elsewhere than on CUDA: it needs loss scaling."""
+        kind = "cpu" if device is None else device.type
+        if self.precision == "float16" and kind != "cuda":
+            raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {kind}.")
 
-    def check_device(self, device: str) -> None:
-        """Mixed float16 needs loss scaling, which only CUDA has."""
-        if self.precision == "float16" and device != "cuda":
-            raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {device}.")
+    def arguments(self, checkpoints: Path, metric: str | None, device: str) -> Any:
+        """The settings as transformers' ``TrainingArguments``.
 
-    def arguments(self, checkpoints: Path, *, measured: bool, device: str) -> Any:
-        """The settings as transformers' ``TrainingArguments``."""
+        `metric` is what is measured on the validation examples, to keep the best model: more is better,
+        unless it is the loss. ``None`` if there are no validation examples.
+        """
         from transformers import TrainingArguments
 
         every = "epoch" if self.checkpoint_steps is None else "steps"
@@ -70,12 +72,12 @@ class TrainerSettings(Settings, ABC):
             **steps,
             **PRECISIONS[self.precision],
         }
-        if measured:
+        if metric is not None:
             settings |= {
                 "eval_strategy": every,
                 "load_best_model_at_end": True,
-                "metric_for_best_model": self.metric,
-                "greater_is_better": self.metric != "loss",
+                "metric_for_best_model": metric,
+                "greater_is_better": metric != "loss",
             }
             if self.checkpoint_steps is not None:
                 settings["eval_steps"] = self.checkpoint_steps
@@ -92,29 +94,14 @@ class TrainerSettings(Settings, ABC):
 
 
 @dataclass(frozen=True)
-class ScoreSettings(TrainerSettings):
-    """Settings of a training of scores; `measure` is what is measured of them."""
-
-    measure: str
-
-    @property
-    def metric(self) -> str:
-        """As the method wants it."""
-        return self.measure
-
-
-@dataclass(frozen=True)
 class TrainingSettings(TrainerSettings):
     """Settings of counterfactual training; `removal` is ``None`` for standard training."""
 
+    epochs: Count
+    learning_rate: Positive
     removal: Removal | None
     sparsities: tuple[Share, ...]
     max_length: Count | None
-
-    @property
-    def metric(self) -> str:
-        """The share of labels that are predicted."""
-        return "accuracy"
 
     @classmethod
     def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learned.base import Tensor, learned
+from pertinent.learned.base import LearnedClasses, Tensor, learned
 from pertinent.learned.selection import (
-    Approximation,
+    ApproximatingNetwork,
+    Layouts,
     LearnsSelection,
-    Round,
-    Scores,
+    ScoringNetwork,
     SelectionExplainer,
-    cross_entropy,
-    one_hot,
     probability,
     selecting,
-    uniform_like,
 )
-from pertinent.learned.subsets import random_subset
+from pertinent.learned.subsets import cross_entropy, one_hot, random_subset, uniform_like
 from pertinent.settings import NotNegative, Positive, ShareOrZero
+
+if TYPE_CHECKING:
+    from pertinent.learned.networks.joint_networks import SelectionBatch
 
 SCALINGS = 10
 """Rounds of iterative scaling, after which intercepts hardly change."""
@@ -32,7 +31,7 @@ UNUSED = {
     "both": (),
     "selector": ("beta", "context", "explore", "infer"),
 }
-"""The settings that say nothing, by what is trained."""
+"""The settings that have no effect, by which networks are trained."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class LearnsAIM(LearnsSelection):
 
     Parameters
     ----------
-    train
+    trained
         The ``"explainer"`` alone, by neighbours of random features (App. D.3); ``"both"`` it and a selector
         that learns to keep what the decision rests on, as in the paper; or the ``"selector"`` alone
         (App. D.2).
@@ -62,8 +61,8 @@ class LearnsAIM(LearnsSelection):
         With both, from the ``"explainer"`` or from the ``"selector"`` (App. D.1).
     """
 
-    all_classes = True
-    train: Literal["explainer", "both", "selector"] = "explainer"
+    spec = replace(LearnsSelection.spec, classes=("predicted", "all"))
+    trained: Literal["explainer", "both", "selector"] = "explainer"
     beta: NotNegative = 1e-3
     context: bool = True
     alpha: NotNegative = 1.0
@@ -74,44 +73,44 @@ class LearnsAIM(LearnsSelection):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        for name in UNUSED[self.train]:
+        for name in UNUSED[self.trained]:
             own = getattr(self, name)
-            require(own == getattr(LearnsAIM, name), name, f"left out with train={self.train!r}", own)
+            require(own == getattr(LearnsAIM, name), name, f"left out with trained={self.trained!r}", own)
 
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """E : x → W (features × classes), S : x → π (features), and G."""
-        networks: dict[str, Scores | Approximation] = {}
-        if self.train != "selector":
-            networks["explainer"] = Scores(columns=None, context=self.context)
-        if self.train != "explainer":
-            networks |= {"selector": Scores(), "approximator": Approximation()}
+        networks: dict[str, ScoringNetwork | ApproximatingNetwork] = {}
+        if self.trained != "selector":
+            networks["explainer"] = ScoringNetwork(columns=None, context=self.context)
+        if self.trained != "explainer":
+            networks |= {"selector": ScoringNetwork(), "approximator": ApproximatingNetwork()}
         return networks
 
     @property
     def answering(self) -> str:  # type: ignore[override]
         """The network that is inferred from."""
-        return self.infer if self.train == "both" else self.train
+        return self.infer if self.trained == "both" else self.trained
 
     @property
-    def classes(self) -> Literal["predicted", "all"]:  # type: ignore[override]
-        """The selector knows of no classes."""
-        return "all" if self.answering == "explainer" else "predicted"
+    def classes(self) -> tuple[LearnedClasses, ...]:
+        """The explainer has scores of all classes, the selector of none in particular."""
+        return ("all",) if self.answering == "explainer" else ("predicted",)
 
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """Eqn. 5: sample the neighbourhood, ask the model about it, and fit the networks to it."""
         loss = 0.0
-        neighbours = random_subset(round.real, mostly_few=True)  # as an explanation has few
-        if self.train != "explainer":
-            samples = self._relaxed(round.scores("selector")[:, 0]) * round.real
-            logits = round.approximate("approximator", samples)
-            loss = self.alpha * cross_entropy(one_hot(round.predictions), logits).mean()  # Eqn. 4
+        neighbours = random_subset(batch.real, mostly_few=True)  # as an explanation has few
+        if self.trained != "explainer":
+            samples = self._relaxed(batch.scores("selector")[:, 0]) * batch.real
+            logits = batch.approximate("approximator", samples)
+            loss = self.alpha * cross_entropy(one_hot(batch.predictions), logits).mean()  # Eqn. 4
             neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
-        if self.train != "selector":
-            weights = centred(round.scores("explainer"))
-            decided = one_hot(round.ask(neighbours > 0.5))
+        if self.trained != "selector":
+            weights = centred(batch.scores("explainer"))
+            decided = one_hot(batch.ask(neighbours > 0.5))
             logits = (weights * neighbours[:, None]).sum(-1)
             loss = loss + cross_entropy(decided, logits + intercepts(decided, logits)).mean()  # Eqn. 2
-            loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(round.real).sum(-1).mean()
+            loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(batch.real).sum(-1).mean()
         return loss
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
@@ -161,7 +160,7 @@ class AIM(SelectionExplainer):
     ----
     The paper's neighbours come from a selector. Here they keep random features, most of them few (in App. D.3
     sizes are uniform), which takes less time and was as faithful or more on texts and tables; with
-    ``train="both"`` there is a selector, and random neighbours beside its own. Ours are also an intercept,
+    ``trained="both"`` there is a selector, and random neighbours beside its own. Ours are also an intercept,
     without which the weights have to say what is decided when nothing is known, and weights that sum to zero
     over classes. The model is asked about features that are kept or removed, not about relaxed ones, so that
     it may be any model. The temperature is inside the exponent, and the norm has a group for each feature, as

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.asks import NetworkOutputs, Values
 from pertinent.decoding import PlainData
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
 from pertinent.intervals import student_factor
 from pertinent.learned.base import (
     LearnedExplainer,
-    LearnsScores,
-    Lesson,
+    LearnerSpec,
     Tensor,
+    TrainingTargets,
     learned,
     normalized,
     of_columns,
     root_mean_square,
 )
 from pertinent.learned.refinement import combined, error_variances
+from pertinent.learned.scores import LearnsScores
 from pertinent.masks import empty_mask, full_mask
 from pertinent.settings import Range
 
 if TYPE_CHECKING:
+    from pertinent.learned.context import TrainingContext
+    from pertinent.learned.network_trainer import TrainingExamples
     from pertinent.results.explanation import Explanation
 
 RANK_WEIGHT = 0.3
@@ -39,15 +42,18 @@ MOST_DISTANCES = 64
 """Distances between compared features: pairs of all features would not fit into memory if there are many."""
 
 FEW = (1, 2)
-"""A permutation alone, and one with its reverse: their errors are measured for local adaption."""
+"""Numbers of permutations whose errors are measured for local adaption: one, and one with its reverse."""
+
+TRIED = 100
+"""Number of inputs on which they are measured."""
 
 SHAPLEY = ("exact-shapley", "kernel-shap", "shapley", "shapley-sampling", "tree-shap")
-"""References that are Shapley values."""
+"""Teachers whose scores are Shapley values."""
 
 
 @dataclass(frozen=True)
 class LearnsShapley(LearnsScores):
-    """The mean squared error on the reference values of all real features (Sec. 5).
+    """The mean squared error on the teacher's values of all real features (Sec. 5).
 
     Parameters
     ----------
@@ -56,15 +62,12 @@ class LearnsShapley(LearnsScores):
         for the order of the features alone.
     """
 
-    teacher = "shapley-sampling"
-    teacher_settings: ClassVar[Mapping[str, Any]] = {"samples": 25}
-    any_teacher = True
-    pilots = tuple(ShapleySampling(samples=m) for m in FEW)
+    spec = LearnerSpec("shapley-sampling", {"samples": 25}, any_teacher=True)
     measure = "spearman"
     loss: Literal["mse", "rank"] = "mse"
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
-        """The reference values, and their variances, 0 if the method does not sample."""
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """The teacher's values, and their variances, 0 if the teacher does not sample."""
         del label
         scores, errors = explanation.scores[None], explanation.standard_errors
         errors = None if errors is None else errors[None]
@@ -78,34 +81,47 @@ class LearnsShapley(LearnsScores):
         squares = np.zeros_like(scores) if errors is None else np.nan_to_num(errors**2)
         return {"scores": scores, "variances": squares / _enlarged(explanation) ** 2}
 
-    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
         """The root of the mean square of the values."""
-        return root_mean_square([lesson["scores"] for lesson in lessons])
+        return root_mean_square([each["scores"] for each in targets])
 
     def compute_loss(
-        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
         """The mean over all features and columns."""
-        off = (scores - lesson["scores"]) / deviation[:, None] * real[:, None]
+        off = (scores - targets["scores"]) / deviation[:, None] * real[:, None]
         mse = off.square().sum() / (real.sum() * len(deviation))
         if self.loss == "mse":
             return mse
-        return mse + RANK_WEIGHT * pairwise_loss(scores / deviation[:, None], lesson["scores"], real)
+        return mse + RANK_WEIGHT * pairwise_loss(scores / deviation[:, None], targets["scores"], real)
 
-    def measured(
+    def describe(
         self,
-        dev: Sequence[Lesson],
-        predicted: Sequence[Floats],
-        piloted: Sequence[Lesson],
-        pilots: Sequence[Sequence[Floats]],
+        context: TrainingContext,
+        scorer: Any,
+        examples: TrainingExamples,
+        validation: TrainingExamples,
     ) -> dict[str, Any]:
         """The variances of the errors of predictions and of permutations, for local adaption."""
-        totals = [lesson["scores"].sum(axis=1) for lesson in dev]
+        predicted = context.predict(scorer, validation.inputs)
+        totals = [each["scores"].sum(axis=1) for each in validation.targets]
         adjusted = [normalized(*each) for each in zip(predicted, totals, strict=True)]
         return {
-            "error_variances": error_variances(dev, adjusted, of_most=True).tolist(),
-            "sampling_variances": [error_variances(piloted, own).tolist() for own in pilots],
+            "error_variances": error_variances(validation.targets, adjusted, robust=True).tolist(),
+            "sampling_variances": self._sampling_variances(context, examples),
         }
+
+    def _sampling_variances(self, context: TrainingContext, examples: TrainingExamples) -> list[list[float]]:
+        """The variances (columns,) of the errors of a few permutations, for each number of them."""
+        some = examples.pick(context.shuffled(len(examples))[:TRIED])
+        another_seed = (context.seed + 1) % 2**63  # the teacher's own draws would look too good
+        samplers = [ShapleySampling(samples=m) for m in FEW]
+        sampled = context.explain(some.inputs, samplers, another_seed)
+        if sampled.failures:
+            raise sampled.failures[0].error or InputError(str(sampled.failures[0]))
+        scores = [self.targets(e, context.columns(e), None)["scores"] for e in sampled]
+        by_number = [scores[i :: len(FEW)] for i in range(len(FEW))]
+        return [error_variances(some.targets, own).tolist() for own in by_number]
 
 
 @learned.register("amortized-shapley")

@@ -13,7 +13,8 @@ from pertinent.array_types import Floats
 from pertinent.asks import NetworkOutputs
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learned.base import LearnedExplainer, LearnsScores, Lesson, Tensor, learned
+from pertinent.learned.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learned.scores import LearnsScores
 from pertinent.outputs import TINY, column_index, softmax
 
 if TYPE_CHECKING:
@@ -33,12 +34,9 @@ class LearnsLoss(LearnsScores):
     The loss is the cross-entropy, or the squared error of plain values. Without labels, y is the prediction.
     """
 
-    teacher = "leave-one-out"
-    all_classes = False
-    with_labels = True
-    scales = ("natural",)
+    spec = LearnerSpec("leave-one-out", classes=("predicted",), scales=("natural",), labels=True)
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """The share of each feature in the increase of the loss (1, features)."""
         if explanation.method != "leave-one-out" or explanation.class_scores is None:
             raise SettingError(
@@ -56,17 +54,17 @@ class LearnsLoss(LearnsScores):
         increase = np.maximum(losses[1:] - losses[0], EPSILON)
         return {"shares": (increase / increase.sum())[None]}
 
-    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
         """One: the scores are logits."""
-        del lessons
+        del targets
         return np.ones(1)
 
     def compute_loss(
-        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
         """The Kullback-Leibler divergence, the mean over inputs."""
         del deviation
-        wanted = lesson["shares"]
+        wanted = targets["shares"]
         shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
         return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
 

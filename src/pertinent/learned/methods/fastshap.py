@@ -15,14 +15,15 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
 from pertinent.learned.base import (
     LearnedExplainer,
-    LearnsScores,
-    Lesson,
+    LearnerSpec,
     Tensor,
+    TrainingTargets,
     learned,
     normalized,
     of_columns,
     root_mean_square,
 )
+from pertinent.learned.scores import LearnsScores
 from pertinent.masks import empty_mask, full_mask
 from pertinent.settings import Range
 
@@ -82,9 +83,9 @@ class LearnsCoalitions(LearnsScores):
     with scores that are normalized first (Eqn. 6), so that they are efficient.
     """
 
-    teacher = CoalitionValues()
+    spec = LearnerSpec(CoalitionValues())
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """Coalitions (n, d), their weights (n,), and what each column gains by them (n, columns)."""
         del label
         said = explanation.details
@@ -102,21 +103,21 @@ class LearnsCoalitions(LearnsScores):
             "total": ends[1] - ends[0],
         }
 
-    def deviation(self, lessons: Sequence[Lesson]) -> Floats:
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
         """The size of a share of what coalitions gain."""
-        n_features = np.mean([lesson["masks"].shape[1] for lesson in lessons])
-        gains = [np.concatenate([lesson["gains"], lesson["total"][None]]).T for lesson in lessons]
+        n_features = np.mean([each["masks"].shape[1] for each in targets])
+        gains = [np.concatenate([each["gains"], each["total"][None]]).T for each in targets]
         return np.asarray(root_mean_square(gains) / np.sqrt(n_features))
 
     def compute_loss(
-        self, scores: Tensor, lesson: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
         """The mean over inputs and columns, the squares weighted by the kernel."""
-        rest = lesson["total"] - scores.sum(-1)
+        rest = targets["total"] - scores.sum(-1)
         scores = scores + (rest / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
-        explained = lesson["masks"] @ scores.transpose(1, 2)
-        off = (lesson["gains"] - explained) / deviation
-        return (lesson["weights"][..., None] * off.square()).sum(1).mean()
+        explained = targets["masks"] @ scores.transpose(1, 2)
+        off = (targets["gains"] - explained) / deviation
+        return (targets["weights"][..., None] * off.square()).sum(1).mean()
 
 
 @learned.register("fastshap")

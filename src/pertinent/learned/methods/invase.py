@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Steps, Task
 from pertinent.learned.base import Tensor, learned
 from pertinent.learned.selection import (
-    Approximation,
+    ApproximatingNetwork,
+    Layouts,
     LearnsSelection,
-    Round,
-    Scores,
+    ScoringNetwork,
     SelectionExplainer,
+    probability,
+    selecting,
+)
+from pertinent.learned.subsets import (
+    Subsets,
     cross_entropy,
     log_probability,
     one_hot,
-    probability,
-    selecting,
+    random_subset,
     uniform_like,
 )
-from pertinent.learned.subsets import Subsets, random_subset
 from pertinent.settings import NotNegative
+
+if TYPE_CHECKING:
+    from pertinent.learned.networks.joint_networks import SelectionBatch
 
 
 @dataclass(frozen=True)
@@ -49,19 +55,23 @@ class LearnsINVASE(LearnsSelection):
     penalty: NotNegative = 0.1
     subsets: Subsets = "random"
 
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """The selector: x → logits of π; the predictor and the baseline."""
-        return {"selector": Scores(), "predictor": Approximation(), "baseline": Approximation()}
+        return {
+            "selector": ScoringNetwork(),
+            "predictor": ApproximatingNetwork(),
+            "baseline": ApproximatingNetwork(),
+        }
 
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """The losses of all three networks, which have no weights in common."""
-        logits, real = round.scores("selector")[:, 0], round.real
+        logits, real = batch.scores("selector")[:, 0], batch.real
         selected = (uniform_like(logits) < logits.sigmoid()) & real
-        decided = one_hot(round.predictions)
-        baseline = cross_entropy(decided, round.approximate("baseline", real.float()))
-        predictor = judged = cross_entropy(decided, round.approximate("predictor", selected.float()))
+        decided = one_hot(batch.predictions)
+        baseline = cross_entropy(decided, batch.approximate("baseline", real.float()))
+        predictor = judged = cross_entropy(decided, batch.approximate("predictor", selected.float()))
         if self.subsets == "random":
-            predictor = cross_entropy(decided, round.approximate("predictor", random_subset(real)))
+            predictor = cross_entropy(decided, batch.approximate("predictor", random_subset(real)))
         regret = (judged - baseline).detach()
         actor = regret * log_probability(logits, selected, real) + self.penalty * share_selected(logits, real)
         return (actor + predictor + baseline).mean()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pertinent.learned.base import Tensor, learned
 from pertinent.learned.selection import (
-    Approximation,
+    ApproximatingNetwork,
+    Layouts,
     LearnsSelection,
-    Round,
-    Scores,
+    ScoringNetwork,
     SubsetExplainer,
-    relaxed_subset,
 )
-from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss
+from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss, relaxed_subset
 from pertinent.settings import Positive
+
+if TYPE_CHECKING:
+    from pertinent.learned.networks.joint_networks import SelectionBatch
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,15 @@ class LearnsL2X(LearnsSelection):
     temperature: Positive = 0.5
     subsets: Subsets = "random"
 
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """The explainer: x → log-probabilities of features; and Q."""
-        return {"explainer": Scores(), APPROXIMATOR: Approximation()}
+        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
 
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """See what the approximator makes of a relaxed subset."""
-        logits = round.scores("explainer")[:, 0]
-        kept = relaxed_subset(logits, round.real, self.n_selected(round.real), self.temperature)
-        return approximation_loss(round, kept, round.predictions, self.subsets)
+        logits = batch.scores("explainer")[:, 0]
+        kept = relaxed_subset(logits, batch.real, self.n_selected(batch.real), self.temperature)
+        return approximation_loss(batch, kept, batch.predictions, self.subsets)
 
 
 @learned.register("l2x")

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent.decoding import PlainData, expect
 from pertinent.errors import SettingError, require
 from pertinent.explainers.base import Steps, Task
-from pertinent.learned.base import Lesson, Tensor, learned
+from pertinent.learned.base import Tensor, TrainingTargets, learned
 from pertinent.learned.selection import (
     THRESHOLD,
-    Approximation,
+    Layouts,
     LearnsSelection,
-    Round,
-    Scores,
+    ScoringNetwork,
     SelectionExplainer,
-    log_probability,
     probability,
     selecting,
-    uniform_like,
 )
+from pertinent.learned.subsets import log_probability, uniform_like
 from pertinent.settings import Count, ProperShare
 
 if TYPE_CHECKING:
+    from pertinent.learned.networks.joint_networks import SelectionBatch
     from pertinent.results.explanation import Explanation
 
 DECAY = 0.95
@@ -56,8 +55,7 @@ class LearnsMAGNEx(LearnsSelection):
         model's answer as it is.
     """
 
-    outputs = ("class", "label", "value")
-    regressors = False
+    spec = replace(LearnsSelection.spec, outputs=("class", "label", "overlap"))
     measure = "quality"
     n_memory = 2
     least_sufficiency: ProperShare = 0.95
@@ -72,25 +70,25 @@ class LearnsMAGNEx(LearnsSelection):
         if self.baseline == "leave-one-out":
             require(self.samples > 1, "samples", "at least 2 for a leave-one-out baseline", self.samples)
 
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """E alone, on the model's hidden states where it has them (Fig. 2)."""
-        return {"explainer": Scores(hidden=True)}
+        return {"explainer": ScoringNetwork(hidden=True)}
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """The answer to the whole input; a plain value must be an overlap with it."""
         if explanation.output.kind == "value":
             _check_overlap(explanation.prediction)
-        return super().lesson(explanation, columns, label)
+        return super().targets(explanation, columns, label)
 
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """Eqn. 11, to be descended: draw masks, ask the model about them, and see how good each is."""
-        logits = logits_of(round.scores("explainer"), self.initial_probability)[:, None]
-        real = round.real[:, None]
+        logits = logits_of(batch.scores("explainer"), self.initial_probability)[:, None]
+        real = batch.real[:, None]
         drawn = uniform_like(logits.expand(-1, self.samples, -1))
         kept = (drawn < logits.sigmoid()) & real  # the policy of Eqn. 8
-        answers = round.ask(kept)
-        quality = self.quality(answers, kept, real, round.predictions[:, None].expand_as(answers))
-        advantage = quality - self._baseline(quality, round.memory)
+        answers = batch.ask(kept)
+        quality = self.quality(answers, kept, real, batch.predictions[:, None].expand_as(answers))
+        advantage = quality - self._baseline(quality, batch.memory)
         return -(advantage * log_probability(logits, kept, real)).mean()
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learned.base import LearnedExplainer, Learner, Lesson, learned, of_columns
+from pertinent.learned.base import LearnedExplainer, Learner, LearnerSpec, TrainedNetwork, learned, of_columns
 from pertinent.learned.selection import Prediction
 from pertinent.settings import Count, Positive, Share
 
 if TYPE_CHECKING:
-    from pertinent.results.explanation import Explanation
+    from pertinent.learned.context import TrainingContext
 
 
 @dataclass(frozen=True)
@@ -44,20 +43,18 @@ class LearnsMaple(Learner):
     takes away, as DStump is defined.
     """
 
-    teacher = Prediction()
-    scales = ("natural",)
-    classes = "all"
-    trained = False
-    only_tables = True
+    spec = LearnerSpec(Prediction(), classes=("all",), scales=("natural",), modalities=("table",))
     trees: Count = 200
     leaf: Count = 10
     share: Share = 0.5
     alpha: Positive = 0.001
 
-    def lesson(self, explanation: Explanation, columns: Sequence[int], label: Any) -> Lesson:
-        """The answer to the whole input."""
-        del columns, label
-        return {"predictions": explanation.prediction}
+    def train(self, context: TrainingContext) -> TrainedNetwork:
+        """Grow the forest, and choose the columns."""
+        from pertinent.learned.networks.forest_scorer import grow_forest
+
+        examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction})
+        return grow_forest(self, context.model, *context.split(examples), context.seed)
 
 
 @learned.register("maple")

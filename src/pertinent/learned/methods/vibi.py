@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pertinent.learned.base import Tensor, learned
 from pertinent.learned.selection import (
-    Approximation,
+    ApproximatingNetwork,
+    Layouts,
     LearnsSelection,
-    Round,
-    Scores,
+    ScoringNetwork,
     SubsetExplainer,
-    one_hot,
-    relaxed_subset,
 )
-from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss
+from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss, one_hot, relaxed_subset
 from pertinent.settings import NotNegative, Positive
+
+if TYPE_CHECKING:
+    from pertinent.learned.networks.joint_networks import SelectionBatch
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,16 @@ class LearnsVIBI(LearnsSelection):
     temperature: Positive = 0.5
     subsets: Subsets = "random"
 
-    def networks(self) -> Mapping[str, Scores | Approximation]:
+    def networks(self) -> Layouts:
         """The explainer: x → log p(z | x); and q."""
-        return {"explainer": Scores(), APPROXIMATOR: Approximation()}
+        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
 
-    def compute_loss(self, round: Round) -> Tensor:
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """Both parts of the bound."""
-        logits, k = round.scores("explainer")[:, 0], self.n_selected(round.real)
-        kept = relaxed_subset(logits, round.real, k, self.temperature)
-        informed = approximation_loss(round, kept, one_hot(round.predictions), self.subsets)
-        return informed + self.beta * (k * divergence_from_uniform(logits, round.real)).mean()
+        logits, k = batch.scores("explainer")[:, 0], self.n_selected(batch.real)
+        kept = relaxed_subset(logits, batch.real, k, self.temperature)
+        informed = approximation_loss(batch, kept, one_hot(batch.predictions), self.subsets)
+        return informed + self.beta * (k * divergence_from_uniform(logits, batch.real)).mean()
 
 
 @learned.register("vibi")
@@ -72,7 +73,7 @@ class VIBI(SubsetExplainer):
 
     Note
     ----
-    The divergence is that of p(z | x) from r(z), as in the paper; its code has them the other way round.
+    The divergence is that of p(z | x) from r(z), as in the paper; its code has them the other way batch.
     """
 
     learner = LearnsVIBI

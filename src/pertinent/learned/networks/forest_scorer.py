@@ -1,16 +1,29 @@
-"""A forest that weighs known rows by how close they are, and a linear model of the rows around an input."""
+"""The forest of MAPLE, which weighs known rows for a linear model around an input, and how it is grown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from pertinent._optional import optional
+from pertinent.array_types import Array, Floats, Ints
+from pertinent.digests import generator
+from pertinent.learned.base import TrainedNetwork
+from pertinent.learned.networks.scorer import device_of
 from pertinent.learned.networks.table_scorer import Column, RowScorer
+from pertinent.models.base import Model
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from pertinent.learned.methods.maple import LearnsMaple
+    from pertinent.learned.network_trainer import TrainingExamples
+
+MEASURED = 500
+"""Number of validation rows that decide how many columns are used, at most."""
 
 
 class ForestScorer(RowScorer):
@@ -146,3 +159,74 @@ def _check_nodes(scorer: ForestScorer, _: Any) -> None:
     ):
         if len(indices) and not bool(((indices >= 0) & (indices < n)).all()):
             raise ValueError(f"its {name} must be from 0 to {n - 1}")
+
+
+def grow_forest(
+    learner: LearnsMaple, model: Model, training: TrainingExamples, validation: TrainingExamples, seed: int
+) -> TrainedNetwork:
+    """Grow a forest on the training rows, and use the columns that predict the validation rows best."""
+    validation = validation.pick(np.arange(min(len(validation), MEASURED)))
+    both = training, validation
+    answers, wanted = (np.array([each["predictions"] for each in own.targets]) for own in both)
+    scorer = ForestScorer.of(model, training.inputs, answers.shape[1])
+    rows, held_out = (np.asarray(scorer.read(model, own.inputs).arrays["encoded"]) for own in both)
+    forest = optional("sklearn.ensemble").RandomForestRegressor(
+        n_estimators=learner.trees,
+        min_samples_leaf=learner.leaf,
+        max_features=learner.share,
+        random_state=int(generator(seed, "forest").integers(2**32)),
+    )
+    # Splits are chosen among a share of the numbers; numbers that are always the same are not counted.
+    varying = np.flatnonzero(np.ptp(rows, axis=0))
+    varying = varying if len(varying) else np.arange(1)
+    forest.fit(rows[:, varying], answers[:, 0] if answers.shape[1] == 1 else answers)
+    trees = [estimator.tree_ for estimator in forest.estimators_]
+    order = np.argsort(-_importance(trees, scorer.owner.numpy()[varying], len(scorer.columns)), kind="stable")
+    arrays = _planted(trees, varying) | {"leaves": forest.apply(rows[:, varying]), "answers": answers}
+    depth = max(tree.max_depth for tree in trees)
+
+    def plant(n: int) -> None:
+        """Let the linear model use the n most important columns."""
+        used = np.isin(scorer.owner.numpy(), order[:n])
+        whole = arrays | {"rows": rows[:, used].astype(np.float64), "used": used}
+        tensors = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in whole.items()}
+        scorer.plant(tensors, depth=depth, alpha=learner.alpha)
+
+    plant(len(order))
+    around = torch.from_numpy(held_out).double()
+    weights = scorer.weights(around)
+    losses = []
+    for n in range(1, len(order) + 1):
+        plant(n)
+        predicted = scorer.local(around, weights)[1].numpy()
+        losses.append(float(((predicted - wanted) ** 2).mean()))
+    best = int(np.argmin(losses))
+    plant(best + 1)
+    names = [scorer.columns[place].name for place in order[: best + 1]]
+    card = {"trees": learner.trees, "used": names, "dev_loss": losses[best]}
+    return TrainedNetwork(scorer.to(device_of(model)).eval(), card)
+
+
+def _importance(trees: list[Any], owner: Ints, n_columns: int) -> Floats:
+    """DStump: by how much the root of each tree lowers the impurity, added up by column."""
+    found = np.zeros(n_columns)
+    for tree in trees:
+        below = [tree.children_left[0], tree.children_right[0]]
+        if below[0] < 0:
+            continue
+        share = tree.weighted_n_node_samples[below] / tree.weighted_n_node_samples[0]
+        found[owner[tree.feature[0]]] += tree.impurity[0] - share @ tree.impurity[below]
+    return found
+
+
+def _planted(trees: list[Any], varying: Ints) -> dict[str, Array]:
+    """The nodes of all trees as arrays (trees, nodes, …), where a leaf follows itself."""
+    n = max(tree.node_count for tree in trees)
+    itself = np.arange(n)
+    numbers, thresholds = np.zeros((len(trees), n), dtype=np.int64), np.zeros((len(trees), n))
+    branches = np.tile(itself[None, :, None], (len(trees), 1, 2))
+    for place, tree in enumerate(trees):
+        inner = np.flatnonzero(tree.children_left >= 0)
+        numbers[place, inner], thresholds[place, inner] = varying[tree.feature[inner]], tree.threshold[inner]
+        branches[place, inner] = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
+    return {"numbers": numbers, "thresholds": thresholds, "branches": branches}

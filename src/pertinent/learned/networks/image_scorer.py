@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import gelu, interpolate
+from torch.nn.functional import gelu, interpolate, max_pool2d, relu
 
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
-from pertinent.learned.networks.scorer import Batch, Scorer
+from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 WIDTH = 64
+APPROXIMATOR_WIDTH = 128
 
 
 class ImageScorer(Scorer):
@@ -42,9 +43,11 @@ class ImageScorer(Scorer):
         self.head = nn.Conv2d(WIDTH, n_columns, 1)
 
     @classmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> ImageScorer:
+    def of(
+        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
+    ) -> ImageScorer:
         """One that standardises the values of each channel."""
-        del model
+        del model, context
         images = [_image(input).pixels for input in inputs]
         made = cls(len(images[0]), n_columns)
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
@@ -62,11 +65,15 @@ class ImageScorer(Scorer):
         """How many channels it reads."""
         return {"n_channels": len(self.mean)}
 
-    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """Images of one size, and the segment of each pixel."""
         del model
         pixels = np.stack([_image(input).pixels for input in inputs]).astype(np.float32)
-        return Batch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
+        return ScorerBatch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
+
+    def approximator(self, n_columns: int) -> ImageApproximator:
+        """One that standardises channels in the same way."""
+        return ImageApproximator(self.mean, self.spread, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
         """Scores (rows, pixels, columns)."""
@@ -83,6 +90,32 @@ class ImageScorer(Scorer):
         joined = self.from_sharp(sharp) + interpolate(self.from_blurred(blurred) + rough, size=size)
         scores: torch.Tensor = self.head(gelu(joined))
         return scores.flatten(2).transpose(1, 2)
+
+
+class ImageApproximator(Approximator):
+    """Two convolutions and two dense layers, over an image of any size."""
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+
+    def __init__(self, mean: torch.Tensor, spread: torch.Tensor, n_columns: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean.clone())
+        self.register_buffer("spread", spread.clone())
+        self.first = nn.Conv2d(len(mean), APPROXIMATOR_WIDTH // 4, 5, padding=2)
+        self.second = nn.Conv2d(APPROXIMATOR_WIDTH // 4, APPROXIMATOR_WIDTH // 2, 5, padding=2)
+        self.pool = nn.AdaptiveAvgPool2d(7)
+        self.deep = nn.Linear(49 * APPROXIMATOR_WIDTH // 2, APPROXIMATOR_WIDTH)
+        self.head = nn.Linear(APPROXIMATOR_WIDTH, n_columns)
+
+    def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
+        """Removed pixels have the mean colour."""
+        pixels = arrays["pixels"]
+        x = (pixels - self.mean) / self.spread * kept.reshape(len(pixels), 1, *pixels.shape[2:])
+        x = relu(self.first(x))
+        x = relu(self.second(max_pool2d(x, 2) if min(x.shape[2:]) > 1 else x))
+        logits: torch.Tensor = self.head(relu(self.deep(self.pool(x).flatten(1))))
+        return logits
 
 
 def _positions(pixels: torch.Tensor) -> torch.Tensor:

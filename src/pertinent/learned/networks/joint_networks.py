@@ -1,26 +1,27 @@
-"""The networks of a method that learns to select, trained together."""
+"""The networks of a method that learns to select, which are trained together, and their batches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from pertinent.inputs.base import Input
-from pertinent.learned.networks.approximators import Approximator, approximator_for
-from pertinent.learned.networks.fitted_network import device_of, small_scorer_for
-from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
-from pertinent.learned.networks.scorer import Batch, Scorer
-from pertinent.learned.networks.word_scorer import WordScorer
+from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch, device_of, small_scorer_for
+from pertinent.learned.networks.token_scorers import HiddenStateScorer
 from pertinent.models.base import Model
 from pertinent.models.torch import devices
-from pertinent.models.transformer import TransformerModel
+
+if TYPE_CHECKING:
+    from pertinent.learned.context import ModelAnswers
+    from pertinent.learned.network_trainer import TrainingBatch
 
 
-class Networks(nn.Module):
-    """Scorers and approximators by name, which read the same batches, and numbers to remember."""
+class JointNetworks(nn.Module):
+    """Scorers and approximators by name, which read the same batches, and a `memory` of numbers."""
 
     memory: torch.Tensor
 
@@ -34,14 +35,18 @@ class Networks(nn.Module):
         """A scorer whose batches all networks read."""
         return next(part for part in self.parts.values() if isinstance(part, Scorer))
 
-    def scores(self, name: str, model: Model, batch: Batch, width: int) -> torch.Tensor:
-        """Scores of features (rows, columns, width)."""
+    def batch(self, batch: TrainingBatch, answers: ModelAnswers) -> SelectionBatch:
+        """A batch as the loss of a method sees it; `answers` asks the model."""
+        return SelectionBatch(self, batch, answers)
+
+    def scores(self, name: str, model: Model, batch: ScorerBatch, width: int) -> torch.Tensor:
+        """Scores (rows, columns, width) of features by a network."""
         scorer = self.parts[name]
         assert isinstance(scorer, Scorer)
         return scorer.scores(model, batch, width)
 
-    def approximate(self, name: str, batch: Batch, kept: torch.Tensor) -> torch.Tensor:
-        """Logits (rows, columns) of inputs that keep a share (rows, width) of each feature."""
+    def approximate(self, name: str, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns) of a network for inputs that keep a share (rows, width) of each feature."""
         approximator = self.parts[name]
         assert isinstance(approximator, Approximator)
         owners = devices.send(batch.owners, kept.device)
@@ -51,7 +56,52 @@ class Networks(nn.Module):
         return logits
 
 
-def new_networks(
+class SelectionBatch:
+    """One batch of training, as the loss of a method that learns to select sees it.
+
+    Attributes
+    ----------
+    real
+        Which features exist (rows, width), because inputs have different numbers of them.
+    predictions
+        The model's answers to the whole inputs (rows, columns).
+    memory
+        Numbers that are kept from step to step, and with checkpoints.
+    """
+
+    real: torch.Tensor
+    predictions: torch.Tensor
+    memory: torch.Tensor
+
+    def __init__(self, networks: JointNetworks, batch: TrainingBatch, answers: ModelAnswers) -> None:
+        self._networks, self._batch, self._answers = networks, batch, answers
+        self.real, self.memory = batch.real, networks.memory
+        self.predictions = batch.targets["predictions"]
+
+    def scores(self, network: str) -> torch.Tensor:
+        """The scores (rows, columns, width) of all features by a network; zero where there is none."""
+        width, model = self.real.shape[1], self._batch.model
+        return torch.cat([self._networks.scores(network, model, own, width) for own in self._batch.passes])
+
+    def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
+        """The logits (rows, columns) of a network for inputs that keep a share (rows, width) of a feature."""
+        shares = torch.split(kept, [len(own.owners) for own in self._batch.passes])
+        pairs = zip(self._batch.passes, shares, strict=True)
+        return torch.cat([self._networks.approximate(network, batch, own) for batch, own in pairs])
+
+    def ask(self, kept: torch.Tensor) -> torch.Tensor:
+        """The model's answers (rows, columns) or (rows, samples, columns).
+
+        Inputs keep the features in `kept` (rows, width) or (rows, samples, width) alone.
+        """
+        return self._answers.ask_tensor(self._batch.inputs, kept)
+
+    def inference(self) -> AbstractContextManager[None]:
+        """Compute without gradients, in the precision of the training."""
+        return self._batch.inference()
+
+
+def new_joint_networks(
     layouts: Mapping[str, Any],
     model: Model,
     inputs: Sequence[Input],
@@ -59,8 +109,8 @@ def new_networks(
     *,
     n_memory: int,
     seed: int,
-) -> Networks:
-    """Networks that are to be trained, on the model's device; `layouts` say what each of them is.
+) -> JointNetworks:
+    """Make networks with random weights, on the model's device; `layouts` say what each of them is.
 
     A layout with `columns` is a scorer; one without is an approximator.
     """
@@ -72,21 +122,13 @@ def new_networks(
             if hasattr(layout, "columns")
         }
         first = next(iter(scorers.values()))
-        others = {name: approximator_for(first, n_columns) for name in layouts if name not in scorers}
-    return Networks({**scorers, **others}, n_memory).to(device_of(model))
-
-
-def _has_hidden_states(module: Any) -> bool:
-    """Whether it is a head on a body of its own, as in transformers."""
-    return getattr(module, "base_model", module) is not module
+        others = {name: first.approximator(n_columns) for name in layouts if name not in scorers}
+    return JointNetworks({**scorers, **others}, n_memory).to(device_of(model))
 
 
 def _scorer(layout: Any, model: Model, inputs: Sequence[Input], n_columns: int) -> Scorer:
     """The scorer of a layout, for inputs like these."""
     columns = n_columns if layout.columns is None else layout.columns
-    if layout.hidden and isinstance(model, TransformerModel) and _has_hidden_states(model.model):
+    if layout.hidden and HiddenStateScorer.suits(model):
         return HiddenStateScorer.of(model, inputs, columns)
-    kind = small_scorer_for(inputs)
-    if issubclass(kind, WordScorer):
-        return kind.of(model, inputs, columns, context=layout.context)
-    return kind.of(model, inputs, columns)
+    return small_scorer_for(inputs).of(model, inputs, columns, context=layout.context)

@@ -1,4 +1,4 @@
-"""The base of scorers: networks that give every part of an input a score for each column."""
+"""The base of scorers, networks that give every part of an input a score for each column."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import torch
 
-from pertinent.array_types import Floats, Ints
+from pertinent.array_types import Ints
+from pertinent.errors import InputError
 from pertinent.files import write_json
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Model
 from pertinent.models.torch import devices
 
@@ -22,7 +25,7 @@ KIND = "scorer"
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ScorerBatch:
     """What a scorer reads of some inputs, and the feature that each part belongs to, −1 if to none.
 
     Parts are tokens, words, pixels or columns.
@@ -41,17 +44,20 @@ class Scorer(torch.nn.Module, ABC):
     Attributes
     ----------
     kind
-        The kind of inputs it reads.
+        The kind of inputs it reads, by which it is found when it is loaded.
     epochs, learning_rate
         With which it is trained by default.
-    checks
-        How often it is measured on the dev inputs in all of a training; ``None`` for after each epoch.
+    measurements
+        How often it is measured on the validation inputs while it is trained; ``None`` for after each epoch.
+    most_classes
+        With more classes, it learns the scores of the predicted class alone by default.
     """
 
     kind: ClassVar[str]
     epochs: ClassVar[int] = 100
     learning_rate: ClassVar[float] = 1e-3
-    checks: ClassVar[int | None] = 30
+    measurements: ClassVar[int | None] = 30
+    most_classes: ClassVar[int] = 20
     deviation: torch.Tensor
 
     def __init__(self, n_columns: int) -> None:
@@ -60,27 +66,30 @@ class Scorer(torch.nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> Scorer:
-        """A new scorer for inputs like these, with random weights where it has nothing to start from."""
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> Scorer:
+        """Make a scorer for inputs like these, with random weights where it has nothing to start from.
+
+        Without `context` one of words scores each word by itself.
+        """
 
     @classmethod
     @abstractmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Scorer:
-        """A scorer of this configuration, to load weights into."""
+        """Make a scorer of this configuration, to load weights into."""
 
     @abstractmethod
     def arguments(self) -> dict[str, Any]:
-        """What `from_config` needs, in plain JSON."""
+        """The configuration that `from_config` needs, in plain JSON."""
 
     @abstractmethod
-    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
-        """A batch of inputs of one group."""
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
+        """Read a batch of inputs of one group."""
 
     @abstractmethod
     def forward(self, **options: Any) -> torch.Tensor:
         """Scores (rows, parts, columns)."""
 
-    def part_scores(self, model: Model, batch: Batch, call: Any) -> torch.Tensor:
+    def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
         """The scores of a batch; `call` is the scorer, perhaps in a multi-device wrapper."""
         del model
         arrays: Mapping[str, Any] = batch.arrays
@@ -88,15 +97,15 @@ class Scorer(torch.nn.Module, ABC):
         scores: torch.Tensor = call(**{name: devices.send(each, device) for name, each in arrays.items()})
         return scores
 
-    def scores(self, model: Model, batch: Batch, width: int, call: Any = None) -> torch.Tensor:
+    def scores(self, model: Model, batch: ScorerBatch, width: int, call: Any = None) -> torch.Tensor:
         """Scores of features (rows, columns, width), in the unit of what was learned."""
         parts = self.part_scores(model, batch, self if call is None else call).float()
         owners = devices.send(batch.owners, parts.device)
         return feature_scores(parts * self.deviation, owners, width)
 
-    def set_deviation(self, deviation: Floats) -> None:
-        """The unit of the scores."""
-        self.deviation.copy_(torch.from_numpy(deviation))
+    def approximator(self, n_columns: int) -> Approximator:
+        """Make a network that reads the same batches and predicts the model's answer."""
+        raise NotImplementedError(f"{self.title} has no approximator.")
 
     def save_config(self, folder: Path) -> None:
         """Write the configuration into a folder."""
@@ -104,8 +113,38 @@ class Scorer(torch.nn.Module, ABC):
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """The name that is shown."""
         return type(self).__name__
+
+
+class Approximator(torch.nn.Module, ABC):
+    """Predicts a model's answer from what a scorer reads, of which some parts are removed."""
+
+    @abstractmethod
+    def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns) of inputs that keep a share (rows, parts) of each part."""
+
+
+def device_of(model: Model) -> torch.device:
+    """The device on which the model computes, and so its explainer; the CPU if the model does not say."""
+    return model.device or torch.device("cpu")
+
+
+def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
+    """The small network for such inputs, which their modality names."""
+    kinds = {input.kind for input in inputs}
+    if len(kinds) > 1:
+        raise InputError(f"The inputs must be of one kind, but are {' and '.join(sorted(kinds))}.")
+    return scorer_of_modality(kinds.pop())
+
+
+def scorer_of_modality(kind: str) -> type[Scorer]:
+    """The network that a modality names."""
+    named = modality_named(kind).scorer
+    if named is None:
+        raise InputError(f"No network reads inputs of the kind {kind!r}: its modality names no `scorer`.")
+    scorer: type[Scorer] = resolve_name(named) if isinstance(named, str) else named
+    return scorer
 
 
 def feature_scores(scores: torch.Tensor, owners: torch.Tensor, width: int) -> torch.Tensor:

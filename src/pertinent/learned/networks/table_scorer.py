@@ -16,7 +16,7 @@ from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.rows import missing
 from pertinent.inputs.table import TableInput
-from pertinent.learned.networks.scorer import Batch, Scorer
+from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class RowScorer(Scorer):
         self.columns = tuple(columns)
 
     @classmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int) -> Self:
-        """Columns encoded as these rows suggest."""
-        del model
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> Self:
+        """One that encodes columns as these rows suggest."""
+        del model, context
         names = _row(inputs[0]).names
         for input in inputs:
             _check_names(input, names)
@@ -101,7 +101,7 @@ class RowScorer(Scorer):
         """How each column is encoded."""
         return {"columns": [asdict(column) for column in self.columns]}
 
-    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The encoded columns of several rows."""
         del model
         names = [column.name for column in self.columns]
@@ -110,7 +110,7 @@ class RowScorer(Scorer):
         values = np.stack([_row(input).values for input in inputs])
         encoded = [column.encode(values[:, i]) for i, column in enumerate(self.columns)]
         owners = np.stack([_row(input).owners for input in inputs])
-        return Batch({"encoded": np.concatenate(encoded, axis=1).astype(np.float32)}, owners)
+        return ScorerBatch({"encoded": np.concatenate(encoded, axis=1).astype(np.float32)}, owners)
 
 
 class TableScorer(RowScorer):
@@ -130,11 +130,39 @@ class TableScorer(RowScorer):
             nn.Linear(HIDDEN, n_scores),
         )
 
+    def approximator(self, n_columns: int) -> TableApproximator:
+        """One that reads columns of the same widths."""
+        return TableApproximator([column.width for column in self.columns], n_columns)
+
     def forward(self, **options: Any) -> torch.Tensor:
         """Scores (rows, columns of the table, columns of the model)."""
         encoded: torch.Tensor = options["encoded"]
         scores: torch.Tensor = self.linear(encoded) + self.deep(encoded)
         return scores.reshape(len(scores), len(self.columns), -1)
+
+
+class TableApproximator(Approximator):
+    """Two hidden layers over the encoded columns.
+
+    Which numbers are kept is not read: a selection could tell the answer by itself, whatever is selected. A
+    category that is removed is none of the known ones.
+    """
+
+    repeats: torch.Tensor
+
+    def __init__(self, widths: Sequence[int], n_columns: int) -> None:
+        super().__init__()
+        self.register_buffer("repeats", torch.tensor(widths))
+        self.deep = nn.Sequential(
+            nn.Linear(sum(widths), HIDDEN), nn.GELU(), nn.Linear(HIDDEN, HIDDEN), nn.GELU()
+        )
+        self.head = nn.Linear(HIDDEN, n_columns)
+
+    def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
+        """Removed columns are zeros, which is the mean of a standardised one."""
+        encoded = arrays["encoded"] * kept.repeat_interleave(self.repeats, dim=1)
+        logits: torch.Tensor = self.head(self.deep(encoded))
+        return logits
 
 
 def _row(input: Input) -> TableInput:

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, relu
 
 from pertinent.array_types import Ints
 from pertinent.digests import digest
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput, cut
-from pertinent.learned.networks.scorer import Batch, Scorer
+from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 BUCKETS = 2**14
 """Words are told apart by a hash with so many values."""
 
 WIDTH = 64
+APPROXIMATOR_WIDTH = 128
 
 
 class WordScorer(Scorer):
@@ -61,7 +62,7 @@ class WordScorer(Scorer):
         """How many words are told apart, and whether each is scored by itself."""
         return {"n_words": self.n_words, "context": self.context}
 
-    def read(self, model: Model, inputs: Sequence[Input]) -> Batch:
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The words of both texts of a pair; those of a fixed text belong to no feature."""
         del model
         found = [_words(input, self.n_words) for input in inputs]
@@ -70,7 +71,11 @@ class WordScorer(Scorer):
         for row, own in enumerate(found):
             for laid, values in zip((ids, segments, owners), own, strict=True):
                 laid[row, : len(values)] = values
-        return Batch({"ids": ids, "segments": segments}, owners)
+        return ScorerBatch({"ids": ids, "segments": segments}, owners)
+
+    def approximator(self, n_columns: int) -> TextApproximator:
+        """One that knows as many words."""
+        return TextApproximator(self.n_words, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
         """Scores (rows, words, columns)."""
@@ -87,6 +92,25 @@ class WordScorer(Scorer):
         x = (x + gelu(self.far(x) + self.whole(mean)[:, :, None])) * real
         scores: torch.Tensor = self.head(torch.cat([x, words], dim=1).transpose(1, 2))
         return scores
+
+
+class TextApproximator(Approximator):
+    """Embeddings, a convolution over three words, and the maximum over the text (Vo et al. 2023, App. A)."""
+
+    def __init__(self, n_words: int, n_columns: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(n_words + 1, APPROXIMATOR_WIDTH, padding_idx=0)
+        self.convolution = nn.Conv1d(APPROXIMATOR_WIDTH, 2 * APPROXIMATOR_WIDTH, 3, padding=1)
+        self.deep = nn.Linear(2 * APPROXIMATOR_WIDTH, 2 * APPROXIMATOR_WIDTH)
+        self.head = nn.Linear(2 * APPROXIMATOR_WIDTH, n_columns)
+
+    def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
+        """Removed words are zero vectors."""
+        ids = arrays["ids"]
+        words = (self.embedding(ids) * kept[..., None]).transpose(1, 2)
+        x = relu(self.convolution(words)).masked_fill((ids == 0)[:, None], 0.0)
+        logits: torch.Tensor = self.head(relu(self.deep(x.amax(dim=2))))
+        return logits
 
 
 def vocabulary_size(model: Model, inputs: Sequence[Input]) -> int:

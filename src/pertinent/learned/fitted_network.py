@@ -1,4 +1,4 @@
-"""A scorer that was fitted to explain a model, and its card."""
+"""A scorer that was fitted to explain a model, with its card; saving and loading it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -14,23 +13,25 @@ import torch
 
 from pertinent.array_types import Floats
 from pertinent.asks import Network
+from pertinent.decoding import PlainData
 from pertinent.digests import digest
-from pertinent.errors import FileError, InputError, ModelError, SettingError
+from pertinent.errors import FileError, InputError, ModelError, SettingError, require
 from pertinent.files import check_is_file, read_json, write_json
 from pertinent.inputs.base import Input
-from pertinent.inputs.modality import modality_named
+from pertinent.learned.base import LearnedExplainer, learned
 from pertinent.learned.networks.forest_scorer import ForestScorer
-from pertinent.learned.networks.hidden_state_scorer import HiddenStateScorer
-from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer
-from pertinent.learned.networks.token_scorer import TokenScorer
+from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer, device_of, scorer_of_modality
+from pertinent.learned.networks.token_scorers import HiddenStateScorer, TokenScorer
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
-from pertinent.models.transformer import TransformerModel
+from pertinent.outputs import SCALES
 from pertinent.removal.base import Removal
+from pertinent.training.run_folder import RECORD, is_begun
 
-CARD = "pertinent.json"
 _WEIGHTS = "model.safetensors"
+_OTHER_SCORERS: Mapping[str, type[Scorer]] = {own.kind: own for own in (ForestScorer, HiddenStateScorer)}
+"""Scorers by their kind, beside those that a modality names."""
 
 
 class FittedNetwork(Network):
@@ -89,65 +90,81 @@ class FittedNetwork(Network):
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self._weights(), folder / _WEIGHTS)
         self.scorer.save_config(folder)
-        write_json(folder / CARD, self.card)
+        write_json(folder / RECORD, self.card)
         self.folder = folder.absolute()
 
     def _weights(self) -> dict[str, torch.Tensor]:
         return {name: tensor.contiguous().cpu() for name, tensor in self.scorer.state_dict().items()}
 
 
-def device_of(model: Model) -> torch.device:
-    """Where the model computes, and so its explainer; the CPU if the model does not say."""
-    return model.device or torch.device("cpu")
+def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
+    """Load the explainer that `fit` or `save` wrote into a folder.
+
+    It explains the model that it was fitted to, and refuses others.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    digest
+        The `digest` that the explainer must have; a `FileError` is raised if the folder holds another one.
+    """
+    require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
+    path = Path(folder)
+    if not (path / RECORD).is_file():
+        unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
+        raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{unfinished}")
+    card = read_json(path / RECORD)
+    try:
+        explainer = _explainer_of(PlainData(card, "card"))
+    except InputError as error:
+        raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
+    loaded = explainer(_load_network(path, card))
+    if digest not in (None, loaded.digest):
+        raise FileError(
+            f"{str(path)!r} holds another explainer than the one that is wanted: its digest is "
+            f"{loaded.digest}, not {digest}."
+        )
+    return loaded
 
 
-def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
-    """The network for such inputs: the model's own encoder if it is a transformer, else a small one."""
-    small = small_scorer_for(inputs)
-    return TokenScorer if isinstance(model, TransformerModel) else small
+def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
+    """The class of the explainer; an `InputError` says what is wrong with its card."""
+    explainer = learned.get(card.text("method", learned.all()))
+    card.text("classes", ("predicted", "all"))
+    card.text("scale", SCALES)
+    if card.value("features") is not None:
+        card.text("features")
+    card.text("model")
+    explainer.check_card(card)
+    removal = PlainData(card.mapping("removal"), "removal")
+    removal.text("name")
+    removal.text("fingerprint")
+    removal.mapping("settings")
+    return explainer
 
 
-def small_scorer_for(inputs: Sequence[Input]) -> type[Scorer]:
-    """The small network for such inputs."""
-    kinds = {input.kind for input in inputs}
-    if len(kinds) > 1:
-        raise InputError(f"The inputs must be of one kind, but are {' and '.join(sorted(kinds))}.")
-    return _scorer_of_kind(kinds.pop())
-
-
-def _scorer_of_kind(kind: str) -> type[Scorer]:
-    """The network that reads something else than one modality, or the one that the modality names."""
-    others: dict[str, type[Scorer]] = {own.kind: own for own in (ForestScorer, HiddenStateScorer)}
-    named = others.get(kind) or modality_named(kind).scorer
-    if named is None:
-        raise InputError(f"No network reads inputs of the kind {kind!r}: its modality names no `scorer`.")
-    found: type[Scorer] = resolve_name(named) if isinstance(named, str) else named
-    return found
-
-
-def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
-    """A network that is to be trained, on the model's device."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        made = scorer_for(model, inputs).of(model, inputs, len(deviation))
-    made.set_deviation(deviation)
-    return made.to(device_of(model))
-
-
-def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
-    """The network in a folder, on the CPU until it is used."""
+def _load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
+    """Load the network in a folder, on the CPU until it is used."""
     from safetensors.torch import load_file
 
     check_is_file(folder / _WEIGHTS)
     config = read_json(folder / CONFIG)
     try:
         weights = load_file(folder / _WEIGHTS)
-        kind = _scorer_of_kind(config[KIND]) if KIND in config else TokenScorer
         with torch.random.fork_rng(devices=[]):
-            scorer = kind.from_config(config, len(weights["deviation"]))
+            scorer = _scorer_class(config).from_config(config, len(weights["deviation"]))
         scorer.load_state_dict(weights)
     except Exception as error:
         raise FileError(f"The explainer in {str(folder)!r} cannot be loaded: {error}") from error
     network = FittedNetwork(scorer, card)
     network.folder = folder.absolute()
     return network
+
+
+def _scorer_class(config: Mapping[str, Any]) -> type[Scorer]:
+    """The class of the scorer with this configuration."""
+    if KIND not in config:
+        return TokenScorer
+    kind = config[KIND]
+    return _OTHER_SCORERS.get(kind) or scorer_of_modality(kind)

@@ -1,0 +1,224 @@
+"""What a learner trains with: inputs, the teacher's explanations, the model, networks, and the loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.asks import Algorithm, Values
+from pertinent.digests import generator
+from pertinent.engine.engine import Engine
+from pertinent.engine.job import Job
+from pertinent.explainers.base import Explainer
+from pertinent.inputs.base import Input
+from pertinent.learned.base import LearnedClasses, TrainingTargets
+from pertinent.learned.fitted_network import FittedNetwork
+from pertinent.learned.network_trainer import Loss, Measurement, NetworkTrainer, TrainingExamples
+from pertinent.learned.networks.joint_networks import JointNetworks, new_joint_networks
+from pertinent.learned.networks.scorer import Scorer, device_of
+from pertinent.learned.networks.token_scorers import new_scorer
+from pertinent.models.base import Model
+from pertinent.removal.base import Removal
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.training.run_folder import RunFolder
+from pertinent.training.trainer import training_session
+from pertinent.training.training_settings import TrainerSettings
+
+if TYPE_CHECKING:
+    from pertinent.learned.fit_run import FitRun
+    from pertinent.learned.selection import Layouts
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingContext:
+    """What a learner trains with.
+
+    Attributes
+    ----------
+    fit
+        The fit that it belongs to.
+    folder
+        Where checkpoints are kept.
+    inputs, explanations
+        The inputs that the teacher explained, and its explanation of each.
+    labels
+        The class or value of each input that the user says is right, ``None`` where the user does not say.
+    classes
+        Whose scores are learned.
+    """
+
+    fit: FitRun
+    folder: RunFolder
+    inputs: Sequence[Input]
+    explanations: Sequence[Explanation]
+    labels: Sequence[Any]
+    classes: LearnedClasses
+
+    @property
+    def model(self) -> Model:
+        """The model to explain."""
+        return self.fit.run.model
+
+    @property
+    def seed(self) -> int:
+        """The seed of the fit."""
+        return self.fit.training.seed
+
+    def explain(self, inputs: Sequence[Input], methods: Sequence[Explainer], seed: int) -> Explanations:
+        """Explain inputs by several methods; the explanations of one input stand together."""
+        return self.fit.explain(inputs, methods, seed)
+
+    def columns(self, explanation: Explanation) -> Sequence[int]:
+        """The columns of the model whose scores are learned from an explanation."""
+        return range(len(explanation.prediction)) if self.classes == "all" else [explanation.target]
+
+    def examples(
+        self, targets: Callable[[Explanation, Sequence[int], Any], TrainingTargets]
+    ) -> TrainingExamples:
+        """The inputs with their targets, which are made of the explanation, its columns and the label."""
+        pairs = zip(self.explanations, self.labels, strict=True)
+        return TrainingExamples(self.inputs, [targets(e, self.columns(e), label) for e, label in pairs])
+
+    def split(self, examples: TrainingExamples) -> tuple[TrainingExamples, TrainingExamples]:
+        """The examples to train on, and those that are held out; which is which depends on the seed."""
+        order, n = self.shuffled(len(examples)), self.n_held_out
+        return examples.pick(np.sort(order[n:])), examples.pick(np.sort(order[:n]))
+
+    @property
+    def n_held_out(self) -> int:
+        """The number of validation inputs, at least 1."""
+        return min(max(1, round(self.fit.validation_fraction * len(self.inputs))), len(self.inputs) - 1)
+
+    def shuffled(self, n: int) -> Ints:
+        """The numbers from 0 to n − 1 in a random order, of which the first are held out."""
+        return generator(self.seed, "dev").permutation(n)
+
+    @cached_property
+    def answers(self) -> ModelAnswers:
+        """The model's answers to inputs of which features are removed."""
+        return ModelAnswers(self.model, self.fit.removal, self.seed)
+
+    def new_scorer(self, training: TrainingExamples, deviation: Floats) -> Scorer:
+        """Make the network that learns scores of such inputs, in units of `deviation` (columns,)."""
+        return new_scorer(self.model, training.inputs, deviation, self.seed)
+
+    def new_networks(
+        self, training: TrainingExamples, layouts: Layouts, n_columns: int, n_memory: int
+    ) -> JointNetworks:
+        """Make networks for a model with so many columns, and room for numbers kept from step to step."""
+        return new_joint_networks(
+            layouts, self.model, training.inputs, n_columns, n_memory=n_memory, seed=self.seed
+        )
+
+    def predict(self, scorer: Scorer, inputs: Sequence[Input]) -> list[Floats]:
+        """The scores (columns, features) that a network gives to each input."""
+        network = FittedNetwork(scorer, {})
+        answers = [(network.submit(self.model, [input]), input) for input in inputs]
+        return [network.read(answer.outputs(), [input])[0] for answer, input in answers]
+
+    def optimise(
+        self,
+        networks: torch.nn.Module,
+        reader: Scorer,
+        training: TrainingExamples,
+        validation: TrainingExamples,
+        *,
+        loss: Loss,
+        validate: Measurement,
+        describe: Measurement = lambda _: {},
+        measure: str,
+        choose_by: str | None = None,
+    ) -> dict[str, Any]:
+        """Train networks in place, and return entries for the card.
+
+        `validate` measures the networks on the validation inputs; the best one is kept, by the number called
+        `choose_by`, or `measure` if it is ``None``, of which more is better unless it is the loss.
+        `describe` gives entries for the card about the best one. Training goes on from the last checkpoint
+        in the folder if there is one.
+        """
+        settings, device = self._settings_for(len(training)), device_of(self.model)
+        arguments = settings.arguments(self.folder.checkpoints, choose_by or measure, device.type)
+        with training_session("fit", self.fit.run.progress, device, settings.precision) as callback:
+            trainer = NetworkTrainer(
+                networks,
+                reader,
+                self.model,
+                arguments,
+                (training, validation),
+                loss=loss,
+                validate=validate,
+                progress=callback,
+                callbacks=settings.callbacks(),
+            )
+            trainer.train(resume_from_checkpoint=self.folder.last_checkpoint())
+            described = describe(trainer.validation_batches())
+        networks.to(device).eval()
+        logs, best = trainer.state.log_history, trainer.state.best_metric
+        if choose_by is not None:
+            measured = [log for log in logs if f"eval_{choose_by}" in log]
+            best = max(measured, key=lambda log: log[f"eval_{choose_by}"])[f"eval_{measure}"]
+        history = [_recorded(log, choose_by) for log in logs]
+        return {f"dev_{measure}": best, "steps": trainer.state.global_step, "history": history, **described}
+
+    def _settings_for(self, n: int) -> TrainerSettings:
+        """The settings for n training inputs, with the number of steps after which networks are measured."""
+        settings, measurements = self.fit.training, self.fit.measurements
+        if measurements is None or settings.epochs is None:
+            return settings
+        n_expected = (1 - self.fit.validation_fraction) * len(self.fit.inputs)
+        every = math.ceil(settings.epochs * math.ceil(n_expected / settings.batch_size) / measurements)
+        if n < n_expected:  # as often as if the teacher had explained all inputs
+            every = max(1, math.ceil(every * n / n_expected))
+        options = {**settings.options, "logging_strategy": "steps", "logging_steps": every}
+        return replace(settings, checkpoint_steps=every, options=options)
+
+
+def _recorded(log: Mapping[str, Any], choose_by: str | None) -> dict[str, Any]:
+    """What the card keeps of one log: no times, so that the same fit gives the same card."""
+    return {
+        name: value
+        for name, value in log.items()
+        if name in ("epoch", "loss") or (name.startswith("eval_") and name != f"eval_{choose_by}")
+    }
+
+
+class ModelAnswers:
+    """Asks a model about inputs of which some features are kept; batch sizes are found once for all steps."""
+
+    def __init__(self, model: Model, removal: Removal, seed: int) -> None:
+        self._engine = Engine(model)
+        self._removal, self._seed = removal.bind(model), seed
+        self._device = device_of(model).type
+
+    def ask(self, inputs: Sequence[Input], masks: Sequence[Masks]) -> list[Floats]:
+        """The answers (n, columns) to the masks (n, features) of each input; the first error is raised."""
+        jobs = (
+            Job(i, input, self._removal, _ask_values(own), self._seed)
+            for i, (input, own) in enumerate(zip(inputs, masks, strict=True))
+        )
+        found: dict[int, Floats] = {}
+        with torch.autocast(self._device, enabled=False):
+            for done in self._engine.run(jobs):
+                if done.error is not None:
+                    raise done.error
+                found[done.key] = done.result
+        return [found[i] for i in range(len(inputs))]
+
+    def ask_tensor(self, inputs: Sequence[Input], kept: torch.Tensor) -> torch.Tensor:
+        """Like `ask`, for a tensor (rows, width) or (rows, samples, width); the answers are a tensor."""
+        masks = kept.detach().bool().cpu().numpy()
+        several = masks if masks.ndim == 3 else masks[:, None]
+        own = [each[:, : input.n_features] for each, input in zip(several, inputs, strict=True)]
+        answers = torch.from_numpy(np.stack(self.ask(inputs, own))).float().to(kept.device)
+        return answers if masks.ndim == 3 else answers[:, 0]
+
+
+def _ask_values(masks: Masks) -> Algorithm:
+    return (yield Values(masks))

@@ -1,0 +1,180 @@
+"""Networks that score the tokens of a transformer: its own encoder, or a small one on its hidden states."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pertinent.array_types import Floats
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput, Tokens
+from pertinent.learned.networks.scorer import Scorer, ScorerBatch, device_of, small_scorer_for
+from pertinent.models.base import Model
+from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.transformer import TransformerModel
+from pertinent.removal.base import TokenRows
+
+
+class TransformerScorer(Scorer):
+    """A scorer that reads the tokens of a transformer."""
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
+        """Read whole texts; special tokens and padding belong to no feature."""
+        tokens = [_tokens(input) for input in inputs]
+        rows = [TokenRows(own, np.ones((1, len(own.ids)), dtype=np.bool_)) for own in tokens]
+        batch = collate(rows, [False] * len(rows), _transformer(model).pad_id)
+        owners = np.full(batch.ids.shape, -1)
+        for row, own in zip(owners, tokens, strict=True):
+            row[: len(own.feature)] = own.feature
+        return ScorerBatch(batch, owners)
+
+
+class TokenScorer(TransformerScorer):
+    """An encoder and a linear layer that gives every token a score for each column."""
+
+    kind = "tokens"
+    epochs = 10
+    learning_rate = 5e-5
+    measurements = None
+    most_classes = 0
+
+    def __init__(self, encoder: Any, n_columns: int) -> None:
+        super().__init__(n_columns)
+        if getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None  # it would be saved, but never used
+        self.encoder = encoder
+        self.head = torch.nn.Linear(encoder.config.hidden_size, n_columns)
+
+    @classmethod
+    def of(
+        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
+    ) -> TokenScorer:
+        """A copy of the model's encoder with a new linear layer."""
+        del inputs, context
+        encoder = copy.deepcopy(_transformer(model).model.base_model)
+        return cls(encoder.float(), n_columns).requires_grad_(True)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> TokenScorer:
+        """An encoder of transformers' configuration."""
+        from transformers import CONFIG_MAPPING, AutoModel
+
+        own = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
+        return cls(AutoModel.from_config(own).float(), n_columns)  # type: ignore[no-untyped-call]
+
+    def arguments(self) -> dict[str, Any]:
+        """The encoder's configuration."""
+        return dict(self.encoder.config.to_dict())
+
+    def save_config(self, folder: Path) -> None:
+        """Write the configuration in the format of transformers."""
+        self.encoder.config.save_pretrained(folder)
+
+    @property
+    def title(self) -> str:
+        """The name of the encoder."""
+        return type(self.encoder).__name__
+
+    def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
+        """The scores of all tokens; the model knows which arguments its encoder takes."""
+        scores: torch.Tensor = _transformer(model).forward(batch.arrays, call)
+        return scores
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, tokens, columns)."""
+        scores: torch.Tensor = self.head(self.encoder(**options).last_hidden_state)
+        return scores
+
+
+class HiddenStateScorer(TransformerScorer):
+    """A GRU over the last hidden states of the explained model, and a linear layer (MAGNEx, Fig. 2).
+
+    The model itself is neither changed nor kept: it is there whenever it is explained.
+    """
+
+    kind = "hidden-states"
+
+    def __init__(self, n_columns: int, width: int) -> None:
+        super().__init__(n_columns)
+        self.width = width
+        self.recurrent = nn.GRU(width, width // 2, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(2 * (width // 2), n_columns)
+
+    @classmethod
+    def suits(cls, model: Model) -> bool:
+        """Whether the model is a transformer whose head stands on a body of its own."""
+        return isinstance(model, TransformerModel) and (
+            getattr(model.model, "base_model", model.model) is not model.model
+        )
+
+    @classmethod
+    def of(
+        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
+    ) -> HiddenStateScorer:
+        """One as wide as the model's hidden states."""
+        del inputs, context
+        return cls(n_columns, _transformer(model).model.config.hidden_size)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> HiddenStateScorer:
+        """One of the same width."""
+        return cls(n_columns, config["width"])
+
+    def arguments(self) -> dict[str, Any]:
+        """The width of the hidden states."""
+        return {"width": self.width}
+
+    def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
+        """Run the model, and the network on its hidden states."""
+        wrapped = _transformer(model)
+        tokens: TokenBatch = batch.arrays
+        whole = torch.autocast(wrapped.device.type, enabled=False)  # it is explained in its own precision
+        with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
+            hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
+        seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
+        lengths = torch.from_numpy(seen.sum(axis=1))
+        scores: torch.Tensor = call(hidden=hidden.float(), lengths=lengths)
+        return scores
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, tokens, columns)."""
+        hidden: torch.Tensor = options["hidden"]
+        packed = nn.utils.rnn.pack_padded_sequence(
+            hidden, options["lengths"], batch_first=True, enforce_sorted=False
+        )
+        found, _ = nn.utils.rnn.pad_packed_sequence(
+            self.recurrent(packed)[0], batch_first=True, total_length=hidden.shape[1]
+        )
+        scores: torch.Tensor = self.head(found)
+        return scores
+
+
+def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
+    """The network that learns scores: the model's own encoder if it is a transformer, else a small one."""
+    small = small_scorer_for(inputs)
+    return TokenScorer if isinstance(model, TransformerModel) else small
+
+
+def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
+    """Make a network that is to learn scores in units of `deviation` (columns,), on the model's device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        made = scorer_for(model, inputs).of(model, inputs, len(deviation))
+    made.deviation.copy_(torch.from_numpy(deviation))
+    return made.to(device_of(model))
+
+
+def _transformer(model: Model) -> TransformerModel:
+    assert isinstance(model, TransformerModel)
+    return model
+
+
+def _tokens(input: Input) -> Tokens:
+    assert isinstance(input, TextInput) and input.tokens is not None
+    return input.tokens

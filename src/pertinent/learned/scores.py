@@ -1,0 +1,129 @@
+"""The base of methods that learn scores from the explanations of a teacher."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.learned.base import LearnedClasses, Learner, Schedule, Tensor, TrainedNetwork, TrainingTargets
+from pertinent.rank_correlation import spearman
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.learned.context import TrainingContext
+    from pertinent.learned.network_trainer import TrainingBatch, TrainingExamples
+    from pertinent.models.base import Model
+    from pertinent.results.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class LearnsScores(Learner):
+    """Learns to score features from the explanations of a teacher.
+
+    Attributes
+    ----------
+    measure
+        What is measured on the validation inputs, to keep the best network: the ``"loss"``, or the mean rank
+        correlation (``"spearman"``) with the targets named ``scores``.
+    """
+
+    measure: ClassVar[Literal["loss", "spearman"]] = "loss"
+
+    @abstractmethod
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """What is learned from a teacher's explanation, for these columns of the model.
+
+        `label` is the class or value that the user says is right, ``None`` if the user does not say.
+        """
+
+    @abstractmethod
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
+        """The unit (columns,) of the network's scores: about how large they are."""
+
+    @abstractmethod
+    def compute_loss(
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The loss of scores (rows, columns, width) for stacked targets (rows, …).
+
+        `real` (rows, width) says which features exist; the scores of the others are zero.
+        """
+
+    def describe(
+        self,
+        context: TrainingContext,
+        scorer: Any,
+        examples: TrainingExamples,
+        validation: TrainingExamples,
+    ) -> dict[str, Any]:
+        """Further entries of the card, in plain JSON; `examples` are all, `validation` those held out."""
+        del context, scorer, examples, validation
+        return {}
+
+    def default_classes(
+        self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
+    ) -> LearnedClasses:
+        """All classes if the teacher has scores of all, and the network can learn so many."""
+        from pertinent.learned.networks.token_scorers import scorer_for
+
+        most = scorer_for(model, inputs).most_classes if "all" in self.classes else 0
+        known = all(e.class_scores is not None for e in explanations)
+        return "all" if known and len(explanations[0].classes) <= most else self.classes[0]
+
+    def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
+        """The schedule of the network for such inputs."""
+        from pertinent.learned.networks.token_scorers import scorer_for
+
+        scorer = scorer_for(model, inputs)
+        return Schedule(scorer.epochs, scorer.learning_rate, scorer.measurements)
+
+    def train(self, context: TrainingContext) -> TrainedNetwork:
+        """Train one network on the targets of each input."""
+        examples = context.examples(self.targets)
+        training, validation = context.split(examples)
+        scorer = context.new_scorer(training, self.deviation(training.targets))
+        card = context.optimise(
+            scorer,
+            scorer,
+            training,
+            validation,
+            loss=lambda batch: self._loss(batch, scorer)[0],
+            validate=lambda batches: self._validate(batches, scorer),
+            measure=self.measure,
+        )
+        return TrainedNetwork(scorer, card | self.describe(context, scorer, examples, validation))
+
+    def _loss(self, batch: TrainingBatch, scorer: Any) -> tuple[Tensor, Tensor]:
+        """The loss of a batch, and the scores (rows, columns, width)."""
+        scores = batch.scores(scorer)
+        return self.compute_loss(scores, batch.targets, batch.real, scorer.deviation), scores
+
+    def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:
+        """The mean loss of the validation inputs, and the mean rank correlation if it is the measure."""
+        n, total, correlations = 0, 0.0, list[float]()
+        for batch in batches:
+            with batch.inference():
+                loss, scores = self._loss(batch, scorer)
+            n, total = n + len(batch.inputs), total + float(loss) * len(batch.inputs)
+            if self.measure == "spearman":
+                correlations += _correlations(scores, batch)
+        measured = {"loss": total / n}
+        if self.measure == "spearman":
+            measured["spearman"] = float(np.mean(correlations)) if correlations else 0.0
+        return measured
+
+
+def _correlations(scores: Tensor, batch: TrainingBatch) -> list[float]:
+    """Spearman's correlation for each input of several features and each column; 0 where there is none."""
+    arrays = (each.cpu().numpy() for each in (scores, batch.targets["scores"], batch.real))
+    found: list[float] = []
+    for mine, wanted, real in zip(*arrays, strict=True):
+        if real.sum() > 1:
+            pairs = zip(mine[:, real], wanted[:, real], strict=True)
+            found += [spearman(np.stack(pair))[0, 1] for pair in pairs]
+    return [0.0 if np.isnan(each) else each for each in found]
