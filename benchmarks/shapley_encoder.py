@@ -9,8 +9,7 @@ import numpy as np
 from common import random_texts, word_tokenizer
 
 import pertinent
-from pertinent.explainers.shapley.odd_process import posterior
-from pertinent.explainers.shapley.process_fit import fit
+from pertinent.explainers.shapley.odd_process import fit, posterior
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 
 TOKENS = 40

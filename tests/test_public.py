@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import pertinent
 
 NAMES = [
@@ -87,17 +89,20 @@ def test_nothing_is_unpickled():
         assert "torch.load(" not in text, path
 
 
-def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function():
+@pytest.mark.parametrize(
+    ("method", "module"), [("leave-one-out", "leave_one_out"), ("random-search", "search.sampled_search")]
+)
+def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function(method, module):
     code = """
 import sys, pertinent
 model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
-pertinent.explain(model, ["not bad", "so good"], method="leave-one-out")
-pertinent.compare(model, ["not bad"], ["leave-one-out"])
+pertinent.explain(model, ["not bad", "so good"], method="METHOD")
+pertinent.compare(model, ["not bad"], ["METHOD"])
 methods = [name for name in sys.modules if name.startswith("pertinent.explainers") and name.count(".") > 1]
 print(sorted({"torch", "transformers", "sklearn", "pandas", "pyarrow"} & set(sys.modules)))
 packages = (".base", ".removal_jackknife", ".early_stopping", ".gradients", ".learned")
 packages += (".robustness", ".search", ".shapley", ".surrogate")
 print([name for name in methods if not name.endswith(packages)])
 """
-    found = run(code)
-    assert found.stdout.splitlines() == ["[]", "['pertinent.explainers.leave_one_out']"], found.stderr
+    found = run(code.replace("METHOD", method))
+    assert found.stdout.splitlines() == ["[]", f"['pertinent.explainers.{module}']"], found.stderr

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pertinent
-from pertinent.explainers.search.exhaustive_search import ExhaustiveSearch
+from pertinent.explainers.search.sampled_search import ExhaustiveSearch
 from pertinent.metric.top_features import Faithfulness, PositiveDeltaLogOdds
 
 PAGE = Path(__file__).parent / "tabular.md"

@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 class Registry(Generic[T]):
     """Classes of one kind by their kebab-case name.
 
-    They come from one sub-package, where a file is named after the class it registers and is imported
-    on first use, and from other packages' entry points in a group, by default the name of the sub-package.
+    They come from one sub-package, where the file that registers a class is imported on first use, and from
+    other packages' entry points in a group, by default the name of the sub-package.
     """
 
     def __init__(self, what: str, package: str, group: str | None = None) -> None:
         self.what = what
         self._package, self._group = package, group or package
-        self._modules: list[str] | None = None
+        self._sources: dict[str, str] | None = None
         self._loaded = False
         self._classes: dict[str, type[T]] = {}
 
@@ -55,7 +55,7 @@ class Registry(Generic[T]):
     def all(self) -> Mapping[str, type[T]]:
         """Every registered class by name, in alphabetical order."""
         if not self._loaded:
-            for module in self._find_modules():
+            for module in self._find_sources():
                 importlib.import_module(module)
             for point in entry_points(group=self._group):
                 try:
@@ -66,30 +66,33 @@ class Registry(Generic[T]):
         return dict(sorted(self._classes.items()))
 
     def get(self, name: str) -> type[T]:
-        """The class called `name`; if a file has that name, only that file is imported."""
+        """The class called `name`; only the file that registers it is imported."""
         if name not in self._classes:
-            for module in self._find_modules():
-                if module.rpartition(".")[2] == str(name).replace("-", "_"):
+            for module, source in self._find_sources().items():
+                if f'.register("{name}")' in source:
                     importlib.import_module(module)
         if name not in self._classes and name not in self.all():
             raise unknown(self.what, name, self._classes)
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether a class is called `name`; imports every class if no file has that name."""
+        """Whether a class is called `name`; imports every class if none of the sub-package is."""
         try:
             self.get(str(name))
         except SettingError:
             return False
         return True
 
-    def _find_modules(self) -> list[str]:
-        """The module names of the sub-package, without importing them."""
-        if self._modules is None:
+    def _find_sources(self) -> dict[str, str]:
+        """The source of each module of the sub-package, by the module's name, without importing it."""
+        if self._sources is None:
             package = importlib.import_module(self._package)
             found = pkgutil.walk_packages(package.__path__, f"{self._package}.")
-            self._modules = [module.name for module in found if not module.ispkg]
-        return self._modules
+            finders: dict[str, Any] = {each.name: each.module_finder for each in found if not each.ispkg}
+            self._sources = {
+                name: finder.find_spec(name).loader.get_source(name) or "" for name, finder in finders.items()
+            }
+        return self._sources
 
     def make_from_text(self, name: str, settings: Mapping[str, str]) -> T:
         """An instance with settings given as text."""

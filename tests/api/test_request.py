@@ -7,7 +7,7 @@ import pytest
 
 from pertinent import Request
 from pertinent.errors import SettingError
-from pertinent.explainers.gradients.integrated_gradients import IntegratedGradients
+from pertinent.explainers.gradients.path_gradients import IntegratedGradients
 from pertinent.inputs.table import Background
 from pertinent.metric.ablation import Sufficiency
 from pertinent.removal import FromBackground, UniformNoise

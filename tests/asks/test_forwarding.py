@@ -8,7 +8,7 @@ from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, ModelError
 from pertinent.explainers.base import Task
 from pertinent.explainers.search.base import Course
-from pertinent.explainers.search.random_search import RandomSearch
+from pertinent.explainers.search.sampled_search import RandomSearch
 
 ONE = np.ones((1, 2), dtype=bool)
 TASK = Task(2, 0, np.ones(2), 10, (0.5,), np.random.default_rng(0))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.explainers.robustness.pertinence import pertinence
+from pertinent.explainers.robustness.base import pertinence
 from pertinent.inputs.base import Numbers
 from pertinent.removal.base import removals
 

@@ -10,8 +10,7 @@ from tests.games import as_model, play, random_interactions, sum_of_unanimity, u
 
 import pertinent
 from pertinent.explainers.base import explainers
-from pertinent.explainers.shapley.odd_process import Prior, posterior
-from pertinent.explainers.shapley.process_fit import fit
+from pertinent.explainers.shapley.odd_process import Prior, fit, posterior
 from pertinent.explainers.shapley.shapley import choose
 
 D = 5

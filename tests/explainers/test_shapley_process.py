@@ -7,9 +7,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from pertinent.explainers.shapley import process_fit
-from pertinent.explainers.shapley.odd_process import Prior, invert_lower, posterior
-from pertinent.explainers.shapley.process_fit import CONSTANT, climb, log_posterior
+from pertinent.explainers.shapley import odd_process
+from pertinent.explainers.shapley.odd_process import (
+    CONSTANT,
+    Prior,
+    climb,
+    invert_lower,
+    log_posterior,
+    posterior,
+)
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 
 NONE = np.zeros((0, 9), dtype=bool)
@@ -61,7 +67,7 @@ def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scale():
             multivariate_normal(cov=scale * (k + noise), allow_singular=True).logpdf(part[:, 0])
             for k, part in zip(covariances, (odd, even), strict=True)
         )
-        return log_density + process_fit._log_hyperprior(point)[0]
+        return log_density + odd_process._log_hyperprior(point)[0]
 
     found = log_posterior(one, x, odd, even)[0] - log_posterior(other, x, odd, even)[0]
     assert found == pytest.approx(density(one) - density(other), rel=1e-8)
@@ -74,7 +80,7 @@ def test_the_climb_finds_what_scipy_finds(monkeypatch):
     best = minimize(lambda p: [-part for part in log_posterior(p, x, odd, even)], start, jac=True)
     roughly = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(roughly, x, odd, even)[0] > -best.fun - 1.0
-    monkeypatch.setattr(process_fit, "ENOUGH", 1e-9)
+    monkeypatch.setattr(odd_process, "ENOUGH", 1e-9)
     found = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(found, x, odd, even)[0] == pytest.approx(-best.fun, abs=1e-4)
 

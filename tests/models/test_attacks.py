@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.explainers.robustness.greedy_as import contributions
+from pertinent.explainers.robustness.greedy import contributions
 from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, project
 
 

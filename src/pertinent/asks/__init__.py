@@ -1,7 +1,7 @@
 """The questions an algorithm may ask, one file per kind."""
 
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
-from pertinent.asks.base import Algorithm, Ask, Fork, Part, Question
+from pertinent.asks.base import Algorithm, Ask, Asking, Fork, Part, Question
 from pertinent.asks.forwarding import on_scale, relay
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
@@ -12,6 +12,7 @@ from pertinent.asks.values import RepeatedValues, Values
 __all__ = [
     "Algorithm",
     "Ask",
+    "Asking",
     "Attack",
     "AttackRadii",
     "Fork",

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Answer, Model
     from pertinent.removal.base import Removal
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,10 @@ class Fork:
 
 
 Ask: TypeAlias = Question | Fork | Partial
-Algorithm: TypeAlias = Generator[Ask, Any, Any]
+Asking: TypeAlias = Generator[Ask, Any, T]
+"""A generator that yields asks, is sent answers, and returns a T."""
+
+Algorithm: TypeAlias = Asking[Any]
 
 
 def check_masks(masks: Masks, input: Input) -> None:

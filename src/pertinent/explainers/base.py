@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Ask, Partial
+from pertinent.asks import Asking, Partial
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
@@ -96,7 +96,7 @@ class Task:
             return [most]
         return growing_sizes(first, most, step)
 
-    def publish(self, finding: Finding | Callable[[], Finding]) -> Generator[Ask, Any, None]:
+    def publish(self, finding: Finding | Callable[[], Finding]) -> Asking[None]:
         """Publish the finding so far, for the model's own columns, if somebody listens."""
         if self.has_listener:
             yield Partial(lambda: self.counted(finding() if callable(finding) else finding))
@@ -139,7 +139,7 @@ class Finding:
     meaning: ScoreMeaning | None = None
 
 
-Steps: TypeAlias = Generator[Ask, Any, Finding]
+Steps: TypeAlias = Asking[Finding]
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ class Explainer(Settings, ABC):
     samples in rounds, and obeys the task's `early_stopping`. One that is `numeric` reads the numbers of an
     image or a row. One without `any_target` explains the predicted class alone. `meaning` is what its scores
     say of features, unless a finding says otherwise. `fitted_features` is what the inputs were cut into to
-    which it was fitted.
+    which it was fitted. `smallest_budget` is the smallest number of evaluations with which it can answer, if
+    its settings do not say how many it needs.
     """
 
     name: ClassVar[str]
@@ -164,20 +165,20 @@ class Explainer(Settings, ABC):
     any_target: ClassVar[bool] = True
     meaning: ClassVar[ScoreMeaning] = "effect"
     fitted_features: ClassVar[str | None] = None
+    smallest_budget: ClassVar[int] = 1
 
     @property
     def budget_per_sparsity(self) -> bool:
         """Whether each sparsity has the full budget; otherwise the budget is for the whole explanation."""
         return False
 
-    def evaluations(self, n_features: int) -> int | None:
+    def evaluations(self, n_features: int) -> int | None:  # noqa: ARG002  for subclasses
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""
-        del n_features
         return None
 
     def min_budget(self, n_features: int) -> int:
-        """The smallest budget with which the method can answer."""
-        return self.evaluations(n_features) or 1
+        """The smallest budget with which the method can answer, in evaluations."""
+        return self.evaluations(n_features) or self.smallest_budget
 
     @abstractmethod
     def explain(self, task: Task) -> Steps:

@@ -1,4 +1,4 @@
-"""The gradient at the input, and what all gradient methods share."""
+"""The gradient at the input, alone or times the input, and what all gradient methods share."""
 
 from __future__ import annotations
 
@@ -19,15 +19,11 @@ class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
     scales = ("natural",)
+    smallest_budget = 2
 
-    def evaluations(self, n_features: int) -> int | None:
+    def evaluations(self, _: int) -> int | None:
         """One forward and one backward pass."""
-        del n_features
         return 2
-
-    def min_budget(self, n_features: int) -> int:
-        """One gradient."""
-        return self.evaluations(n_features) or 2
 
 
 @explainers.register("gradient")
@@ -51,8 +47,22 @@ class Gradient(GradientExplainer):
     reduce: Literal["sum", "length"] = "sum"
 
     def explain(self, task: Task) -> Steps:
-        """Ask once."""
+        """Ask for one gradient."""
         found = yield PathGradients(
             AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
         )
+        return Finding(scores=found.gradients[0])
+
+
+@explainers.register("gradient-x-input")
+@dataclass(frozen=True)
+class GradientTimesInput(GradientExplainer):
+    """x · ∂p/∂x, summed over each feature's parts."""
+
+    paper = "Shrikumar et al. 2016, Sec. 3"
+    summary = "the gradient times the input, summed over each feature"
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for one gradient."""
+        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
         return Finding(scores=found.gradients[0])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import Ask, Attack, AttackRadii, Radii
+from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.asks import Asking, Attack, AttackRadii, Radii
 from pertinent.asks.attack_radii import aim_of
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task
+from pertinent.inputs.base import Numbers
 from pertinent.settings import Count
 
 SUBSETS, MOST_SUBSETS = 6, 5000
@@ -20,6 +20,9 @@ SUBSETS, MOST_SUBSETS = 6, 5000
 
 UNCHOSEN = 0.1
 """The largest score of a feature that was not chosen, as a share of the smallest of those that were."""
+
+NEEDED = 0.01
+"""Features that change less than this share of the largest change are not needed."""
 
 ABSENT = 1.5
 """What no attack counts for where a number is needed: so many times the largest radius found."""
@@ -57,7 +60,7 @@ class AttackExplainer(Explainer):
         """The attack."""
         return Attack(self.attack, self.norm, self.attack_steps)
 
-    def attacked(self, task: Task, sets: Masks, *, keep: bool = False) -> Generator[Ask, Any, Radii]:
+    def attacked(self, task: Task, sets: Masks, *, keep: bool = False) -> Asking[Radii]:
         """Attack the features of each set."""
         if task.output.kind == "class" and task.target != task.output.default_target(task.prediction):
             raise SettingError(
@@ -67,6 +70,19 @@ class AttackExplainer(Explainer):
         aim = aim_of(self.toward, task.target, task.columns, task.output)
         found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.how, keep)
         return found
+
+    def pertinence_of(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
+        """What to add to a finding's details: each feature's pertinence, by one attack on the relevant ones.
+
+        Nothing for texts, in which every word is present, and nothing where no attack is found.
+        """
+        if task.numbers is None:
+            return {}
+        found = yield from self.attacked(task, relevant[None], keep=True)
+        if not np.isfinite(found.radii[0]):
+            return {}
+        assert found.changes is not None and found.norms is not None
+        return {"pertinence": pertinence(task.numbers, found.changes[0], found.norms[0])}
 
 
 @dataclass(frozen=True)
@@ -82,7 +98,7 @@ class RobustnessExplainer(AttackExplainer):
 
     criterion: Literal["irrelevant", "relevant"] = field(default="irrelevant", kw_only=True)
 
-    def values(self, task: Task, relevant: Masks) -> Generator[Ask, Any, Floats]:
+    def values(self, task: Task, relevant: Masks) -> Asking[Floats]:
         """How well each row of relevant features meets the criterion; larger is better.
 
         An attack that was not found counts for more than all that were.
@@ -93,7 +109,7 @@ class RobustnessExplainer(AttackExplainer):
         radii = np.where(np.isfinite(radii), radii, ABSENT * finite.max() if len(finite) else 1.0)
         return radii if irrelevant else -radii
 
-    def need_an_attack(self, task: Task) -> Generator[Ask, Any, None]:
+    def need_an_attack(self, task: Task) -> Asking[None]:
         """Fail where not even all features together can be attacked: nothing could be said of any."""
         found = yield from self.attacked(task, np.ones((1, task.n_features), dtype=np.bool_))
         if not np.isfinite(found.radii[0]):
@@ -120,3 +136,18 @@ def from_order(order: Ints, rest: Floats) -> Floats:
         scores[order] = np.arange(len(order), 0, -1) / len(order)
         scores[left] = UNCHOSEN / len(order) * (place + 1) / (place.max(initial=0) + 1)
     return scores
+
+
+def pertinence(numbers: Numbers, change: Array, sizes: Floats) -> list[int]:
+    """For each feature 1 if the change takes it towards its absent value, −1 if away from it, else 0.
+
+    Dhurandhar et al.'s (2018) pertinent positive features are present, and must go for the prediction to
+    change; pertinent negative ones are absent, and would have to come. `sizes` are the norms of the change
+    of each feature; those of no account are 0.
+    """
+    before = numbers.values - numbers.absent
+    closer = np.nan_to_num(before**2 - (before + change) ** 2)
+    by_feature = np.bincount(numbers.owners.ravel(), closer.ravel(), len(sizes))
+    needed = sizes > NEEDED * sizes.max(initial=0.0)
+    signs: list[int] = np.where(needed, np.sign(by_feature), 0).astype(np.int64).tolist()
+    return signs

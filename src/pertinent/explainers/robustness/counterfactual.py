@@ -9,8 +9,7 @@ import numpy as np
 
 from pertinent.errors import ModelError
 from pertinent.explainers.base import Finding, Steps, Task, explainers
-from pertinent.explainers.robustness.base import AttackExplainer
-from pertinent.explainers.robustness.pertinence import pertinence
+from pertinent.explainers.robustness.base import AttackExplainer, pertinence
 from pertinent.settings import Count
 
 SHRINKING = 0.5

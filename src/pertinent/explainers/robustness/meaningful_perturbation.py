@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import Ask, Gradients, MaskGradients
+from pertinent.asks import Asking, Gradients, MaskGradients
 from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.settings import Count, NotNegative, Positive, Range
@@ -87,7 +86,7 @@ class MeaningfulPerturbation(Explainer):
             mask = np.clip(step(mask, gradient[0] + pull), 0, 1)
         return Finding(1 - mask)
 
-    def _start(self, task: Task) -> Generator[Ask, Any, Floats]:
+    def _start(self, task: Task) -> Asking[Floats]:
         """The largest level, the same for all features, that deletes the target as nearly everything does."""
         left, _ = yield from self._destroyed(task, np.repeat(LEVELS[:, None], task.n_features, axis=1))
         whole = _unit(task) * task.prediction[task.target]
@@ -95,7 +94,7 @@ class MeaningfulPerturbation(Explainer):
         level = LEVELS[max(np.flatnonzero(enough), default=0)]
         return np.full(task.n_features, level)
 
-    def _destroyed(self, task: Task, masks: Floats) -> Generator[Ask, Any, tuple[Floats, Floats]]:
+    def _destroyed(self, task: Task, masks: Floats) -> Asking[tuple[Floats, Floats]]:
         """What is left of the target, f, and its gradient along each mask."""
         found: Gradients = yield MaskGradients(masks, task.target)
         values = _unit(task) * found.values[:, task.target]

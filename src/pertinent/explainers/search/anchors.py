@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from math import log
 from typing import Annotated, Any
@@ -10,12 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
-from pertinent.asks import Ask
+from pertinent.asks import Asking
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
-from pertinent.explainers.search.anchor_samples import Arms, Samples
+from pertinent.explainers.search.anchor_samples import Arms, Samples, exploration, lower_bounds, upper_bounds
 from pertinent.explainers.search.base import SeparateSearches
-from pertinent.explainers.search.kl_bounds import exploration, lower_bounds, upper_bounds
 from pertinent.settings import Count, ProperShare, Range, Share
 
 START = 100
@@ -113,13 +111,13 @@ class Anchors(SeparateSearches):
             },
         )
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """The anchor of at most k features, from a separate run."""
         samples = Samples(task, self.keep, rng)
         beams = yield from self._beams(samples, k)
         return self._filled(_best(beams), k, samples)
 
-    def _beams(self, samples: Samples, k: int) -> Generator[Ask, Any, list[list[_Anchor]]]:
+    def _beams(self, samples: Samples, k: int) -> Asking[list[list[_Anchor]]]:
         """The best anchors of each size from 0 on, until one passes, the size is k or the budget is spent."""
         arms = Arms(np.zeros((1, samples.d), dtype=np.bool_))
         samples.allow(SHARE)
@@ -138,7 +136,7 @@ class Anchors(SeparateSearches):
                 yield from samples.task.publish(lambda: self._found(samples, beams))
         return beams
 
-    def _top(self, samples: Samples, arms: Arms) -> Generator[Ask, Any, Ints]:
+    def _top(self, samples: Samples, arms: Arms) -> Asking[Ints]:
         """KL-LUCB: the `beam` arms of highest mean."""
         yield from samples.draw(arms, np.flatnonzero(arms.n == 0))
         rounds = 1
@@ -157,7 +155,7 @@ class Anchors(SeparateSearches):
                 return inside
             rounds += 1
 
-    def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Generator[Ask, Any, list[_Anchor]]:
+    def _judged(self, samples: Samples, arms: Arms, chosen: Ints) -> Asking[list[_Anchor]]:
         """Sample the chosen arms that may pass until it is clear whether they do."""
         level = log((1 + (self.beam - 1) * samples.d) / self.delta)
         while True:

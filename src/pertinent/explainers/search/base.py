@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
@@ -13,7 +13,18 @@ from typing import Any, Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Ask, Fork, Gradients, MaskGradients, Partial, Question, Values, relay
+from pertinent.asks import (
+    Algorithm,
+    Ask,
+    Asking,
+    Fork,
+    Gradients,
+    MaskGradients,
+    Partial,
+    Question,
+    Values,
+    relay,
+)
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 
@@ -75,9 +86,7 @@ class Search(Explainer):
         return Finding(chosen=chosen_from(best, task), details=details)
 
     @abstractmethod
-    def best_sets(
-        self, task: Task, kept: Sequence[int], course: Course
-    ) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
         """The best set of each size; `course` is kept up to date while it is searched for."""
 
     def _check_spread(self, task: Task, parts: int) -> None:
@@ -88,7 +97,7 @@ class Search(Explainer):
                 f"but got {task.budget}."
             )
 
-    def best_of_all(self, task: Task, k: int) -> Generator[Ask, Any, Masks]:
+    def best_of_all(self, task: Task, k: int) -> Asking[Masks]:
         """The best of all sets of k features, evaluated a few thousand at a time."""
         every = combinations(range(task.n_features), k)
         best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
@@ -103,12 +112,12 @@ class Search(Explainer):
         """The features to keep in order to evaluate these sets; its own inverse."""
         return sets if self.objective == "sufficiency" else ~sets
 
-    def judge(self, task: Task, sets: Masks) -> Generator[Ask, Any, Floats]:
+    def judge(self, task: Task, sets: Masks) -> Asking[Floats]:
         """The objective of each set; larger is better."""
         values = yield Values(self.kept_by(sets))
         return self.signed(task.objective(values))
 
-    def gains(self, task: Task, sets: Masks) -> Generator[Ask, Any, tuple[Floats, Floats]]:
+    def gains(self, task: Task, sets: Masks) -> Asking[tuple[Floats, Floats]]:
         """The objective of each set, and the rate at which log p improves as each feature enters it.
 
         A feature enters a set by being kept (sufficiency) or by being removed (comprehensiveness),
@@ -131,9 +140,7 @@ class Search(Explainer):
 class SeparateSearches(Search):
     """One independent search for each size."""
 
-    def best_sets(
-        self, task: Task, kept: Sequence[int], course: Course
-    ) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
         """Run the searches in parallel."""
         if self.spread:
             task = replace(task, budget=task.budget // len(kept))
@@ -147,7 +154,7 @@ class SeparateSearches(Search):
         branches: Mapping[int, Algorithm],
         course: Course,
         spent: Mapping[int, int] | None = None,
-    ) -> Generator[Ask, Any, dict[int, Masks]]:
+    ) -> Asking[dict[int, Masks]]:
         """What these searches find, by size; `spent` is what each had spent before it began."""
         if self.trajectory or task.has_listener:
             branches = {
@@ -184,7 +191,7 @@ class SeparateSearches(Search):
         return relay(search, on_answer=record)
 
     @abstractmethod
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Find the best set of k features, as a mask."""
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Ask, Fork
+from pertinent.asks import Asking, Fork
 from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Finding, Task, explainers
 from pertinent.explainers.search.base import Course, Search, chosen_from, largest
@@ -49,9 +48,7 @@ class GradientSearch(Search):
     target_sparsity: Share = 0.05
     check_every: Count = 20
 
-    def best_sets(
-        self, task: Task, kept: Sequence[int], course: Course
-    ) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
         """One descent for all sizes, on which it does not depend; each size is checked separately."""
         rng = task.rng.spawn(1)[0]
         state = rng.standard_normal(task.n_features)
@@ -77,11 +74,11 @@ class GradientSearch(Search):
                 state = step(state, (yield from self._gradient(task, state, rng)))
             passes += 2 * updates
 
-    def _checked(self, task: Task, chosen: Masks) -> Generator[Ask, Any, float]:
+    def _checked(self, task: Task, chosen: Masks) -> Asking[float]:
         """The objective of one set; runs in its own fork, because each size has its own budget."""
         return float((yield from self.judge(task, chosen[None]))[0])
 
-    def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Generator[Ask, Any, Floats]:
+    def _gradient(self, task: Task, state: Floats, rng: np.random.Generator) -> Asking[Floats]:
         """The gradient of the loss at one draw."""
         noise = rng.gumbel(size=(2, len(state)))
         soft = _sigmoid(state + noise[0] - noise[1])

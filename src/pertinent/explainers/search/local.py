@@ -1,17 +1,17 @@
-"""The base of local searches, which begin at random sets or where another explainer says."""
+"""The base of local searches: where they begin, which sets they have seen, and the best sets nearby."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from math import ceil, comb
-from typing import Any
 
 import numpy as np
 
-from pertinent.array_types import Masks
-from pertinent.asks import Ask
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import Asking
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned, n_kept
 from pertinent.explainers.search.base import Course, SeparateSearches, largest, uniform_sets
@@ -65,9 +65,7 @@ class LocalSearch(SeparateSearches):
         start = self._start()
         return 1 if start is None else 1 + start.min_budget(n_features)
 
-    def best_sets(
-        self, task: Task, kept: Sequence[int], course: Course
-    ) -> Generator[Ask, Any, dict[int, Masks]]:
+    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
         """Ask the start, and run the searches in parallel."""
         own = task.budget // len(kept) if self.spread else task.budget
         *generators, of_start = task.rng.spawn(len(kept) + 1)
@@ -86,14 +84,12 @@ class LocalSearch(SeparateSearches):
         }
         return (yield from self.in_parallel(task, branches, course, dict.fromkeys(begin, cost)))
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Search from random sets."""
         return self.search_from(None, task, k, rng)
 
     @abstractmethod
-    def search_from(
-        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
-    ) -> Generator[Ask, Any, Masks]:
+    def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Find the best set of k features, beginning at this one, too, if there is one."""
 
     def _start(self) -> Explainer | None:
@@ -117,3 +113,49 @@ def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | 
         return sets
     others = sets[(sets != start).any(axis=1)]
     return np.concatenate([start[None], others])[:n]
+
+
+class Seen:
+    """Sets that have been seen, and which of them have no new neighbour left."""
+
+    def __init__(self, sets: Iterable[Masks]) -> None:
+        self.names = {chosen.tobytes() for chosen in sets}
+        self._closed: set[bytes] = set()
+
+    def is_new(self, chosen: Masks) -> bool:
+        """Whether a set has not been seen yet; marks it as seen."""
+        before = len(self.names)
+        self.names.add(chosen.tobytes())
+        return len(self.names) > before
+
+    def best_swaps(self, chosen: Masks, gain: Floats, n: int) -> list[Masks]:
+        """The n new sets with the largest expected gain from swapping one feature; marks them as seen.
+
+        Swapping i out and j in gains g_j − g_i. The features inside are sorted worst first, those
+        outside best first, so replacing either feature of a swap by an earlier one never lowers its
+        gain, and the next best swap is found among a few candidates.
+        """
+        name = chosen.tobytes()
+        if name in self._closed:
+            return []
+        inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        leaves = inside[np.argsort(gain[inside], kind="stable")].tolist()
+        enters = outside[np.argsort(-gain[outside], kind="stable")].tolist()
+        loss, hope = gain[leaves].tolist(), gain[enters].tolist()
+        swapped = bytearray(name)
+        found: list[Masks] = []
+        queue = [(loss[0] - hope[0], 0, 0)] if loss and hope else []
+        while queue and len(found) < n:
+            _, i, j = heappop(queue)
+            if j + 1 < len(enters):
+                heappush(queue, (loss[i] - hope[j + 1], i, j + 1))
+            if j == 0 and i + 1 < len(leaves):
+                heappush(queue, (loss[i + 1] - hope[0], i + 1, 0))
+            swapped[leaves[i]], swapped[enters[j]] = 0, 1
+            if (new := bytes(swapped)) not in self.names:
+                self.names.add(new)
+                found.append(np.frombuffer(new, dtype=np.bool_))
+            swapped[leaves[i]], swapped[enters[j]] = 1, 0
+        if len(found) < n:
+            self._closed.add(name)
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count, islice
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Ask, Values
+from pertinent.asks import Asking, Values
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
@@ -37,7 +37,7 @@ class OrderedSearch(SeparateSearches):
         del n_features
         return 3
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Score the features, then evaluate the sets in order."""
         d = task.n_features
         samples = min(max(2, round(self.share * task.budget)), task.budget - 1)

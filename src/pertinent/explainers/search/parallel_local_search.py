@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from math import comb
 from operator import xor
-from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
-from pertinent.asks import Ask
+from pertinent.asks import Asking
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.settings import Count
@@ -38,9 +37,7 @@ class ParallelLocalSearch(LocalSearch):
     summary = "local search for the best set, for each sparsity"
     runs: Count = 10
 
-    def search_from(
-        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
-    ) -> Generator[Ask, Any, Masks]:
+    def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Walk until the budget is spent or no walk finds a new set."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:

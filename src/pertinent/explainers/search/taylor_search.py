@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Masks
-from pertinent.asks import Ask
+from pertinent.asks import Asking
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
-from pertinent.explainers.search.swaps import Seen
+from pertinent.explainers.search.local import Seen
 from pertinent.settings import Count
 
 
@@ -41,7 +39,7 @@ class TaylorSearch(SeparateSearches):
     width: Count = 3
     steps: Count | None = None
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Move the beam until the budget is spent."""
         beam = uniform_sets(rng, 1, task.n_features, k)
         best, best_set = (yield from self.judge(task, beam))[0], beam[0]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import islice
 from math import comb
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Ask
+from pertinent.asks import Asking
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import largest, uniform_sets
-from pertinent.explainers.search.local import LocalSearch, first_sets
-from pertinent.explainers.search.swaps import Seen
+from pertinent.explainers.search.local import LocalSearch, Seen, first_sets
 from pertinent.settings import Count, NotNegative, Range
 
 RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -57,9 +55,7 @@ class ThompsonSearch(LocalSearch):
     local: Annotated[float, Range(at_least=0, at_most=1)] = 0.6
     near: NotNegative = 2.0
 
-    def search_from(
-        self, start: Masks | None, task: Task, k: int, rng: np.random.Generator
-    ) -> Generator[Ask, Any, Masks]:
+    def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Ask, learn, propose, until the budget is spent."""
         d, budget = task.n_features, task.budget
         if comb(d, k) <= budget:

@@ -11,8 +11,7 @@ from pertinent.asks import TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.kernel_shap import KernelShap
-from pertinent.explainers.shapley.odd_process import posterior
-from pertinent.explainers.shapley.process_fit import fit
+from pertinent.explainers.shapley.odd_process import fit, posterior
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 from pertinent.masks import empty_mask, full_mask

@@ -1,20 +1,33 @@
-"""Exhaustive search: every set."""
+"""Random search and exhaustive search: the best of some sets, or of all."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from math import comb
-from typing import Any
 
 import numpy as np
 
 from pertinent.array_types import Masks
-from pertinent.asks import Ask
+from pertinent.asks import Asking
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
-from pertinent.explainers.search.base import SeparateSearches
+from pertinent.explainers.search.base import SeparateSearches, uniform_sets
 from pertinent.settings import Count
+
+
+@explainers.register("random-search")
+@dataclass(frozen=True)
+class RandomSearch(SeparateSearches):
+    """The best of as many distinct k-sparse sets as the budget allows, uniform over all of them."""
+
+    paper = "Hase et al. 2021, Sec. 6.1 (1)"
+    summary = "the best of random sets, for each sparsity"
+
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
+        """Draw sets, evaluate them, keep the best."""
+        sets = uniform_sets(rng, task.budget, task.n_features, k)
+        objective = yield from self.judge(task, sets)
+        return np.asarray(sets[objective.argmax()])
 
 
 @explainers.register("exhaustive-search")
@@ -57,7 +70,7 @@ class ExhaustiveSearch(SeparateSearches):
             )
         return (yield from super().explain(task))
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Generator[Ask, Any, Masks]:
+    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Evaluate all sets."""
         del rng
         return (yield from self.best_of_all(task, k))
