@@ -138,13 +138,8 @@ def _count(n: int, what: str) -> str:
 
 def _next(args: Namespace, kind: str) -> str:
     """A command that explains with what was fitted."""
-    words = [
-        "pertinent",
-        "explain",
-        *_PLACEHOLDERS.get(kind, _PLACEHOLDERS["table"]),
-        "--method",
-        args.texts["out"],
-    ]
+    given = _PLACEHOLDERS.get(kind, _PLACEHOLDERS["table"])
+    words = ["pertinent", "explain", *given, "--method", args.texts["out"]]
     defaults = {"model": DEFAULTS.get(kind), "dtype": "float32", "scale": "natural"}
     for name in ("model", "dtype", "features", "removal", "scale"):
         if args.texts[name] not in (None, "", defaults.get(name)):
