@@ -17,13 +17,12 @@ from pertinent.settings import Count, Positive, Settings
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Model
-    from pertinent.removal.base import Removal
 
 DECISION_STARTS, DECISION_STEPS = 570, 42
-"""Passes of a decision-based attack before and after its steps, and in each of them, at most."""
+"""The most passes that a decision-based attack makes outside of its steps, and in each of its steps."""
 
 RIVALS = 5
-"""The most classes to which the boundary is looked at in the first step, those most likely."""
+"""The number of most likely other classes whose boundaries a projection compares in its first step."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Attack(Settings):
 
     @property
     def n_steps(self) -> int:
-        """Steps, by default as many as suit the algorithm."""
+        """The number of steps, by default as many as suit the algorithm."""
         return self.steps or (100 if self.algorithm == "pgd" else 20)
 
     @property
@@ -73,9 +72,9 @@ class Attack(Settings):
 class Radii:
     """The answer: the norm of the smallest perturbation found of each set, infinite if none was found.
 
-    `passes` are those that each attack made; what is asked once for all sets counts for the first. Where
-    asked for, `changes` (sets, …) are the perturbations, and `norms` (sets, features) how much of them is in
-    each feature.
+    `passes` is the number of passes that each attack made; those made once for all sets count for the first
+    set. Where asked for, `changes` (sets, …) are the perturbations, and `norms` (sets, features) the norm of
+    the part of a perturbation that lies in each feature.
     """
 
     radii: Floats
@@ -120,7 +119,7 @@ class AttackRadii(Question):
 
     @property
     def rivals(self) -> int:
-        """The classes that a projection looks at in its first step."""
+        """The number of other classes whose boundaries a projection compares in its first step."""
         if self.attack.algorithm not in ("auto", "projection"):
             return 0
         return 1 if self.toward is not None else min(RIVALS, max(1, len(self.prediction) - 1))
@@ -132,11 +131,6 @@ class AttackRadii(Question):
     def group(self, model: Model, input: Input) -> Hashable:
         """All rows of a batch are attacked with the same settings."""
         return super().group(model, input), self.attack, self.keep_changes
-
-    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """That of a gradient."""
-        del removal
-        return np.full(len(rows), model.gradient_cost(input))
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
@@ -166,7 +160,10 @@ class AttackRadii(Question):
 
 
 def never_rising(sets: Masks, found: Radii) -> Radii:
-    """A perturbation of fewer features is also one of more: a larger set takes it if it is smaller."""
+    """Let each set take over the perturbation of a subset if that is smaller than its own.
+
+    A perturbation of some features is also one of any set that contains them.
+    """
     outside = sets.astype(np.float32) @ (~sets).T.astype(np.float32)
     within = outside == 0  # [a, b]: a is within b
     radii = np.where(within, found.radii[:, None], np.inf)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks.partial import Partial
 from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Scale
 
@@ -47,9 +46,14 @@ class Question(ABC):
     def keys(self) -> Sequence[Hashable]:
         """A key for each row. Rows with the same key have the same answer, which is computed once."""
 
-    @abstractmethod
     def price(self, paid: set[Hashable]) -> int:
-        """What it costs the budget; `paid` holds the keys of this kind already paid for, to be updated."""
+        """What it costs the budget: by default 1 for each row that was not asked for before.
+
+        `paid` holds the keys of this kind that were paid for before, and is updated.
+        """
+        before = len(paid)
+        paid.update(self.keys)
+        return len(paid) - before
 
     def unspent(self, answer: Any) -> int:
         """The part of its price that the answer turned out not to need."""
@@ -72,9 +76,10 @@ class Question(ABC):
         """The group of the rows: rows of different groups never share a batch."""
         return model.group_of(input)
 
-    @abstractmethod
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """What computing each of these rows costs, in the model's unit."""
+        """The cost of computing each of these rows, in the model's unit: by default that of a gradient."""
+        del removal
+        return np.full(len(rows), model.gradient_cost(input))
 
     @classmethod
     def submit(cls, model: Model, parts: Sequence[Part]) -> Answer:
@@ -117,6 +122,23 @@ class Fork:
     """
 
     branches: Sequence[Algorithm]
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """Publish what has been found so far. It costs nothing, and is answered with ``None`` at once.
+
+    `finding` is a finding, or a function without arguments that makes one: the engine calls it at once if
+    somebody listens, and never otherwise. `evaluations` is the number of evaluations so far, which the
+    meter fills in.
+    """
+
+    finding: Any
+    evaluations: int = 0
+
+    def make(self) -> Any:
+        """The finding itself."""
+        return self.finding() if callable(self.finding) else self.finding
 
 
 Ask: TypeAlias = Question | Fork | Partial

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pertinent.asks.base import Algorithm, Ask, Fork
-from pertinent.asks.partial import Partial
+from pertinent.asks.base import Algorithm, Ask, Fork, Partial
 from pertinent.asks.tree_values import TreeValues
 from pertinent.asks.values import Values
 from pertinent.outputs import Scale

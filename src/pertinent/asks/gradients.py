@@ -47,11 +47,6 @@ class GradientQuestion(Question):
         del paid
         return PRICE * len(self.keys)
 
-    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The same for every row, because a gradient also needs the removed features."""
-        del removal
-        return np.full(len(rows), model.gradient_cost(input))
-
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """Pairs of a row of outputs and a row of gradients."""

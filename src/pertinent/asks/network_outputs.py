@@ -69,28 +69,22 @@ class NetworkOutputs(Question):
 
     @property
     def keys(self) -> list[bytes]:
-        """One row, named after the network."""
+        """The one row, named after the network."""
         return [self.network.fingerprint]
 
     def on_scale(self, scale: Scale) -> NetworkOutputs:
-        """The same: a network has learned on one scale."""
+        """The same question on every scale: a network has learned on one."""
         del scale
         return self
-
-    def price(self, paid: set[Hashable]) -> int:
-        """One, the first time."""
-        before = len(paid)
-        paid.update(self.keys)
-        return len(paid) - before
 
     def group(self, model: Model, input: Input) -> Hashable:
         """A batch is for one network."""
         return super().group(model, input), self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """All of the input, like a gradient, once it is known that the network was fitted for this."""
+        """The cost of reading the whole input, once it is sure that the network was fitted for this."""
         self.network.check(model, removal)
-        return np.full(len(rows), model.gradient_cost(input))
+        return super().costs(model, input, removal, rows)
 
     @classmethod
     def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:

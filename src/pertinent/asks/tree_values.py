@@ -51,16 +51,16 @@ class TreeValues(Question):
 
     @property
     def keys(self) -> range:
-        """One row."""
+        """The number of the only row."""
         return range(1)
 
     def price(self, paid: set[Hashable]) -> int:
-        """One."""
+        """The trees are walked once, each time they are asked."""
         del paid
         return 1
 
     def unspent(self, answer: Any) -> int:
-        """All, if there is no answer."""
+        """The whole price, if trees did not give the values."""
         return int(answer is None)
 
     def on_scale(self, scale: Scale) -> TreeValues:
@@ -73,7 +73,7 @@ class TreeValues(Question):
             raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """Each row is walked together with each row that fills it."""
+        """The number of rows that fill removed columns: the trees are walked for each of them."""
         del model, input
         return np.full(len(rows), removal.draws)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,12 +38,6 @@ class Values(Question):
     def keys(self) -> list[bytes]:
         """A key for each mask."""
         return mask_bytes(self.masks)
-
-    def price(self, paid: set[Hashable]) -> int:
-        """One for each mask that was not asked for before."""
-        before = len(paid)
-        paid.update(self.keys)
-        return len(paid) - before
 
     def on_scale(self, scale: Scale) -> Values:
         """The same question on this scale."""

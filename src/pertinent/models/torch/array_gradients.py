@@ -18,12 +18,11 @@ from pertinent.models.base import Answer
 from pertinent.models.torch import devices
 from pertinent.models.torch.torch_gradients import (
     baseline_of,
+    baselines_of,
     differentiate,
-    draws_of,
     length_of,
     normal_of,
     row_weights,
-    shares_of,
     sum_by_feature,
 )
 
@@ -90,7 +89,7 @@ def _masked(part: Part, filler: Array) -> Array:
 
 def _points(part: Part, baseline: Array, unit: Array) -> Array:
     """The point at which each row of a question is evaluated."""
-    share = shares_of(part).reshape(-1, *[1] * (baseline.ndim - 1))
+    share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
     moved = unit * normal_of(part, unit.shape)
     return np.asarray(baseline + share * (_values(part.input) - baseline) + moved)
 
@@ -114,14 +113,7 @@ def _baseline(model: ModuleModel, part: Part) -> Array:
                 f"but has {ask.baseline.shape}."
             )
         return np.repeat(ask.baseline[None], len(part.rows), axis=0)
-    removal = baseline_of(ask, input, model)
-    known: dict[int, Array] = {}
-    rows = []
-    for seed, place in draws_of(part, removal):
-        if seed not in known:
-            known[seed] = np.asarray(removal(input, empty_mask(input.n_features), seed))
-        rows.append(known[seed][place])
-    return np.array(rows)
+    return np.array([rows[place] for rows, place in baselines_of(part, baseline_of(part, model))])
 
 
 def _filler(part: Part) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from pertinent.array_types import Array, Ints
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.text import TextInput, Tokens
@@ -19,12 +19,11 @@ from pertinent.models.torch import devices, weighted_attention
 from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
 from pertinent.models.torch.torch_gradients import (
     baseline_of,
+    baselines_of,
     differentiate,
-    draws_of,
     length_of,
     normal_of,
     row_weights,
-    shares_of,
     sum_by_feature,
 )
 from pertinent.removal.base import TokenRows, kept_tokens
@@ -94,7 +93,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     """∂ log p / ∂ word embeddings at points between the baseline and the text."""
     texts = padded(model, parts)
     baseline = collate([_baseline(model, s) for s in parts], [False] * len(parts), model.pad_id)
-    shares = np.concatenate([shares_of(s) for s in parts]).astype(np.float32)
+    shares = np.concatenate([part.question.shares[part.rows] for part in parts]).astype(np.float32)
     with torch.no_grad():
         text, plain = model.embed(texts.batch), model.embed(baseline)
     share = devices.send(shares, model.device).to(text.dtype)[:, None, None]
@@ -170,30 +169,20 @@ def _filler(part: Part) -> TokenRows:
 
 def _baseline(model: TransformerModel, part: Part) -> TokenRows:
     """The baseline of each row, as tokens."""
-    input, tokens, ask = part.input, _tokens(part), part.question
-    if isinstance(ask.baseline, np.ndarray):
+    if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
-    removal = baseline_of(ask, input, model)
-    known: dict[int, TokenRows] = {}
+    removal, tokens = baseline_of(part, model), _tokens(part)
     ids: list[Ints] = []
-    zeroed: list[Array] = []
-    for seed, place in draws_of(part, removal):
-        if seed not in known:
-            known[seed] = _made(removal(input, empty_mask(input.n_features), seed), removal.name)
-        rows = known[seed]
+    zeroed: list[Masks] = []
+    for rows, place in baselines_of(part, removal):
+        if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
+            raise SettingError(
+                f"The removal {removal.name!r} leaves tokens out, so it makes no baseline; "
+                "choose 'mask-token', 'zero-vector' or 'random-token'."
+            )
         ids.append(tokens.ids if rows.ids is None else rows.ids[place])
-        zeroed.append(np.zeros(len(ids[-1]), dtype=np.bool_) if rows.zeroed is None else rows.zeroed[place])
-    everything = np.ones((len(ids), len(tokens.ids)), dtype=np.bool_)
-    return TokenRows(tokens, everything, np.array(ids), np.array(zeroed))
-
-
-def _made(rows: object, name: str) -> TokenRows:
-    if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
-        raise SettingError(
-            f"The removal {name!r} leaves tokens out, so it makes no baseline; "
-            "choose 'mask-token', 'zero-vector' or 'random-token'."
-        )
-    return rows
+        zeroed.append(np.zeros(len(tokens.ids), np.bool_) if rows.zeroed is None else rows.zeroed[place])
+    return replace(whole_rows(tokens, len(ids)), ids=np.array(ids), zeroed=np.array(zeroed))
 
 
 def _seen(part: Part) -> TokenRows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from pertinent.models.decision_attack import decision_attacks
 from pertinent.models.torch import devices
 from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, pgd, projection
 from pertinent.models.torch.token_gradients import padded
-from pertinent.models.torch.torch_gradients import TorchModel, frozen
+from pertinent.models.torch.torch_gradients import frozen
 from pertinent.outputs import Output
 
 if TYPE_CHECKING:
@@ -48,12 +47,11 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     free = _free(space, devices.send(space.sets, model.device))
     rows = decisions.rows(space.sets, origin)
     problem = AttackProblem(values, free, bounds, margins, rows, *_wanted(parts))
-    found = _attacked(model, problem, _attack(parts), model.evaluating((len(values), *shape)))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
-        return space.changes(changes, shape), space.norms(changes, _attack(parts).norm)
+        return space.changes(changes, shape), space.norms(changes, problem.norm)
 
-    return _answer(found, decisions, kept)
+    return _attacked(model, problem, decisions, (len(values), *shape), kept)
 
 
 def _free(space: Space, sets: torch.Tensor) -> torch.Tensor:
@@ -90,21 +88,20 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)
     rows = decisions.rows(sets, origin)
     problem = AttackProblem(values, free, ChangeBounds(None, None), margins, rows, *_wanted(parts))
-    found = _attacked(model, problem, _attack(parts), model.evaluating(texts.batch.ids.shape))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
-        norms = norms_by_feature(changes, owner, texts.n_features, _attack(parts).norm)
+        norms = norms_by_feature(changes, owner, texts.n_features, problem.norm)
         return changes.reshape(len(changes), *words.shape[1:]), norms
 
-    return _answer(found, decisions, kept)
+    return _attacked(model, problem, decisions, texts.batch.ids.shape, kept)
 
 
 class Decisions:
-    """The margins by which the decision of each row stands against its rivals, in logits."""
+    """The decisions that the rows of a batch attack, and the margins by which these stand, in logits."""
 
     def __init__(self, output: Output, parts: Sequence[Part], origin: torch.Tensor) -> None:
-        self._output, self._parts = output, parts
+        self._output, self.parts = output, parts
         asked = [part.question for part in parts]
         columns = [[own.decided, -1 if own.toward is None else own.toward] for own in asked]
         self._columns = devices.send(np.array(columns), origin.device)[origin]
@@ -117,10 +114,10 @@ class Decisions:
         return self._output.margins(scores, decided, toward, self._sides[rows])
 
     def rows(self, sets: Masks, origin: torch.Tensor) -> AttackedRows:
-        """Which rows are attacked, and where they begin."""
+        """The rows that are attacked, and the points that they begin at."""
         free = devices.send(np.flatnonzero(sets.any(axis=1)), origin.device)
-        firsts = np.cumsum([0, *(len(part.rows) for part in self._parts[:-1])])
-        rivals = max(self._rivals(part) for part in self._parts)
+        firsts = np.cumsum([0, *(len(part.rows) for part in self.parts[:-1])])
+        rivals = max(self._rivals(part) for part in self.parts)
         return AttackedRows(free, origin, devices.send(firsts, origin.device), rivals)
 
     def _rivals(self, part: Part) -> int:
@@ -128,16 +125,21 @@ class Decisions:
         return min(question.rivals, self._output.n_rivals(len(question.prediction)))
 
     def add_first_passes(self, passes: Ints) -> None:
-        """Those that are made once for all sets of an input count for the first set."""
-        for part, own in zip(self._parts, split(passes, self._parts), strict=True):
+        """Add the passes that are made once for all sets of an input to those of its first set."""
+        for part, own in zip(self.parts, split(passes, self.parts), strict=True):
             rivals = self._rivals(part)
             own[part.rows == 0] += (1 + rivals) * int(rivals > 0 and own.any())
 
 
 def _attacked(
-    model: TorchModel, problem: AttackProblem, attack: Attack, evaluating: AbstractContextManager[None]
+    model: ModuleModel | TransformerModel,
+    problem: AttackProblem,
+    decisions: Decisions,
+    shape: Sequence[int],
+    kept: Callable[[Floats], tuple[Array, Floats]],
 ) -> Answer:
-    """Radii and passes of all rows, and where asked for the changes behind them, in one array."""
+    """Attack batches of this shape: radii and passes, and where asked for what is `kept` of the changes."""
+    attack = _attack(decisions.parts)
 
     def run() -> torch.Tensor:
         with frozen(model.module):
@@ -147,21 +149,17 @@ def _attacked(
                 found = projection(problem, attack.n_steps)
         return torch.cat([found.radii[:, None], found.passes[:, None].float(), found.changes], dim=1)
 
-    with evaluating:
-        return devices.run(model.device, run, gradients=True)
-
-
-def _answer(found: Answer, decisions: Decisions, kept: Callable[[Floats], tuple[Array, Floats]]) -> Answer:
-    """Radii and passes, and what is kept of the changes where they are asked for."""
+    with model.evaluating(shape):
+        answer = devices.run(model.device, run, gradients=True)
 
     def outputs() -> Any:
-        rows = found.outputs()
+        rows = answer.outputs()
         passes = rows[:, 1].astype(np.int64)
         decisions.add_first_passes(passes)
         changes, norms = kept(rows[:, 2:]) if rows.shape[1] > 2 else (None, None)
         return rows[:, 0].astype(np.float64), passes, changes, norms
 
-    return Answer(outputs, found.seconds, found.done)
+    return Answer(outputs, answer.seconds, answer.done)
 
 
 def _attack(parts: Sequence[Part]) -> Attack:

@@ -1,50 +1,47 @@
-"""What all gradients of torch models share."""
+"""What the gradients of all torch models share: the backward pass, baselines, noise, sums by feature."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from pertinent.array_types import Array, Floats
-from pertinent.asks import Part, PathGradients
+from pertinent.array_types import Array, Floats, Ints
+from pertinent.asks import Part
 from pertinent.digests import digest, generator
-from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
+from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import alone
-from pertinent.outputs import Output
 from pertinent.removal.base import Removal, removals
 
-"""The default baselines: fixed, or drawn at random."""
-
-
-class TorchModel(Protocol):
-    """What is needed to differentiate a model."""
-
-    module: Any
-    device: torch.device
-
-    def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Evaluate a batch of this shape."""
-
-    @property
-    def output(self) -> Output:
-        """What its outputs mean."""
+if TYPE_CHECKING:
+    from pertinent.models.module import ModuleModel
+    from pertinent.models.transformer import TransformerModel
 
 
 def differentiate(
-    model: TorchModel,
+    model: ModuleModel | TransformerModel,
     parts: Sequence[Part],
     point: torch.Tensor,
     scores: Callable[[torch.Tensor], torch.Tensor],
     total: Callable[[torch.Tensor], torch.Tensor],
 ) -> Answer:
-    """The model's scores at `point`, and `total` of the gradient of each row's target score there."""
+    """The model's scores at `point`, and `total` of the gradient of each row's target score there.
+
+    Parameters
+    ----------
+    point
+        What the gradient is taken by (rows, …).
+    scores
+        The model's scores (rows, columns) at a point.
+    total
+        What is made of the gradient: one number for each feature (rows, features).
+    """
     targets = np.concatenate([np.full(len(part.rows), part.question.target) for part in parts])
     width = 0
 
@@ -71,7 +68,7 @@ def differentiate(
 
 @contextmanager
 def frozen(module: torch.nn.Module) -> Iterator[None]:
-    """Disable gradients for the weights, which would only cost memory.
+    """Compute no gradients of the weights, which would only cost memory.
 
     Recurrent layers do without cuDNN, which gives no gradients in eval mode.
     """
@@ -88,7 +85,7 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
-    """The square root of the sums, in rows whose gradients were multiplied by themselves."""
+    """The square root of the sums (rows, features), in rows whose gradients were multiplied by themselves."""
     return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
 
 
@@ -98,32 +95,34 @@ def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) ->
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
 
-def baseline_of(ask: PathGradients, input: Input, model: Model) -> Removal:
+def baseline_of(part: Part, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
-    chosen, modality = ask.baseline, modality_named(input.kind)
+    chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
-        chosen = modality.baseline_for(input, drawn=chosen == "drawn")
+        chosen = modality.baseline_for(part.input, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
     removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
-    removal.check(input)
+    removal.check(part.input)
     return removal
 
 
-def draws_of(part: Part, removal: Removal) -> Iterator[tuple[int, int]]:
-    """For each row: the seed to call the removal with, and which of the rows it returns to use."""
-    assert isinstance(part.question, PathGradients)
-    for draw in part.question.draws[part.rows % len(part.question.draws)].tolist():
+def baselines_of(part: Part, removal: Removal) -> Iterator[tuple[Any, int]]:
+    """For each row of the part: what the removal makes of the input, and which row of it is the baseline."""
+    nothing = empty_mask(part.input.n_features)
+    known: dict[int, Any] = {}
+    for draw in _draws(part):
         call, place = divmod(draw, removal.draws)
-        # Not seed + call: neighbouring seeds would share nearly all of their draws.
-        yield int.from_bytes(digest(part.seed, call), "little"), place
+        if call not in known:
+            # Not seed + call: neighbouring seeds would share nearly all of their draws.
+            seed = int.from_bytes(digest(part.seed, call), "little")
+            known[call] = removal(part.input, nothing, seed)
+        yield known[call], place
 
 
 def normal_of(part: Part, shape: Sequence[int]) -> Array:
     """The standard normal draws (rows, …) by which each row's point is moved; zeros without noise."""
-    ask = part.question
-    assert isinstance(ask, PathGradients)
     found = np.zeros((len(part.rows), *shape), dtype=np.float32)
-    for row, draw in enumerate(ask.draws[part.rows % len(ask.draws)].tolist() if ask.noise else ()):
+    for row, draw in enumerate(_draws(part) if part.question.noise else ()):
         own = generator(part.seed, "noise", part.input.fingerprint, draw)
         found[row] = own.standard_normal(shape, dtype=np.float32)
     return found
@@ -140,7 +139,7 @@ def row_weights(parts: Sequence[Part]) -> Floats:
     return np.array([weights[part.question.times] for part in parts for _ in range(len(part.rows))])
 
 
-def shares_of(part: Part) -> Floats:
-    """The α of each row: its position on the line from the baseline to the input."""
-    assert isinstance(part.question, PathGradients)
-    return part.question.shares[part.rows]
+def _draws(part: Part) -> list[int]:
+    """The number of the draw that each row of the part uses, of baselines and of noise."""
+    draws: Ints = part.question.draws
+    return list(map(int, draws[part.rows % len(draws)]))
