@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.diagnostics.sensitivity import Neighbourhood, _measured
+from pertinent.diagnostics.sensitivity import Ball, _measured
 from pertinent.errors import InputError, SettingError
 
 ROWS = np.random.default_rng(0).normal(size=(4, 10))
@@ -49,7 +49,7 @@ def test_against_plain_explanations_of_the_same_inputs():
     options = {"removal": "constant", "sparsity": (0.2, 0.5)}
     found = pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.05, samples=6, seed=4, **options)
     for e in found.explanations:
-        near = Neighbourhood(0.05, 6, "linf", 4).of(e.input, model)
+        near = Ball(0.05, 6, "linf", 4).of(e.input, model)
         for sparsity in (0.2, 0.5):
             lost = []
             for y in near:
@@ -86,9 +86,9 @@ def test_more_samples_and_a_larger_radius_find_no_less():
 
 def test_points_of_balls():
     rng = np.random.default_rng(0)
-    square = Neighbourhood(0.5, 4000, "linf", 0).steps(rng, 3)
+    square = Ball(0.5, 4000, "linf", 0).steps(rng, 3)
     assert 0.49 < np.abs(square).max() <= 0.5
-    round_ = np.linalg.norm(Neighbourhood(0.5, 4000, "l2", 0).steps(rng, 3), axis=1)
+    round_ = np.linalg.norm(Ball(0.5, 4000, "l2", 0).steps(rng, 3), axis=1)
     assert round_.max() <= 0.5
     assert np.mean(round_ < 0.25) == pytest.approx(1 / 8, abs=0.02)  # the share of the volume
 
@@ -97,7 +97,7 @@ def test_images_stay_in_range_and_keep_their_features():
     model = pertinent.wrap(linear, kind="image")
     image = np.random.default_rng(1).random((8, 8, 1)).astype(np.float32)
     input = model.prepare(image, "patches:2")
-    near = Neighbourhood(0.3, 5, "linf", 0).of(input, model)
+    near = Ball(0.3, 5, "linf", 0).of(input, model)
     for y in near:
         assert y.features == input.features
         assert y.channels_last
@@ -112,7 +112,7 @@ def test_images_stay_in_range_and_keep_their_features():
 def test_columns_move_by_their_standard_deviation():
     background = np.random.default_rng(0).normal(size=(500, 10)) * np.logspace(0, 4, 10)
     model = table_model(linear, background=background)
-    around = Neighbourhood(0.1, 200, "linf", 0).of(model.prepare(ROWS[0]), model)
+    around = Ball(0.1, 200, "linf", 0).of(model.prepare(ROWS[0]), model)
     near = np.stack([y.values for y in around])
     np.testing.assert_allclose(np.abs(near - ROWS[0]).max(axis=0), 0.1 * background.std(axis=0), rtol=0.05)
 
@@ -146,3 +146,17 @@ def test_a_failure_nearby_is_recorded():
     assert [(f.index, f.id) for f in found.failures] == [(1, "b")]
     assert "not nearby" in found.failures[0].reason
     assert [e.index for e in found.explanations] == [0, 2, 3]
+
+
+def test_a_failure_of_every_method_counts_once_and_others_name_their_method():
+    def picky(rows):
+        rows = np.asarray(rows, dtype=float)
+        if (rows[:, 0] == 0).any():
+            raise ValueError("no first column")
+        return linear(rows)
+
+    found = pertinent.sensitivity(
+        table_model(picky), [ROWS[0], "none"], ["random", "leave-one-out"], removal="constant", batch_size=1
+    )
+    assert [(f.index, f.method) for f in found.failures] == [(0, "leave-one-out"), (1, None)]
+    assert found.methods == ["random"]

@@ -1,14 +1,19 @@
 """Results are alike: each is converted, shown, drawn, saved and read in the same way."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 from rich.console import Console
+from torch import nn
 
 import pertinent
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import FileError
+from pertinent.report.numbering import name_of
 from pertinent.results.failures import Failure
+from tests.test_damaged_files import damaged
 
 
 def words(texts):
@@ -46,10 +51,30 @@ def results(attacks):
         "by class": es[0].by_class(),
         "evaluation": pertinent.evaluate(words, es, ["sufficiency", "deletion"]),
         "attacks": attacks,
+        **diagnostics(),
     }
 
 
-KINDS = ["explanation", "explanations", "by class", "evaluation", "attacks"]
+def diagnostics():
+    """One of each kind, each with a failure."""
+    texts, rows = ["not bad", "", "so good", "a bad film"], [*np.eye(4), "none"]
+    es = pertinent.explain(words, ["so bad", "not bad", "so good"], "leave-one-out", progress=False)
+    model = pertinent.wrap(lambda x: [[0.5 + r[0] / 9, 0.5 - r[0] / 9] for r in x], kind="table")
+    network = pertinent.wrap(nn.Sequential(nn.Linear(4, 2)), kind="table", output="logit")
+    quiet = {"progress": False}
+    return {
+        "removal check": pertinent.check_removal(words, texts, shares=0.5, draws=2, **quiet),
+        "stability": pertinent.stability(words, texts, "lime", samples=9, seeds=2, **quiet),
+        "sanity": pertinent.sanity(network, rows, "leave-one-out", removal="constant", **quiet),
+        "sensitivity": pertinent.sensitivity(
+            model, rows, ["leave-one-out", "random"], sparsity=(0.2, 0.5), samples=2, **quiet
+        ),
+        "neighbour stability": pertinent.neighbour_stability(es, k=1, semantic=0, stop_words=()),
+    }
+
+
+DIAGNOSTICS = ["removal check", "stability", "sanity", "sensitivity", "neighbour stability"]
+KINDS = ["explanation", "explanations", "by class", "evaluation", "attacks", *DIAGNOSTICS]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,3 +182,45 @@ def test_metrics_with_two_settings_stand_side_by_side(tmp_path):
         assert name in found.to_html()
     with pytest.raises(pertinent.PertinentError, match="sufficiency is named twice with the same settings"):
         pertinent.evaluate(words, es, ["sufficiency", "sufficiency"])
+
+
+@pytest.mark.parametrize("kind", DIAGNOSTICS)
+def test_diagnostics_share_a_base_and_a_file_format(results, kind):
+    found = results[kind]
+    plain = json.loads(found.to_json())
+    assert isinstance(found, Diagnostic)
+    assert (plain["format"], plain["kind"], found.kind) == ("pertinent diagnostic 2", kind, kind)
+    assert len(plain["rows"][0]) == len(plain["columns"])
+    assert len(found.failures) == 1
+    assert f"Failed: {name_of(found.failures[0])}" in found.to_html()
+    assert found.table().question in found.to_html()
+
+
+def test_damaged_files_of_every_diagnostic_are_read_or_refused(results, tmp_path):
+    draw, refused, path = random.Random(0), 0, tmp_path / "d.json"
+    for kind in DIAGNOSTICS:
+        whole = json.loads(results[kind].to_json())
+        for _ in range(60):
+            path.write_text(json.dumps(damaged(whole, draw)))
+            try:
+                found = pertinent.read(path)
+            except FileError:
+                refused += 1
+            else:
+                repr(found), found.to_json(), found.to_html(), found.__rich__(), found.to_dataframe()
+    assert refused > 120
+
+
+def test_measures_of_a_diagnostic_that_was_read_are_compared(results, tmp_path):
+    found = results["sensitivity"]
+    found.save(tmp_path / "s.json")
+    again = pertinent.read(tmp_path / "s.json")
+    assert again == found
+    assert again.methods == ["leave-one-out", "random"]
+    for method in again.methods:
+        assert again.mean(method, "set-sensitivity") == found.mean(method, "set-sensitivity")
+    assert again.difference("random", "leave-one-out", "set-sensitivity").n == 4
+    assert (len(found.explanations), len(again.explanations)) == (8, 0)
+    (axes,) = again.plot().axes
+    assert axes.get_xticks().tolist() == [0.2, 0.5]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == again.methods

@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from pertinent.api.run import raise_first
 from pertinent.array_types import Floats
+from pertinent.diagnostics.measure_diagnostic import InputMeasure, MeasureDiagnostic
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
 from pertinent.metric import english_words
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower, top_mask, top_words
-from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, checked
 
 NAME = "iou-stability"
 
 Number: TypeAlias = Annotated[int, Range(at_least=0), Range(at_most=10**9)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NeighbourStability(MeasureDiagnostic):
+    """How much the top words of similar texts' explanations are the same (Vo et al. 2023, App. B.4).
+
+    Attributes
+    ----------
+    rows
+        The intersection over union of each text that has neighbours; `input` is its position among the
+        explanations.
+    k
+        The number of features that count.
+    lexical, semantic
+        The number of neighbours by words and by embedding.
+    """
+
+    kind = "neighbour stability"
+    question = "Do similar texts have similar explanations?"
+
+    k: Count
+    lexical: Number
+    semantic: Number
 
 
 @checked
@@ -33,7 +57,7 @@ def neighbour_stability(
     lexical: Number = 10,
     semantic: Number = 10,
     stop_words: Iterable[str] | None = None,
-) -> Evaluation:
+) -> NeighbourStability:
     r"""Measure how much the top words of a text's explanation are those of its neighbours.
 
     The neighbours of a text are others that are explained here and of which the model decides the same: those
@@ -59,8 +83,8 @@ def neighbour_stability(
 
     Returns
     -------
-    Evaluation
-        The table of ``iou-stability``, with its interval; the explanations carry the measure.
+    NeighbourStability
+        The measure ``"iou-stability"`` of each text, with its interval; the explanations carry it.
 
     Examples
     --------
@@ -83,18 +107,30 @@ def neighbour_stability(
         identities=[e.input.fingerprint for e in several],
         vectors=_vectors(several, embed) if semantic else None,
     )
-    found, failures = list(several), []
+    found, rows, failures = list(several), [], []
     for i, nearest in enumerate(neighbourhood.find(lexical, semantic)):
         e = several[i]
         if len(nearest):
             value = mean_overlap(top[i], [top[other] for other in nearest])
+            rows.append(InputMeasure(i, e.method, None, value, e.id))
             found[i] = replace(
                 e, measures={**e.measures, NAME: {None: value}}, better={**e.better, NAME: "higher"}
             )
         else:
             error = InputError("There is no other text of which the model decides the same.")
             failures.append(Failure(e.index, str(error), metric=NAME, error=error, id=e.id))
-    return Evaluation.of(found, {NAME: "higher"}, failures)
+    if not rows:
+        raise_first(failures, "compared")
+    return NeighbourStability(
+        rows=tuple(rows),
+        better={NAME: "higher"},
+        explanations=Explanations(found),
+        features=several[0].input.granularity.partition(":")[0],
+        failures=tuple(failures),
+        k=k,
+        lexical=lexical,
+        semantic=semantic,
+    )
 
 
 def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:

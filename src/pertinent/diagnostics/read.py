@@ -22,7 +22,13 @@ def read(path: str | Path) -> Any:
     if Path(path).suffix.lower() != ".json":
         return Explanations.read(path)
     # These modules register the kinds of results that they define; for a Parquet file none is needed.
-    from pertinent.diagnostics import removal_check, sanity, stability  # noqa: F401
+    from pertinent.diagnostics import (  # noqa: F401
+        neighbour_stability,
+        removal_check,
+        sanity,
+        sensitivity,
+        stability,
+    )
     from pertinent.results import attack_results, evaluation  # noqa: F401
 
     plain = read_json(Path(path))

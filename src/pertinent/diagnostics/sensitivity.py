@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.explain_run import explain_all
+from pertinent.api.explain_run import explain_all, merged
 from pertinent.api.request import Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
+from pertinent.diagnostics.measure_diagnostic import InputMeasure, MeasureDiagnostic
 from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
@@ -19,16 +20,41 @@ from pertinent.explainers.base import Explainer
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
-from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation
+from pertinent.registry import labels
+from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Positive, Seed, Share, checked
 
 MEASURE = "set-sensitivity"
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sensitivity(MeasureDiagnostic):
+    """How much the chosen features change when the input changes a little (Hsieh et al. 2021, App. J).
+
+    Attributes
+    ----------
+    rows
+        The set sensitivity of each explanation at each sparsity.
+    radius, norm
+        How far the inputs nearby are at most, and in which norm.
+    samples
+        The number of inputs nearby.
+    seed
+        The seed of the inputs nearby and of the methods.
+    """
+
+    kind = "sensitivity"
+    question = "Do the chosen features stay the same when the input changes a little?"
+
+    radius: Positive
+    norm: Literal["linf", "l2"]
+    samples: Count
+    seed: Seed
+
+
 @dataclass(frozen=True)
-class Neighbourhood:
+class Ball:
     """Random inputs near another: `samples` of them, uniform in the ball of a `radius`."""
 
     radius: float
@@ -70,7 +96,7 @@ def sensitivity(
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
-) -> Evaluation:
+) -> Sensitivity:
     r"""Measure how much the chosen features change when the input is changed a little.
 
     The set sensitivity (Hsieh et al. 2021, Def. J.1) is the largest share of the features chosen for an input
@@ -106,7 +132,7 @@ def sensitivity(
 
     Returns
     -------
-    Evaluation
+    Sensitivity
         The measure ``"set-sensitivity"``, with intervals over inputs and differences between methods.
 
     Notes
@@ -126,12 +152,14 @@ def sensitivity(
     named = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(named) > 0, "methods", "at least one", methods)
     words |= {"sparsity": sparsity, "seed": seed}
-    near = Neighbourhood(radius, samples, norm, seed)
+    near = Ball(radius, samples, norm, seed)
     explanations: list[Explanation] = []
     failures: list[Failure] = []
-    for request in [_request(method, words) for method in named]:
+    requests = [_request(method, words) for method in named]
+    for request in requests:
+        name = request.method.name if len(requests) > 1 else None
         found = explain_all(run, [request])
-        failures += found.failures
+        failures += [replace(failure, method=name) for failure in found.failures]
         targets = tuple(e.target for e in found for _ in range(samples))
         moved = run.over([y for e in found for y in near.of(e.input, run.model)])
         again = explain_all(moved, [replace(request, target=targets, features=None)])
@@ -141,12 +169,29 @@ def sensitivity(
         for place in dict.fromkeys(f.index // samples for f in again.failures):
             first = next(f for f in again.failures if f.index // samples == place)
             others[place] = []
-            failures.append(replace(first, index=found[place].index, id=found[place].id))
+            failures.append(replace(first, index=found[place].index, id=found[place].id, method=name))
         explanations += [_measured(e, own) for e, own in zip(found, others, strict=True) if own]
     if not explanations:
         raise_first(failures, "explained")
-    failures.sort(key=lambda failure: failure.index)
-    return Evaluation.of(explanations, {MEASURE: "lower"}, failures)
+    failures = merged(sorted(failures, key=lambda failure: failure.index), requests)
+    names = labels([(e.method, e.settings) for e in explanations])
+    rows = [
+        InputMeasure(e.index, name, sparsity, value, e.id)
+        for name, e in zip(names, explanations, strict=True)
+        for sparsity, value in e.measures[MEASURE].items()
+    ]
+    return Sensitivity(
+        rows=tuple(rows),
+        better={MEASURE: "lower"},
+        explanations=Explanations(explanations),
+        features=explanations[0].input.granularity.partition(":")[0],
+        noticed=run.warnings,
+        failures=tuple(failures),
+        radius=radius,
+        norm=norm,
+        samples=samples,
+        seed=seed,
+    )
 
 
 def _request(method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from pertinent.results.failures import Failure, failures_from_plain
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
 
-_Cell = tuple[int, tuple[bytes, int]]
+_Cell = tuple[int, tuple[Any, int]]
 """The seed and the input that a value belongs to."""
 
 
@@ -39,42 +40,16 @@ class Measured:
     value: Annotated[float, NOT_FINITE]
 
 
-@dataclass
-class Evaluation(Result):
-    """Measures of many explanations, summarised by method and metric.
+class Measures(Result):
+    """Values of metrics by method, metric and input, and what follows from them."""
 
-    `better` says for each metric whether lower or higher is better, `within` the smallest and the
-    largest value of shares of decisions. Each of `explanations` carries its own measures.
-    """
-
-    kind = "evaluation"
-
-    rows: list[Measured]
-    explanations: Explanations
+    rows: Sequence[Any]
     better: Mapping[str, str]
-    failures: list[Failure] = field(default_factory=list)
-    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    within: Mapping[str, tuple[float, float]]
 
-    @classmethod
-    def of(
-        cls,
-        explanations: Sequence[Explanation],
-        better: Mapping[str, str],
-        failures: Iterable[Failure] = (),
-        within: Mapping[str, tuple[float, float]] | None = None,
-    ) -> Evaluation:
-        """The table of those measures of explanations that are in `better`.
-
-        A method that was used with several settings has a line for each.
-        """
-        names = labels([(e.method, e.settings) for e in explanations])
-        rows = [
-            Measured(index, names[index], metric, sparsity, value)
-            for index, e in enumerate(explanations)
-            for metric in better
-            for sparsity, value in e.measures.get(metric, {}).items()
-        ]
-        return cls(rows, Explanations(explanations), better, list(failures), within or {})
+    @abstractmethod
+    def _values(self, method: str, metric: str, by_sparsity: bool) -> dict[float | None, dict[_Cell, float]]:
+        """One value per explanation, for each sparsity or averaged over them, by seed and input."""
 
     @property
     def methods(self) -> list[str]:
@@ -138,8 +113,66 @@ class Evaluation(Result):
             raise SettingError(f"Nothing was measured of {method!r} by {metric!r}.")
         return values[None]
 
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per method, metric and sparsity."""
+        rows = [
+            {
+                "method": method,
+                "metric": metric,
+                "better": self.better[metric],
+                "sparsity": sparsity,
+                "mean": interval.mean,
+                "low": interval.low,
+                "high": interval.high,
+                "inputs": interval.n,
+            }
+            for method, metric, sparsity, interval in self.summary(by_sparsity=True)
+        ]
+        return optional("pandas").DataFrame(rows)
+
+    def __repr__(self) -> str:
+        lines = [f"{method:24} {metric:18} {i}" for method, metric, _, i in self.summary()]
+        return visible("\n".join(lines))
+
+
+@dataclass(repr=False)
+class Evaluation(Measures):
+    """Measures of many explanations, summarised by method and metric.
+
+    `better` says for each metric whether lower or higher is better, `within` the smallest and the
+    largest value of shares of decisions. Each of `explanations` carries its own measures.
+    """
+
+    kind = "evaluation"
+
+    rows: list[Measured]
+    explanations: Explanations
+    better: Mapping[str, str]
+    failures: list[Failure] = field(default_factory=list)
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        explanations: Sequence[Explanation],
+        better: Mapping[str, str],
+        failures: Iterable[Failure] = (),
+        within: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Evaluation:
+        """The table of those measures of explanations that are in `better`.
+
+        A method that was used with several settings has a line for each.
+        """
+        names = labels([(e.method, e.settings) for e in explanations])
+        rows = [
+            Measured(index, names[index], metric, sparsity, value)
+            for index, e in enumerate(explanations)
+            for metric in better
+            for sparsity, value in e.measures.get(metric, {}).items()
+        ]
+        return cls(rows, Explanations(explanations), better, list(failures), within or {})
+
     def _values(self, method: str, metric: str, by_sparsity: bool) -> dict[float | None, dict[_Cell, float]]:
-        """One value per explanation, for each sparsity or averaged over them, by seed and input."""
         per: dict[float | None, dict[int, list[float]]] = {}
         for row in self.rows:
             if row.method == method and row.metric == metric:
@@ -180,27 +213,6 @@ class Evaluation(Result):
             failures_from_plain(data.value("failures")),
             decode(Mapping[str, tuple[float, float]], data.value("within"), "within"),
         )
-
-    def to_dataframe(self) -> Any:
-        """A pandas frame with one row per method, metric and sparsity."""
-        rows = [
-            {
-                "method": method,
-                "metric": metric,
-                "better": self.better[metric],
-                "sparsity": sparsity,
-                "mean": interval.mean,
-                "low": interval.low,
-                "high": interval.high,
-                "inputs": interval.n,
-            }
-            for method, metric, sparsity, interval in self.summary(by_sparsity=True)
-        ]
-        return optional("pandas").DataFrame(rows)
-
-    def __repr__(self) -> str:
-        lines = [f"{method:24} {metric:18} {i}" for method, metric, _, i in self.summary()]
-        return visible("\n".join(lines))
 
 
 def _arrays(*several: Mapping[_Cell, float]) -> list[Floats]:
