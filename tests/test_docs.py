@@ -20,6 +20,7 @@ from pertinent import removal
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.loading import is_own, load_methods
 from pertinent.cli.parser import command_parser, parse
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.explainers import explainers
 from pertinent.inputs.modality import modalities
 from pertinent.learned import learned
@@ -28,6 +29,8 @@ from pertinent.models.embedded.load import NAMES
 from pertinent.models.wrap import _OPTIONS
 from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removal import removals
+from pertinent.results.base import Result
+from pertinent.results.evaluation import Measures
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -243,14 +246,35 @@ def test_reference_has_every_parameter_and_default(function):
 CLASSES = [c for c in pertinent.__all__ if c not in FUNCTIONS and c != "PertinentError"]
 
 
+SHARED = {Result: "Every result", Diagnostic: "Every diagnostic", Measures: "`pertinent.Evaluation`"}
+"""Where the reference says what all classes with a base have in common."""
+
+
+def shown_in(title):
+    """The names that stand in the first cells of a section's tables."""
+    return set(re.findall(r"`(\w+)[^`]*`", "\n".join(_first_cells(section(title)))))
+
+
+def public_names(thing):
+    fields = {*getattr(thing, "__dataclass_fields__", ()), *thing.__annotations__}
+    return {name for name in (*dir(thing), *fields) if name[0] != "_"}
+
+
 @pytest.mark.parametrize("cls", CLASSES)
 def test_reference_has_every_attribute_and_method(cls):
     thing = getattr(pertinent, cls)
-    attributes = getattr(thing, "__dataclass_fields__", None) or vars(thing([]))
-    of_every_sequence = set(dir(Sequence)) if issubclass(thing, Sequence) else set()
-    public = {n for n in (*dir(thing), *attributes) if n[0] != "_"} - of_every_sequence
-    shown = set(re.findall(r"`(\w+)[^`]*`", "\n".join(_first_cells(section(f"`pertinent.{cls}`")))))
-    assert public == shown
+    public = public_names(thing) | ({"failures"} if issubclass(thing, Sequence) else set())
+    public -= set(dir(Sequence)) if issubclass(thing, Sequence) else set()
+    shown, known = shown_in(f"`pertinent.{cls}`"), set()
+    for base, title in SHARED.items():
+        known |= shown_in(title) if issubclass(thing, base) else set()
+    assert shown <= public <= shown | known
+
+
+@pytest.mark.parametrize("base", [Result, Diagnostic])
+def test_reference_has_what_results_have_in_common(base):
+    inherited = public_names(Result) if base is Diagnostic else set()
+    assert public_names(base) - inherited <= shown_in(SHARED[base]) <= public_names(base)
 
 
 def _first_cells(text):

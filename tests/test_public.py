@@ -9,9 +9,9 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
-    "PertinentError",
-    "RemovalCheck", "Request", "Sanity", "Stability", "Text", "attack_radius", "check_removal", "compare",
-    "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
+    "NeighbourStability", "PertinentError",
+    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Stability", "Text", "attack_radius", "check_removal",
+    "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
     "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "train",
     "wrap",
 ]  # fmt: skip

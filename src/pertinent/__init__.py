@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from pertinent.api.explain import explain, explain_iter
     from pertinent.api.request import Request
     from pertinent.diagnostics.check_removal import check_removal
-    from pertinent.diagnostics.neighbour_stability import neighbour_stability
+    from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
     from pertinent.diagnostics.read import read
     from pertinent.diagnostics.removal_check import RemovalCheck
     from pertinent.diagnostics.sanity import Sanity, sanity
-    from pertinent.diagnostics.sensitivity import sensitivity
+    from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
     from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
     from pertinent.explainers.early_stopping import EarlyStopping
@@ -43,10 +43,12 @@ _HOME = {
     "Explanation": "pertinent.results.explanation",
     "Explanations": "pertinent.results.explanation",
     "Failure": "pertinent.results.failures",
+    "NeighbourStability": "pertinent.diagnostics.neighbour_stability",
     "PertinentError": "pertinent.errors",
     "RemovalCheck": "pertinent.diagnostics.removal_check",
     "Request": "pertinent.api.request",
     "Sanity": "pertinent.diagnostics.sanity",
+    "Sensitivity": "pertinent.diagnostics.sensitivity",
     "Stability": "pertinent.diagnostics.stability",
     "Text": "pertinent.inputs.text",
     "attack_radius": "pertinent.api.attack_radius",
@@ -79,10 +81,12 @@ __all__ = [
     "Explanation",
     "Explanations",
     "Failure",
+    "NeighbourStability",
     "PertinentError",
     "RemovalCheck",
     "Request",
     "Sanity",
+    "Sensitivity",
     "Stability",
     "Text",
     "attack_radius",
