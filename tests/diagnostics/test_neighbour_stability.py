@@ -85,7 +85,7 @@ def test_what_is_refused(monkeypatch):
     def missing():
         raise FileError("NLTK's data 'stopwords' are missing")
 
-    monkeypatch.setattr(api.nltk_words, "stop_words", missing)
+    monkeypatch.setattr(api.english_words, "stop_words", missing)
     with pytest.raises(FileError, match="stopwords"):
         neighbour_stability(found, semantic=0)
 
