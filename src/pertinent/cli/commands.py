@@ -85,10 +85,10 @@ COMMANDS = {
         "stability", "verbs:diagnose", _RESULT, elsewhere={"seed": "--seeds says how many there are"}
     ),
     "neighbour-stability": Command(
-        "neighbour_stability", "verbs:neighbour_stability", _TABLE, ("", "how to measure")
+        "neighbour_stability", "verbs:neighbour_stability", _RESULT, ("", "how to measure")
     ),
     "sanity": Command("sanity", "verbs:diagnose", _RESULT),
-    "sensitivity": Command("sensitivity", "verbs:compare", _TABLE),
+    "sensitivity": Command("sensitivity", "verbs:diagnose", _RESULT),
     "attack": Command(
         "attack_radius",
         "verbs:attack",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, kind_read, load_methods
 from pertinent.cli.output import Output
 from pertinent.cli.signatures import given, texts
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.models.base import Model
@@ -156,13 +157,16 @@ def evaluate(args: Namespace) -> int:
             )
     progress = False if output.silent else None
     evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=progress)
-    return _conclude_saved(args, output, evaluation)
+    return _conclude(
+        output, evaluation, _failed(evaluation.failures), f"Evaluation of {args.explanations.name}"
+    )
 
 
 def neighbour_stability(args: Namespace) -> int:
     """Measure how alike the explanations of similar texts are, from a file."""
     output, saved = _output(args), pertinent.read(args.explanations)
-    return _conclude_saved(args, output, pertinent.neighbour_stability(saved, **arguments_of(args)))
+    result = pertinent.neighbour_stability(saved, **arguments_of(args))
+    return _conclude_diagnosis(output, result, _failed(result.failures))
 
 
 def diagnose(args: Namespace) -> int:
@@ -170,8 +174,7 @@ def diagnose(args: Namespace) -> int:
     output = _output(args)
     call = Call.of(args, output)
     result = call.to(getattr(pertinent, str(COMMANDS[args.command].function)))
-    output.show(replace(result, failures=()))
-    return conclude(result.inputs, [*call.failed(result.failures), *output.write_result(result)])
+    return _conclude_diagnosis(output, result, call.failed(result.failures))
 
 
 def attack(
@@ -280,10 +283,15 @@ def _explanations(evaluation: Evaluation) -> Explanations:
     return Explanations(list(evaluation.explanations), evaluation.failures)
 
 
-def _conclude_saved(args: Namespace, output: Output, evaluation: Evaluation) -> int:
-    """Conclude a command that measured explanations from a file, whose places are not known any more."""
-    failed = [(name_of(failure), str(failure)) for failure in evaluation.failures]
-    return _conclude(output, evaluation, failed, f"Evaluation of {args.explanations.name}")
+def _failed(failures: Iterable[Failure]) -> list[Failed]:
+    """The failures of explanations from a file, the places of whose inputs are not known any more."""
+    return [(name_of(failure), str(failure)) for failure in failures]
+
+
+def _conclude_diagnosis(output: Output, result: Diagnostic, failed: Sequence[Failed]) -> int:
+    """Show the table, write JSON and a plot where asked for, and return the exit code."""
+    output.show(replace(result, failures=()))
+    return conclude(result.inputs, [*failed, *output.write_result(result)])
 
 
 def _conclude(output: Output, evaluation: Evaluation, failed: Sequence[Failed], title: str) -> int:

@@ -1,0 +1,46 @@
+"""``pertinent sensitivity`` and ``pertinent neighbour-stability``: the shape of every diagnostic's command."""
+
+import json
+
+import pytest
+
+import pertinent
+from pertinent.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def go(*arguments):
+        code = main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return go
+
+
+def test_sensitivity_shows_a_table_and_writes_a_plot_and_a_file(run, tmp_path):
+    from pertinent.models.embedded.wines import example_row
+
+    methods = ["--methods", "leave-one-out,random", "--samples", "2", "--plot", "a.png", "--json", "a.json"]
+    code, out, _ = run("sensitivity", "--model", "table", "--row", json.dumps(example_row()), *methods)
+    assert code == 0
+    for part in ("Do the chosen features stay the same", "leave-one-out", "random", "20%", "a.png", "a.json"):
+        assert part in out
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    found = pertinent.read(tmp_path / "a.json")
+    assert (found.kind, found.methods, found.samples) == ("sensitivity", ["leave-one-out", "random"], 2)
+
+
+def test_neighbour_stability_of_a_file_of_explanations(run, tmp_path):
+    model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    pertinent.explain(model, ["so bad", "bad luck", "good"], "leave-one-out").save(tmp_path / "e.parquet")
+    options = ["--k", "1", "--semantic", "0", "--stop-words", "so"]
+    code, out, err = run("neighbour-stability", "e.parquet", *options, "--json", "a.json")
+    assert code == 1
+    assert "Do similar texts have similar explanations?" in out
+    assert "input 2: iou-stability: There is no other text" in err
+    assert [row.value for row in pertinent.read(tmp_path / "a.json").rows] == [1.0, 1.0]
