@@ -1,4 +1,4 @@
-"""``pertinent sensitivity`` and ``pertinent neighbour-stability``: the shape of every diagnostic's command."""
+"""``pertinent sensitivity`` and ``neighbour-stability``: the shape of every diagnostic's command."""
 
 import json
 
