@@ -23,10 +23,10 @@ def run(monkeypatch, tmp_path, capsys):
 
 
 def test_sensitivity_shows_a_table_and_writes_a_plot_and_a_file(run, tmp_path):
-    from pertinent.models.embedded.wines import example_row
+    row = pertinent.load("table").background.values[0].tolist()
 
     methods = ["--methods", "leave-one-out,random", "--samples", "2", "--plot", "a.png", "--json", "a.json"]
-    code, out, _ = run("sensitivity", "--model", "table", "--row", json.dumps(example_row()), *methods)
+    code, out, _ = run("sensitivity", "--model", "table", "--row", json.dumps(row), *methods)
     assert code == 0
     for part in ("Do the chosen features stay the same", "leave-one-out", "random", "20%", "a.png", "a.json"):
         assert part in out
