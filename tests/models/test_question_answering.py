@@ -673,3 +673,17 @@ def test_a_reader_is_not_called_a_regressor(model):
         refused.append(str(raised.value))
     assert len(refused) > 9
     assert not [message for message in refused if "regressor" in message]
+
+
+def test_a_reader_with_random_parameters_is_compared_with_its_own_answers():
+    from pertinent.models.torch.randomised import RandomisedModel, layers_of
+
+    model = wrapped()
+    given = model.prepare(PAIR)
+    whole = np.ones((1, given.n_features), dtype=bool)
+    assert values(model, given, whole) == [1]
+    copied = RandomisedModel(model, seed=0)
+    for layer in layers_of(model):
+        copied.randomise(layer)
+        assert values(copied.model, given, whole) == [1]
+    assert copied.model.details(given) != model.details(given)

@@ -27,7 +27,7 @@ RIVALS = 5
 
 @dataclass(frozen=True)
 class Attack(Settings):
-    """How to look for the smallest perturbation.
+    """Settings of the search for the smallest perturbation.
 
     Parameters
     ----------

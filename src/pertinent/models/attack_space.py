@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
-    """The values of inputs (inputs, values) in `units`, how far they may change, and which rows attack what.
+class AttackSpace:
+    """The values that attacks may change (inputs, values), in `units`, their bounds, and the rows' sets.
 
     The unit of a column is its standard deviation in the background, so that a radius does not depend on
     how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds. `owner` is the feature
@@ -44,21 +44,21 @@ class Space:
         return np.take_along_axis(self.sets, self.owner[self.origin], axis=1)
 
     def changes(self, found: Floats, shape: Sequence[int]) -> Array:
-        """Changes in units as changes of inputs of this shape."""
+        """Changes found in units, converted to the values of inputs of this shape."""
         return np.asarray(found * self.units[self.origin]).reshape(len(found), *shape)
 
     def norms(self, found: Floats, norm: str) -> Floats:
-        """As `norms_by_feature`."""
+        """The norm of each feature's part of each change (rows, features)."""
         return norms_by_feature(found, self.owner[self.origin], self.sets.shape[1], norm)
 
 
-def space_of(model: Model, parts: Sequence[Part]) -> Space:
-    """The space of the rows of a batch."""
+def space_of(model: Model, parts: Sequence[Part]) -> AttackSpace:
+    """The values, bounds and sets that the rows of a batch attack."""
     inputs = [attackable(part.input) for part in parts]
     values, units, lower, upper = zip(*(_ranges(model, input) for input in inputs), strict=True)
     bounded = all(low is not None for low in lower)
     known = inputs[0].known_rows(model.background)
-    return Space(
+    return AttackSpace(
         np.stack(values),
         np.stack(units),
         np.stack(lower) if bounded else None,
@@ -79,7 +79,7 @@ def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
 
 
 def attackable(input: Input) -> ArrayInput:
-    """The input, seen to be made of numbers."""
+    """The input, or an error unless it is an array of numbers."""
     if not isinstance(input, ArrayInput):
         raise InputError(
             "An attack perturbs numbers: it needs an image, a table row, or a text under a transformer."
@@ -90,7 +90,7 @@ def attackable(input: Input) -> ArrayInput:
 
 
 def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-    """The values of an input, their units, and their bounds as changes; all in units."""
+    """The values of an input in units, these units, and the largest changes down and up, in units."""
     values = input.array.astype(np.float64)
     units, limits = input.units(model.background), input.limits(model.background)
     if limits is None:
@@ -100,7 +100,7 @@ def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | N
 
 
 def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -> Floats:
-    """The norm of the part of each change (rows, values) that is each feature's (rows, features).
+    """The norm of each feature's part of each change (rows, values), as an array (rows, features).
 
     `owner` (rows, values) is the feature that each value belongs to, −1 if to none.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 SHOWN_NAMES = 5
-"""How many names of columns are shown on the one line that describes a model."""
+"""The most names of columns that are shown on the one line that describes a model."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,10 @@ class Model(ABC):
         """What its answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
+    def forget(self) -> None:
+        """Forget what was derived from the parameters, because they have changed."""
+        vars(self).pop("fingerprint", None)
+
     @property
     def words(self) -> Ints | None:
         """The ids of all tokens that are not special, of a model with a tokenizer."""
@@ -174,7 +178,7 @@ class Model(ABC):
 
     @abstractmethod
     def submit(self, rows: Sequence[Rows]) -> Answer:
-        """Start the evaluation of a batch."""
+        """Start the evaluation of a batch of rows, made by removals."""
 
     def gradient_cost(self, input: Input) -> int:
         """The cost of one gradient, in `unit`."""
@@ -225,7 +229,7 @@ _SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exh
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that a batch was too large, whoever raised it."""
+    """Whether an error means that a batch was too large, whichever library raised it."""
     if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY:
         return True
     said = str(error).lower()
@@ -233,7 +237,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def immediately(evaluate: Callable[[], Any]) -> Answer:
-    """Evaluate now, and time it."""
+    """Evaluate at once, and measure the seconds it took."""
     start = time.perf_counter()
     outputs = evaluate()
     seconds = time.perf_counter() - start

@@ -1,7 +1,7 @@
 r"""Attacks that see only whether a decision stands, in the manner of HopSkipJump (Chen et al. 2020).
 
 From a first point where the decision differs: bisection to the boundary, an estimate of its normal from
-random probes, a step along it, and again. At last each value goes back to where it was, if it can.
+random probes, a step along it, and again. At last each value is reset if the decision then still differs.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
-from pertinent.models.attack_space import Space, attackable, space_of
+from pertinent.models.attack_space import AttackSpace, attackable, space_of
 from pertinent.models.base import Answer, immediately
 
 if TYPE_CHECKING:
     from pertinent.models.function import FunctionModel
 
 TRIES = 30
-"""Random points tried for a first change of the decision."""
+"""Number of random points tried to find a first change of the decision."""
 
 MOST_KNOWN, KNOWN_AT_ONCE = 400, 100
-"""Rows of the background tried after them, in all and in one batch."""
+"""Number of rows of the background tried after the random points: at most in all, and in one batch."""
 
 PROBES = 24
-"""Random probes of the boundary's normal, in each step."""
+"""Number of random probes from which the boundary's normal is estimated, in each step."""
 
 STEPS = 10
 BISECTIONS = 10
 HALVINGS = 8
 MOST_RESET = 64
-"""Values up to which each is tried to go back to where it was."""
+"""The most free values of a row for which each one is tried at its unperturbed value at the end."""
 
 
 def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
@@ -62,7 +62,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
 
 
 def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
-    """Random numbers of each row, which depend on its seed, input and set alone."""
+    """A random generator for each row, which depends only on its seed, input and set."""
     return [
         generator(part.seed, "decision-attack", part.input.fingerprint, part.question.sets[row].tobytes())
         for part in parts
@@ -70,8 +70,10 @@ def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
     ]
 
 
-def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Callable[[Floats, Ints], Masks]:
-    """Whether the decision differs at each of the points (n, values) of these rows."""
+def _decisions(
+    model: FunctionModel, parts: Sequence[Part], space: AttackSpace
+) -> Callable[[Floats, Ints], Masks]:
+    """A function that tells whether the decision differs at points (n, values) of the given rows."""
     asked = [part.question for part in parts for _ in part.rows]
     first = attackable(parts[0].input)
 
@@ -94,7 +96,7 @@ def _decisions(model: FunctionModel, parts: Sequence[Part], space: Space) -> Cal
 class _Attacks:
     """The attacks on all rows of a batch, each with the best change so far."""
 
-    space: Space
+    space: AttackSpace
     differs: Callable[[Floats, Ints], Masks]
     generators: list[np.random.Generator]
     norm: Literal["l2", "linf"]
@@ -125,13 +127,13 @@ class _Attacks:
         return np.asarray(np.linalg.norm(changes, axis=-1) if self.norm == "l2" else np.abs(changes).max(-1))
 
     def _keep(self, rows: Ints, changes: Floats) -> None:
-        """Note changes of the decision that are smaller than those known."""
+        """Keep the changes that are smaller than the best known of their rows."""
         radii = self._length(changes)
         better = radii < self.radii[rows]
         self.changes[rows[better]], self.radii[rows[better]] = changes[better], radii[better]
 
     def _start(self) -> None:
-        """Random values within the bounds until the decision differs; then the rows of the background."""
+        """Try random values within the bounds until the decision differs, then rows of the background."""
         rows = np.flatnonzero(self.space.free.any(axis=1))
         for attempt in range(TRIES):
             if not len(rows):
@@ -148,7 +150,7 @@ class _Attacks:
             self._start_at_known(rows, self.space.known)
 
     def _start_at_known(self, rows: Ints, known: Floats) -> None:
-        """Rows of the background until the decision differs, then the nearest of those where it does."""
+        """Try rows of the background, batch by batch, and take the nearest at which the decision differs."""
         known = known[np.linspace(0, len(known) - 1, min(len(known), MOST_KNOWN)).astype(np.int64)]
         for first in range(0, len(known), KNOWN_AT_ONCE):
             if not len(rows):
@@ -168,7 +170,7 @@ class _Attacks:
         return np.stack([draw(self.generators[row], n) for row in rows.tolist()]) * self.space.free[rows]
 
     def _bisected(self, rows: Ints, far: Floats) -> Floats:
-        """The smallest share of each change at which the decision still differs."""
+        """Shorten each change by bisection, as far as the decision still differs."""
         if not len(rows):
             return far
         low, high = np.zeros(len(rows)), np.ones(len(rows))
@@ -211,7 +213,7 @@ class _Attacks:
         return self.space.lower[origin] * free, self.space.upper[origin] * free
 
     def _reset(self, rows: Ints) -> None:
-        """Try for each value, the least changed first, whether it can go back all the way or half."""
+        """Undo the change of each value, wholly or by half, as far as the decision still differs."""
         order = np.argsort(np.abs(self.changes[rows]), axis=1)
         for place in range(order.shape[1]):
             for share in (0.0, 0.5):

@@ -49,7 +49,7 @@ class EstimatorModel(FunctionModel):
             self.frame = Frame(tuple(names))
 
     def identity(self) -> object:
-        """What the estimator learned."""
+        """The fitted estimator, what its answers mean, and the columns it reads."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
 
     def _evaluate(self, batch: Any) -> Array:

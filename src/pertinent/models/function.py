@@ -84,7 +84,7 @@ class FunctionModel(Model):
         return input
 
     def _leave_out(self, extra: Iterable[str]) -> None:
-        """Log, once for each, the columns that the model does not know, such as a label or an id."""
+        """Log columns that the model does not know, such as a label or an id, each of them once."""
         new = [name for name in extra if name not in self._left_out]
         if new:
             self._left_out.update(new)
@@ -103,11 +103,11 @@ class FunctionModel(Model):
         return self.function, self.output.to_dict(), self.kind, self.columns, self.frame
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
-        """Rows; a large image counts for several."""
+        """The number of rows; a large image counts for several."""
         return np.full(len(masks), removal.draws * self.gradient_cost(input))
 
     def gradient_cost(self, input: Input) -> int:
-        """One, or more for a large image."""
+        """1, or the number of rows that a large image counts for."""
         return max(1, input.nbytes // ROW_BYTES)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
@@ -131,7 +131,7 @@ class FunctionModel(Model):
         return answer
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Say, once, what a single number is taken for if the user did not say what it is."""
+        """Check the answer, and log once what a single number is taken for if the user did not say."""
         if not self._is_meaning_known and outputs.shape in ((n,), (n, 1)):
             logger.warning(
                 "The function answers with one number, which is taken for the probability of the second of "
@@ -146,7 +146,7 @@ class FunctionModel(Model):
         return batch if self.frame is None or not is_table else self.frame.of(batch)
 
     def _missing(self, batch: Any) -> str | None:
-        """Where the table rows of a batch have no value, in words."""
+        """Part of a sentence that names the columns in which table rows of a batch have no value."""
         if not isinstance(batch, np.ndarray) or batch.ndim != 2:
             return None
         places = np.flatnonzero(missing(batch).any(axis=0)).tolist()
@@ -161,9 +161,9 @@ class FunctionModel(Model):
         return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
 
     def _named(self, answer: Any) -> Any:
-        """An answer whose columns have names as rows of numbers, in the order of the model's classes.
+        """Rows of numbers, in the order of the model's classes, from an answer whose columns have names.
 
-        A data frame, a list of mappings from label to score, or what a transformers pipeline returns.
+        Such are a data frame, mappings from label to score, and what a transformers pipeline returns.
         """
         if hasattr(answer, "columns") and hasattr(answer, "to_dict"):
             answer = answer.to_dict("records")

@@ -47,7 +47,7 @@ class ImageClassifierModel(ModuleModel):
         self._offset = self._per_channel(mean) / self._per_channel(deviation)
 
     def identity(self) -> object:
-        """The weights, and what is done to images."""
+        """The weights, and the settings of the image processor."""
         return super().identity(), self.processor.to_dict()
 
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
@@ -81,7 +81,7 @@ class ImageClassifierModel(ModuleModel):
         return int(getattr(self.module.config, "num_channels", 3))
 
     def _see(self, pixels: Array) -> Array:
-        """What the processor makes of an image, apart from its values."""
+        """The image as the processor resizes and crops it, with values in [0, 1]."""
         if len(pixels) == 4:
             pixels = pixels[:3] * pixels[3] + 1 - pixels[3]  # what is transparent is laid on white
         if len(pixels) == 1:

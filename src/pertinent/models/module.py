@@ -95,7 +95,7 @@ class ModuleModel(FunctionModel):
             return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
-        """Evaluate a batch of this shape: rows, or images of some channels, at every pixel of them."""
+        """Evaluate a batch of this shape; an image counts as one row for each pixel."""
         return evaluating(self.module, self._n_weights * math.prod(shape) / shape[1])
 
     def identity(self) -> object:
@@ -108,7 +108,7 @@ class ModuleModel(FunctionModel):
         return scores[:, None] if scores.ndim == 1 else scores
 
     def checked(self, outputs: Array, n: int) -> Floats:
-        """Decide on the first answer what the outputs are."""
+        """Check the answer; the first one decides what the outputs are, if the user did not say."""
         if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
             if outputs.shape[1] == 1:
                 raise ModelError(

@@ -114,7 +114,7 @@ class TransformerModel(Model):
         return input
 
     def _warn_of_truncation(self, truncation: Truncation) -> None:
-        """Warn of the first text that is truncated; each input says whether it is."""
+        """Log a warning for the first text that is truncated; each input says itself whether it is."""
         if self._warned_of_truncation:
             logger.debug("A text was %s.", truncation)
         else:
@@ -124,6 +124,11 @@ class TransformerModel(Model):
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The texts in `raw`, if it holds several."""
         return self.head.split(raw)
+
+    def forget(self) -> None:
+        """Forget what was derived from the parameters."""
+        super().forget()
+        self.head.forget()
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """The names of the head's columns for this input."""
@@ -139,7 +144,7 @@ class TransformerModel(Model):
         return "attention-mask"
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
-        """Tokens that will be computed for each mask."""
+        """The number of tokens that will be computed for each mask."""
         if not self._drops(removal.hides, len(input.tokens.ids)):
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
@@ -167,7 +172,7 @@ class TransformerModel(Model):
         return evaluating(self.model, work, partial(devices.disable_onednn, self.device, self.dtype))
 
     def gradient_cost(self, input: Input) -> int:
-        """All tokens: a gradient needs the removed ones too."""
+        """The number of all tokens: a gradient needs the removed ones, too."""
         return input.length
 
     def weighs_attention(self, length: int) -> bool:
@@ -196,7 +201,7 @@ class TransformerModel(Model):
         return model(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
-        """A bias if possible: transformers inspects a mask, for which CUDA must synchronise.
+        """A bias on attention scores if possible: transformers inspects a mask, so CUDA must synchronise.
 
         Not possible if all tokens of a row are hidden: it would attend to all equally, even to padding.
         """
@@ -207,7 +212,7 @@ class TransformerModel(Model):
         return mask
 
     def embed(self, batch: TokenBatch, model: Any = None) -> torch.Tensor:
-        """The word embeddings of a batch, some of them set to zero."""
+        """The word embeddings of a batch (rows, tokens, width); those that a removal zeroes are zero."""
         model = self.model if model is None else model
         embeddings = model.get_input_embeddings()(devices.send(batch.ids, self.device))
         if batch.zeroed is None:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pertinent.removal.base import Removal
 
 MOST_KEPT = 8
-"""For so many sets of background rows the trees are kept, such as those of several seeds."""
+"""The most sets of background rows, such as those of several seeds, for which trees are kept."""
 
 _OF_TREES = ("tree_", "estimators_", "_predictors", "get_booster", "booster_")
-"""What scikit-learn's trees, forests and boosting, xgboost's and lightgbm's estimators have."""
+"""Attributes that the tree estimators of scikit-learn, xgboost and lightgbm have."""
 
 MOST_NODES = 2**15
 """shap 0.51 numbers the nodes of a tree in 16 bits; it crashes on a larger one."""
@@ -88,7 +88,7 @@ class Trees:
         return found[:, None] if found.ndim == 2 else found.transpose(0, 2, 1)
 
     def _ranked(self, rows: Floats) -> Floats:
-        """For each value, how many thresholds of its column are below it, for the trees compare with ranks.
+        """For each value, the number of its column's thresholds below it: the trees compare with these ranks.
 
         shap 0.51 walks with thresholds in float32, and rounds the rows but not the background as the
         estimator does; small whole numbers are compared as the estimator compares.
@@ -113,7 +113,7 @@ def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Answer:
 
 
 def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
-    """The answers to all, those filled from the same rows together."""
+    """The answers to all parts; those filled from the same rows are computed together."""
     found: dict[int, TreeScores] = {}
     for trees, scale, places in _together(model, parts):
         rows = np.stack([_row(parts[place].input) for place in places])
@@ -142,7 +142,7 @@ def _means(trees: Trees, rows: Floats, groups: Sequence[Ints]) -> list[tuple[Flo
 
 
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
-    """Whether asking for tree values is worth a try: what is seen without walking speaks for it."""
+    """Whether trees may give the values, as far as can be told without walking them."""
     return (
         any(hasattr(model.wrapped, own) for own in _OF_TREES)
         and isinstance(input, TableInput)
@@ -154,7 +154,7 @@ def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
 
 
 def _offset_missed(estimator: Any, read: Any) -> Floats:
-    """What to add to each column: of xgboost's offsets, one for each, shap 0.51 reads the first alone."""
+    """What to add to each column: of xgboost's offsets, one per column, shap 0.51 reads only the first."""
     offsets = np.atleast_1d(getattr(estimator, "intercept_", 0.0))
     return np.asarray(offsets - read if len(offsets) > 1 else np.zeros(1), dtype=np.float64)
 
@@ -188,7 +188,7 @@ def _background(part: Part) -> Floats:
 
 
 def _row(input: Any) -> Floats:
-    """The row, whose features must be single columns."""
+    """The row as numbers, or an error if a feature is a group of columns."""
     grouped = [name for name, own in zip(input.features, input.columns, strict=True) if len(own) > 1]
     if grouped:
         raise InputError(

@@ -143,7 +143,7 @@ def _transformer_kind(thing: Any) -> str:
 
 
 def _check_estimator(thing: Any) -> None:
-    """It must be fitted, and a classifier must give probabilities."""
+    """Raise an error unless it is fitted, and gives probabilities if it is a classifier."""
     from pertinent._optional import optional
 
     if hasattr(thing, "__sklearn_tags__") or hasattr(thing, "_estimator_type"):

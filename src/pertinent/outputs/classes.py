@@ -35,7 +35,7 @@ class Classes(Probabilities):
 
     @staticmethod
     def to_logits(probabilities: Floats) -> Floats:
-        """Their logarithms."""
+        """The logarithms of the probabilities."""
         return np.asarray(np.log(np.clip(probabilities, TINY, None)))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
@@ -93,7 +93,7 @@ class Classes(Probabilities):
         return torch.where(toward >= 0, alone, stands)
 
     def _tensor_logits(self, outputs: Tensor) -> Tensor:
-        """As `logits` of `widen`, of a tensor."""
+        """The logits of all classes, as `logits` and `widen` make them of an array."""
         import torch
 
         outputs = outputs.float()

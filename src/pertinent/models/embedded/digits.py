@@ -43,7 +43,7 @@ _EXAMPLE = 3
 
 
 class DigitsModel(ModuleModel):
-    """Ten classes, for light strokes on a dark background, as 8 × 8 pixels in [0, 1]."""
+    """A classifier of the ten digits: light strokes on a dark background, as 8 × 8 pixels in [0, 1]."""
 
     def __init__(self, module: nn.Module, card: Mapping[str, Any]) -> None:
         super().__init__(module, kind="image", classes=[str(i) for i in range(10)], output="logit")
@@ -83,7 +83,7 @@ def example_digit() -> Array:
 
 @dataclass(frozen=True)
 class _Digits:
-    """The digits that come with scikit-learn, split."""
+    """The digits that come with scikit-learn, split for training and testing."""
 
     images: Array
     labels: Ints
@@ -100,7 +100,7 @@ def _data() -> _Digits:
 
 
 def _network() -> nn.Module:
-    """Initialised from a seed, without changing torch's global random state."""
+    """A network initialised from a seed, without changing torch's global random state."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         return nn.Sequential(
@@ -185,7 +185,7 @@ def cache_folder() -> Path:
 
 
 def own_cache_folder() -> Path | None:
-    """The same folder, made if need be; ``None``, with a warning, where others could write to it."""
+    """The cache folder, created if need be; ``None``, with a warning, if others could write to it."""
     folder = cache_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 
 @checked
 def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
-    """An embedded model, wrapped.
+    """Load a model that comes with the package.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
     classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
@@ -58,9 +58,9 @@ def load_transformer(
     dtype: str | torch.dtype = "float32",
     **options: Any,
 ) -> Model:
-    """A classifier of texts or images, or a reader that answers questions, from a folder, safetensors only.
+    """Load a classifier of texts or images, or a reader that answers questions, from a folder.
 
-    With it comes its tokenizer or image processor.
+    The folder holds the weights as safetensors, and the tokenizer or image processor.
     """
     folder = Path(folder)
     if not (folder / "config.json").is_file():
@@ -100,7 +100,7 @@ def reads_images(folder: str | Path) -> bool:
 
 
 def _has_architecture(folder: str | Path, ending: str) -> bool:
-    """Whether the name of the architecture in a folder's configuration ends so."""
+    """Whether an architecture in a folder's configuration has a name with this ending."""
     try:
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
         return any(str(name).endswith(ending) for name in config["architectures"])

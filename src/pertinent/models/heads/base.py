@@ -75,6 +75,9 @@ class Head(ABC):
         """Raise an error unless the head can stand on this encoder, which is complete but for the head."""
         del encoder
 
+    def forget(self) -> None:  # noqa: B027  most heads remember nothing
+        """Forget what was derived from the network's parameters, because they have changed."""
+
     # -- inputs --------------------------------------------------------------------------------------
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:

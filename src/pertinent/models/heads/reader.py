@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
 OVERLAP = "answer overlap"
-"""The name of its one value."""
+"""The name of the only column of a reader."""
 
 
 class ReaderHead(Head):
@@ -73,10 +73,15 @@ class ReaderHead(Head):
         self.answers: WeakKeyDictionary[Tokens, Array] = WeakKeyDictionary()
 
     def check_encoder(self, encoder: TransformerModel) -> None:
-        """That there is no answer is said by the first token, which must not be one of the text."""
+        """Raise an error if the first token, which stands for no answer, would be one of the text."""
         must = "False for a tokenizer whose texts begin with no special token"
         special = encoder.example["special_tokens_mask"]
         require(not self.no_answer or special[0] == 1, "no_answer", must, self.no_answer)
+
+    def forget(self) -> None:
+        """Forget the answers on whole inputs."""
+        self.references.clear()
+        self.answers.clear()
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
         """A question and a context; a `Text` says itself which of them is fixed."""
@@ -95,7 +100,7 @@ class ReaderHead(Head):
         return text
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
-        """A token of the context must be left after truncation."""
+        """Raise an error if no token of the context is left after truncation."""
         if not (_places(input)[:, 0] == CONTEXT).any():
             raise InputError(f"`max_length` = {encoder.max_length} tokens leave no room for the context.")
 
@@ -115,7 +120,7 @@ class ReaderHead(Head):
         return torch.stack([network_output.start_logits, network_output.end_logits], dim=2)
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
-        """Overlaps of the rows of many inputs, whose own answers are found on the way if not known."""
+        """A batch that also answers the whole inputs whose answers are not known yet."""
         return _ReaderBatch(self, parts)
 
     def followed_scores(
@@ -188,7 +193,7 @@ class _ReaderBatch(HeadBatch):
         self._candidates = Candidates.of(self.parts, compact, device)
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
-        """The overlap of each row, then its span of the whole input."""
+        """The overlap of each row, and its answer as a span of the whole input (rows, 3)."""
         spans = self._head.spans(answer, self._candidates)
         answers = whole_spans(spans, self._candidates)
         for tokens, row in self._wholes.items():
@@ -204,7 +209,7 @@ class _ReaderBatch(HeadBatch):
 
 
 def _check_room(text: Text, encoder: TransformerModel) -> None:
-    """A fixed text is not truncated, so it must leave at least a token for the other."""
+    """Raise an error if a fixed text, which is not truncated, leaves no token for the other text."""
     if text.fixed == "none":
         return
     is_context = text.fixed == "second"

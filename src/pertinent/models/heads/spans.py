@@ -37,7 +37,7 @@ class Candidates:
 
     @classmethod
     def of(cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device) -> Candidates:
-        """Those of a batch that `collate` makes of the same parts."""
+        """The candidates in the batch that `collate` makes of these parts."""
         # Laid out like the batch itself, with the place of each candidate instead of its id.
         marked = [
             TokenRows(part.tokens, part.attend, _places(part), _changed(part), part.renumber)
@@ -74,7 +74,10 @@ def best_spans(
 
 
 def whole_spans(spans: torch.Tensor, candidates: Candidates) -> torch.Tensor:
-    """Spans of candidates as spans of places, in rows that are whole inputs: there places are consecutive."""
+    """Convert spans of candidates to spans of places, in rows that are whole inputs.
+
+    There the places of candidates are consecutive.
+    """
     return spans + candidates.places[:, :1]
 
 
@@ -107,7 +110,7 @@ def log_probabilities(
 
 
 def whole_row(part: TokenRows) -> int | None:
-    """The first row that is the whole input, if one is."""
+    """The number of the first row that is the whole input, if there is one."""
     rows = np.flatnonzero(part.attend.all(axis=1) & ~_changed(part).any(axis=1))
     return int(rows[0]) if len(rows) else None
 
@@ -123,7 +126,7 @@ def _within(numbers: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
 
 
 def _places(part: TokenRows) -> Ints:
-    """The number of each token that is a candidate, else −1."""
+    """The place of each token that is a candidate, −1 for the others."""
     place = part.tokens.place
     assert place is not None
     return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)

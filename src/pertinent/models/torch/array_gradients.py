@@ -80,7 +80,7 @@ def _check_numeric(parts: Sequence[Part]) -> None:
 
 
 def _masked(part: Part, filler: Array) -> Array:
-    """The point of each mask: what the removal makes of it, or between the input and the filler."""
+    """The input under each mask: as the removal makes it, or for a soft mask between input and filler."""
     masks = part.question.masks[part.rows]
     if masks.dtype == np.bool_:
         return np.asarray(part.removal(part.input, masks, part.seed))
@@ -95,7 +95,7 @@ def _points(part: Part, baseline: Array, unit: Array) -> Array:
 
 
 def _unit(model: ModuleModel, part: Part) -> Array:
-    """How far a draw of 1 moves each value, and so what its gradient is multiplied by; 1 without noise."""
+    """The standard deviation of the noise on each value, a factor of its gradient; 1 without noise."""
     noise, values = part.question.noise, _values(part.input)
     if not noise:
         return np.ones(values.shape)
@@ -117,7 +117,7 @@ def _baseline(model: ModuleModel, part: Part) -> Array:
 
 
 def _filler(part: Part) -> Array:
-    """The removal's values with everything removed; an error if they are random."""
+    """The values of the input with all features removed; an error if they are random."""
     if part.removal.is_random or part.removal.draws > 1:
         raise SettingError(
             f"Gradients along a mask need a removal that fills in fixed values, such as 'mean' or "

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 TOLERANCE = 5e-5
 
 States = list[torch.Tensor]
-"""Hidden states (rows, length, width) of every layer, and the logits (rows, classes) last."""
+"""Hidden states (rows, length, width) of every layer, and the answer of each row (rows, …) last."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Compaction:
         return False
 
     def _difference(self, text: Tokens, keep: Masks) -> float:
-        """The largest relative difference over layers, kept tokens and logits."""
+        """The largest relative difference over layers, kept tokens and answers."""
         rows = TokenRows(text, keep)
         padded = self.states(collate([rows], [False], self.pad_id))
         compact = self.states(collate([rows], [True], self.pad_id))
@@ -105,7 +105,7 @@ def _trial_masks(text: Tokens) -> Masks:
 
 
 def stretch(ids: Ints, special: Masks, vocabulary: Ints, length: int) -> Tokens:
-    """A text of `length` tokens: the special tokens in their positions, random ones between them."""
+    """Make a text of `length` tokens: the special tokens at its ends, random tokens between them."""
     first = int(np.argmin(special))
     head, tail = ids[:first], ids[first:][special[first:]]
     middle = max(2, length - len(head) - len(tail))

@@ -23,7 +23,7 @@ ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 GROWTH = 1 / 32
-"""How much the process may grow before a trim; more often would cost time in page faults."""
+"""The share by which the process may grow before a trim; trims more often cost time in page faults."""
 
 
 class Heap:
@@ -61,7 +61,7 @@ HEAP = Heap()
 
 
 def device_of(device: str | torch.device) -> torch.device:
-    """The device, after a check that it is there.
+    """The device of that name, or an error if torch does not find it.
 
     >>> device_of("cpu")
     device(type='cpu')

@@ -14,16 +14,16 @@ import torch
 from pertinent.errors import ModelError
 
 OVERSHOOT, SETTLING = 0.02, 0.8
-"""How far behind the boundary to aim, as a share of the first margin, and how fast that shrinks."""
+"""How far behind the boundary to aim, as a share of the first margin, and its factor in each step."""
 
 FASTER, SLOWER = 1.3, 0.6
-"""How the share of a step towards the smallest perturbation grows when it helped, and shrinks when not."""
+"""Factors of the part of a step that goes towards the input, if the last step helped and if it did not."""
 
 ENOUGH, PATIENCE = 1e-3, 5
-"""A row is done when its radius has not become smaller by this share so many times in a row."""
+"""A row is done when `PATIENCE` steps in a row have not made its radius smaller by the share `ENOUGH`."""
 
 LEAVING = 10
-"""Steps after which rows that are done leave the batch; to know them, one must wait for the device."""
+"""Steps between which rows that are done leave the batch: finding them takes waiting for the device."""
 
 _NEWTON_STEPS = 4
 
@@ -33,31 +33,31 @@ _FAR = 1e18
 
 @dataclass(frozen=True, eq=False)
 class ChangeBounds:
-    """What a change must stay within."""
+    """The lower and upper ends of changes (rows, values); ``None`` without bounds."""
 
     lower: torch.Tensor | None
     upper: torch.Tensor | None
 
     def clip(self, change: torch.Tensor) -> torch.Tensor:
-        """The nearest change within."""
+        """The nearest change within the bounds."""
         if self.lower is None or self.upper is None:
             return change
         return torch.clamp(change, self.lower, self.upper)
 
     def around(self, change: torch.Tensor) -> ChangeBounds:
-        """The bounds of what is added to a change."""
+        """The bounds of what may be added to a change."""
         if self.lower is None or self.upper is None:
             return self
         return ChangeBounds(self.lower - change, self.upper - change)
 
     def __getitem__(self, rows: torch.Tensor) -> ChangeBounds:
-        """Those of some rows."""
+        """The bounds of some of the rows."""
         return ChangeBounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
 
 
 @dataclass(frozen=True, eq=False)
 class AttackedRows:
-    """The numbers of the rows that have anything `free`, which are attacked, and where all rows begin.
+    """The numbers of the rows with `free` values, which are attacked, and the points that rows begin at.
 
     Many begin at the same point: `origin` is the number of each row's point, `firsts` a row of each point.
     The first step looks at so many `rivals` of the decision, those with the least margins.
@@ -71,7 +71,7 @@ class AttackedRows:
 
 @dataclass(frozen=True, eq=False)
 class AttackProblem:
-    """AttackedRows of values (rows, values), of which the `free` ones may change within the bounds.
+    """Rows of values (rows, values), of which the `free` ones may change within the bounds.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class AttackProblem:
     keep: bool = True
 
     def differentiate(self, points: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The least margin at the points, and its gradient by what is free."""
+        """The least margin at each point, and its gradient by the free values."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
             margin = self.margins(leaf, rows).amin(dim=1)
@@ -101,7 +101,7 @@ class AttackProblem:
         return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
 
     def length(self, change: torch.Tensor) -> torch.Tensor:
-        """The norm of each row."""
+        """The norm of the change of each row."""
         return change.norm(dim=1) if self.norm == "l2" else change.abs().amax(dim=1)
 
     def along(self, gradient: torch.Tensor) -> torch.Tensor:
@@ -150,7 +150,7 @@ class AttackProblem:
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """The smallest norm found for each row, infinite if none was, its change, and the passes made."""
+    """For each row the norm of the smallest change found (infinite: none), that change, and the passes."""
 
     radii: torch.Tensor
     changes: torch.Tensor
@@ -158,21 +158,21 @@ class AttackResult:
 
     @classmethod
     def nothing(cls, problem: AttackProblem) -> AttackResult:
-        """Before the first pass."""
+        """A result in which nothing is found yet."""
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
         return cls(radii, torch.zeros_like(problem.values if problem.keep else problem.values[:, :0]), passes)
 
     def note(self, rows: torch.Tensor, radii: torch.Tensor, changes: torch.Tensor | None) -> None:
-        """Of these rows."""
+        """Set the smallest norms and changes of these rows."""
         self.radii[rows] = radii
         if changes is not None:
             self.changes[rows] = changes
 
 
 def _gradient(margin: torch.Tensor, leaf: torch.Tensor, *, retain_graph: bool = False) -> torch.Tensor:
-    """The gradient of the margin of each row, or an error that says what to do without."""
+    """The gradient of the margin of each row, or an error if the model has none."""
     if not margin.requires_grad:
         raise ModelError(
             "The model's answers have no gradients, as after a comparison, rounding or `no_grad`: attack "
@@ -212,7 +212,7 @@ def project(
 
 
 def _divided(wanted: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
-    """How far to go with this slope; nowhere without one."""
+    """The quotient, 0 where the slope is not positive."""
     return torch.where(slope > 0, wanted / slope, 0.0).clamp_max(_FAR)
 
 
@@ -298,7 +298,7 @@ def _descend(
     steps: int,
     size: float,
 ) -> torch.Tensor:
-    """Descend in each row's ball; whether an attack was found in it."""
+    """Descend in the ball of each row, and tell in which rows an attack was found."""
     succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
     rows = every
     change = torch.zeros_like(problem.values[rows])

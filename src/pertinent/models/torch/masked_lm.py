@@ -82,7 +82,7 @@ class Filler:
         return drawn
 
     def _draw(self, tokens: Tokens, removed: Masks, uniform: Floats) -> Ints:
-        """The same for the rows of one batch, by inverse transform sampling."""
+        """Draw tokens for the rows of one batch, by inverse transform sampling."""
         setting = partial(devices.disable_onednn, self.device, self.dtype)
         with torch.inference_mode(), evaluating(self.model, setting=setting):
             logits = self._logits(tokens, removed)[devices.send(removed, self.device)].float()
@@ -104,7 +104,7 @@ class Filler:
         return logits
 
     def _find_barred(self) -> Masks:
-        """Special tokens, and ids that no token has."""
+        """Which ids are never drawn: special tokens, and ids that no token has."""
         barred = np.ones(self._n_logits, dtype=np.bool_)
         known = np.array(sorted(self.tokenizer.get_vocab().values()), dtype=np.int64)
         barred[known[known < self._n_logits]] = False

@@ -39,7 +39,7 @@ class RandomisedModel:
 
     def randomise(self, layer: str) -> None:
         """Give a layer that `layers_of` names random parameters, with all modules in it."""
-        vars(self.model).pop("fingerprint", None)  # that of the parameters it had
+        self.model.forget()
         whole = dict(self._module.named_modules()).get(layer, self._module)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             # Not torch.manual_seed, which would seed the generators of all devices, too.
@@ -113,7 +113,7 @@ def _randomised(part: nn.Module, layer: str) -> nn.Module:
 
 
 def _copy_into(part: nn.Module, fresh: nn.Module) -> None:
-    """Take over parameters and buffers, such as the statistics of a normalisation, but not those inside."""
+    """Copy the module's own parameters and buffers, such as a normalisation's statistics, from `fresh`."""
     for mine, new in (
         *zip(part.parameters(recurse=False), fresh.parameters(recurse=False), strict=True),
         *zip(part.buffers(recurse=False), fresh.buffers(recurse=False), strict=True),

@@ -120,7 +120,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
 
 
 def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """How far a draw of 1 moves the embeddings of each row (1 without noise), and how far they are moved."""
+    """The standard deviation of the noise on the embeddings of each row (1 without noise), and the noise."""
     if not any(part.question.noise for part in parts):
         return text.new_ones(1), text.new_zeros(1)
     units, first = [], 0

@@ -26,7 +26,7 @@ class TokenBatch:
     zeroed: Masks | None
 
     def pick(self, rows: Ints) -> TokenBatch:
-        """Some of the rows, as wide as before."""
+        """A batch of some of the rows, with the same length."""
         own = (self.ids, self.types, self.positions, self.attend, self.zeroed)
         return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
 
@@ -37,7 +37,7 @@ def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
 
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
-    """One batch of all rows; where `compact`, tokens that are not attended to are left out."""
+    """One batch of the rows of all parts; of `compact` parts the tokens not attended to are left out."""
     flats = [_flatten(rows, drop) for rows, drop in zip(parts, compact, strict=True)]
     lengths = np.concatenate([flat.lengths for flat in flats])
     if not lengths.all():

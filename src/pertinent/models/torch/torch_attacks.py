@@ -12,7 +12,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, AttackRadii, Part
 from pertinent.asks.base import split
 from pertinent.errors import SettingError
-from pertinent.models.attack_space import Space, attackable, norms_by_feature, sets_of, space_of
+from pertinent.models.attack_space import AttackSpace, attackable, norms_by_feature, sets_of, space_of
 from pertinent.models.base import Answer
 from pertinent.models.decision_attack import decision_attacks
 from pertinent.models.torch import devices
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
-    """Attack images or rows of the same shape."""
+    """Attack the values of images or table rows of the same shape."""
     if _attack(parts).algorithm == "decision":
         return decision_attacks(model, parts)
     space = space_of(model, parts)
@@ -54,7 +54,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     return _attacked(model, problem, decisions, (len(values), *shape), kept)
 
 
-def _free(space: Space, sets: torch.Tensor) -> torch.Tensor:
+def _free(space: AttackSpace, sets: torch.Tensor) -> torch.Tensor:
     """Which values of each row may change."""
     if np.array_equal(space.owner[0], np.arange(sets.shape[1])) and (space.owner == space.owner[0]).all():
         return sets
@@ -109,7 +109,7 @@ class Decisions:
         self._sides = devices.send(sides, origin.device)[origin]
 
     def margins(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """Positive while the decision stands; infinite in columns that are no rival."""
+        """The margins (rows, rivals) of these scores (rows, columns), positive while a decision stands."""
         decided, toward = self._columns[rows].T[..., None]
         return self._output.margins(scores, decided, toward, self._sides[rows])
 

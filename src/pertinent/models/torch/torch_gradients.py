@@ -90,7 +90,7 @@ def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
 
 
 def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) -> torch.Tensor:
-    """(rows, parts) summed over the parts of each feature; a part of no feature has the owner −1."""
+    """Sum (rows, parts) over the parts of each feature; a part of no feature has the owner −1."""
     sums = parts.new_zeros(len(parts), n_features + 1)
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
@@ -129,7 +129,7 @@ def normal_of(part: Part, shape: Sequence[int]) -> Array:
 
 
 def row_weights(parts: Sequence[Part]) -> Floats:
-    """The factor of each row's gradient, as coefficients of x, x′, one, and the gradient itself."""
+    """Factor of each row's gradient, as coefficients (rows, 4) of x, x′, one and the gradient itself."""
     weights = {
         "difference": (1.0, -1.0, 0.0, 0.0),
         "input": (1.0, 0.0, 0.0, 0.0),
