@@ -40,9 +40,11 @@ def draw_all(folder: Path) -> None:
     several = pertinent.explain(sentiment, [REVIEW, OPINIONS[3]])
     review = several[0]
     longer = [*OPINIONS, *map(" ".join, zip(OPINIONS, OPINIONS[5:], strict=False)), " ".join(OPINIONS[:4])]
+    assert diabetes.background is not None
+    patient = diabetes.background.values[0]
     figures: dict[str, Callable[[], Any]] = {
         "text": review.plot,
-        "table": lambda: pertinent.explain(diabetes, diabetes.background.values[0]).plot(),
+        "table": lambda: pertinent.explain(diabetes, patient).plot(),
         "image": lambda: pertinent.explain(digits, eight(), features="pixels").plot(),
         "pair": lambda: pertinent.explain(sentiment, PAIR).plot(),
         "classes": lambda: pertinent.explain(topics, NEWS).by_class().plot(),

@@ -17,7 +17,7 @@ from pertinent.diagnostics.sanity import Correlation, Sanity
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.models.torch.randomised import RandomisedModel
 from tests import tiny
-from tests.test_damaged_files import damaged
+from tests.results.test_damaged_files import damaged
 
 ROWS = np.random.default_rng(0).normal(size=(5, 12)).astype(np.float32)
 INTERRUPT = {"after": None}

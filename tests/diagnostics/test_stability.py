@@ -21,7 +21,7 @@ from pertinent.diagnostics.seed_agreement import (
 from pertinent.diagnostics.stability import Stability
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.rank_correlation import average_ranks, spearman
-from tests.test_damaged_files import damaged
+from tests.results.test_damaged_files import damaged
 
 ROWS = np.random.default_rng(0).normal(size=(6, 12))
 

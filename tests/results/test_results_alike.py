@@ -13,7 +13,7 @@ from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import FileError
 from pertinent.report.by_input import name_of
 from pertinent.results.failures import Failure
-from tests.test_damaged_files import damaged
+from tests.results.test_damaged_files import damaged
 
 
 def words(texts):

@@ -90,7 +90,7 @@ def test_saved_by_the_suffix(tmp_path):
     assert len(pertinent.read(tmp_path / "e.parquet")) == 3
     assert pd.read_csv(tmp_path / "e.csv")["feature"].tolist() == [f for e in found for f in e.features]
     assert len(json.loads((tmp_path / "e.json").read_text())["explanations"]) == 3
-    with pytest.raises(FileError, match=r"must end in \.parquet, \.csv or \.json"):
+    with pytest.raises(FileError, match=r"must end in \.parquet, \.json or \.csv"):
         found.save(tmp_path / "e.xls")
 
 

@@ -1,4 +1,4 @@
-"""What a trial by a new user found."""
+"""Odd models, inputs and files get a clear error or are understood, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_a_run_is_written_as_parquet_only(tmp_path, name):
         pertinent.explain(words, ["not bad"], out=tmp_path / name)
 
 
-def test_a_check_is_saved_as_json_only(tmp_path):
+def test_a_check_is_saved_as_json_or_csv(tmp_path):
     check = pertinent.check_removal(words, ["not bad at all", "so good"])
-    with pytest.raises(FileError, match=r"must end in .json"):
-        check.save(tmp_path / "check.csv")
+    with pytest.raises(FileError, match=r"must end in .json or .csv"):
+        check.save(tmp_path / "check.parquet")
     assert "2 inputs tell nothing" in check.recommendation
 
 
@@ -112,8 +112,8 @@ def test_decimal_commas(tmp_path, capsys):
     assert [item.raw for item in found] == [{"a": 1.5, "b": 2.0}, {"a": -0.25, "b": "x,y"}]
 
 
-def test_a_method_without_settings_says_so():
-    with pytest.raises(SettingError, match="There is none"):
+def test_an_unknown_setting_names_the_words_that_there_are():
+    with pytest.raises(SettingError, match="Known: budget, early_stopping"):
         pertinent.explain(words, "not bad", "leave-one-out", id="a")
 
 

@@ -1,4 +1,4 @@
-"""What a trial of the library found: each was wrong once."""
+"""Trees are walked as their estimator decides; fits to tables are continued, and refused in time."""
 
 import json
 from pathlib import Path
@@ -132,7 +132,7 @@ def test_what_the_device_cannot_do_is_said_before_the_model_is_asked():
 
 def test_only_shapley_values_are_refined_by_permutations():
     model, rows = pertinent.load("diabetes"), list(DIABETES.data[:12])
-    fitted = pertinent.fit(model, rows, reference="leave-one-out", epochs=2, progress=False)
+    fitted = pertinent.fit(model, rows, teacher="leave-one-out", epochs=2, progress=False)
     assert pertinent.explain(model, rows[0], fitted, progress=False).evaluations == 1
     with pytest.raises(SettingError, match="no Shapley values"):
         pertinent.explain(model, rows[0], fitted, refine=2, progress=False)

@@ -1,4 +1,4 @@
-"""What a stranger stumbled over: results that were wrong without a word."""
+"""Methods and metrics are compared once each; what cannot be compared or fitted says so."""
 
 import pytest
 
@@ -14,10 +14,13 @@ def words(texts):
 TEXTS = ["not bad", "a film", "so bad a film"]
 
 
-@pytest.mark.parametrize("metrics", [["faithfulness:k=1", "faithfulness:k=2"], ["sufficiency"] * 2])
-def test_a_metric_is_there_once(metrics):
-    with pytest.raises(SettingError, match="is there 2 times"):
-        pertinent.compare(words, TEXTS, "leave-one-out", metrics, progress=False)
+def test_a_metric_is_there_once_with_the_same_settings():
+    with pytest.raises(SettingError, match="sufficiency is named twice"):
+        pertinent.compare(words, TEXTS, "leave-one-out", ["sufficiency"] * 2, progress=False)
+    both = pertinent.compare(
+        words, TEXTS, "leave-one-out", ["faithfulness:k=1", "faithfulness:k=2"], progress=False
+    )
+    assert set(both.better) == {"faithfulness k=1", "faithfulness k=2"}
 
 
 def test_a_method_is_named_once():
