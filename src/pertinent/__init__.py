@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pertinent.errors import PertinentError
     from pertinent.explainers.early_stopping import EarlyStopping
     from pertinent.inputs.text import Text
+    from pertinent.learned.base import load_explainer
     from pertinent.learned.fit import fit
-    from pertinent.learned.fitted_network import load_explainer
     from pertinent.models.embedded.load import load
     from pertinent.models.wrap import wrap
     from pertinent.report.html.page import save_report
@@ -59,7 +59,7 @@ _HOME = {
     "explain_iter": "pertinent.api.explain",
     "fit": "pertinent.learned.fit",
     "load": "pertinent.models.embedded.load",
-    "load_explainer": "pertinent.learned.fitted_network",
+    "load_explainer": "pertinent.learned.base",
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "neighbour_stability": "pertinent.diagnostics.neighbour_stability",

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
+import pertinent
 from pertinent import Request
-from pertinent.errors import SettingError
+from pertinent.errors import FileError, SettingError
 from pertinent.explainers.gradients.path_gradients import IntegratedGradients
 from pertinent.inputs.table import Background
 from pertinent.metric.ablation import Sufficiency
@@ -90,3 +91,23 @@ def test_words_are_checked():
         Request.of(budget=0)
     with pytest.raises(SettingError, match="above 0 and at most 1"):
         Request.of(sparsity=1.5)
+
+
+def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    model = pertinent.wrap(
+        lambda x: np.asarray(x) @ np.array([[1.0], [2.0], [0.0]]), kind="table", output="value"
+    )
+    fitted = pertinent.fit(model, rows, epochs=2, progress=False)
+    with pytest.raises(SettingError, match="was not saved with the request"):
+        pertinent.Request.from_dict(pertinent.Request.of(fitted.refined(4)).to_dict())
+    fitted.save(tmp_path / "fitted")
+    request = pertinent.Request.of(fitted.refined(4), removal="constant")
+    plain = json.loads(json.dumps(request.to_dict()))
+    again = pertinent.Request.from_dict(plain)
+    assert again.fingerprint == request.fingerprint and again.method.refine == 4
+    one, other = (pertinent.explain(model, rows[0], each, progress=False) for each in (request, again))
+    np.testing.assert_array_equal(one.scores, other.scores)
+    plain["fitted"]["digest"] = "0" * 32
+    with pytest.raises(FileError, match="holds another explainer"):
+        pertinent.Request.from_dict(plain)

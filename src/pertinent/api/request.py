@@ -122,11 +122,14 @@ class Request:
         return cls.of(method, settings, **{name: given[name] for name in given.keys() - settings.keys()})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts; of what a file cannot hold, its digest."""
+        """Plain numbers, strings, lists and dicts; of what a file cannot hold, its digest.
+
+        A fitted method is there as its folder and digest, if it has been saved.
+        """
         stopping = self.early_stopping
         return {
             "method": self.method.name,
-            "settings": _plain_settings(self.method),
+            **_plain_method(self.method),
             "removal": None if self.removal is None else _described(self.removal),
             "target": _plain(self.target),
             "sparsities": list(self.sparsities),
@@ -146,7 +149,7 @@ class Request:
         removal = plain["removal"]
         stopping = plain.get("early_stopping", plain.get("until"))  # its name in version 0.1
         return cls(
-            method=explainers.make(plain["method"], _settings(plain)),
+            method=_method_of(plain),
             removal=None if removal is None else removals.make(removal["name"], _settings(removal)),
             sparsities=tuple(plain["sparsities"]),
             metrics=tuple(registered_metrics.make(m["name"], _settings(m)) for m in plain["metrics"]),
@@ -297,6 +300,23 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return {_DIGEST: digest(value).hex()}
+
+
+def _plain_method(method: Explainer) -> dict[str, Any]:
+    """The settings of a method, and where it lies if it was fitted and saved."""
+    settings, folder = _plain_settings(method), getattr(method, "folder", None)
+    if folder is None:
+        return {"settings": settings}
+    del settings["network"]
+    return {"settings": settings, "fitted": {"folder": str(folder.resolve()), "digest": method.digest}}  # type: ignore[attr-defined]
+
+
+def _method_of(plain: Mapping[str, Any]) -> Explainer:
+    """The method that `_plain_method` described; a fitted one is loaded, and must be the same as it was."""
+    if "fitted" not in plain:
+        return explainers.make(plain["method"], _settings(plain))
+    fitted = learned.get(plain["method"]).load(plain["fitted"]["folder"], digest=plain["fitted"]["digest"])
+    return with_settings(fitted, _settings(plain))
 
 
 def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:

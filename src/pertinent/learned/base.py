@@ -20,12 +20,14 @@ import numpy as np
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Network
 from pertinent.decoding import PlainData
-from pertinent.errors import InputError, SettingError, require
+from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Task
-from pertinent.outputs import Scale
+from pertinent.files import read_json
+from pertinent.outputs import SCALES, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
+from pertinent.training.run_folder import RECORD, is_begun
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -218,6 +220,11 @@ class LearnedExplainer(Explainer):
         """A digest of the network's weights and its card, in hexadecimal digits, for `load_explainer`."""
         return self.network.fingerprint.hex()
 
+    @classmethod
+    def load(cls, folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
+        """Load the explainer in a folder, as `load_explainer` does."""
+        return load_explainer(folder, digest=digest)
+
     def save(self, folder: str | Path) -> None:
         """Write the network and its card into a folder, for `load_explainer`."""
         self.network.save(Path(folder))
@@ -263,3 +270,52 @@ def root_mean_square(rows: Sequence[Floats]) -> Floats:
     """
     found = np.sqrt((np.concatenate(rows, axis=1) ** 2).mean(axis=1))
     return np.where(found > 0, found, found.max() or SMALLEST_DEVIATION)
+
+
+def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
+    """Load the explainer that `fit` or `save` wrote into a folder.
+
+    It explains the model that it was fitted to, and refuses others.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    digest
+        The `digest` that the explainer must have; a `FileError` is raised if the folder holds another one.
+    """
+    from pertinent.learned.fitted_network import load_network
+
+    require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
+    path = Path(folder)
+    if not (path / RECORD).is_file():
+        unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
+        raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{unfinished}")
+    card = read_json(path / RECORD)
+    try:
+        explainer = _explainer_of(PlainData(card, "card"))
+    except InputError as error:
+        raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
+    loaded = explainer(load_network(path, card))
+    if digest not in (None, loaded.digest):
+        raise FileError(
+            f"{str(path)!r} holds another explainer than the one that is wanted: its digest is "
+            f"{loaded.digest}, not {digest}."
+        )
+    return loaded
+
+
+def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
+    """The class of the explainer; an `InputError` says what is wrong with its card."""
+    explainer = learned.get(card.text("method", learned.all()))
+    card.text("classes", ("predicted", "all"))
+    card.text("scale", SCALES)
+    if card.value("features") is not None:
+        card.text("features")
+    card.text("model")
+    explainer.check_card(card)
+    removal = PlainData(card.mapping("removal"), "removal")
+    removal.text("name")
+    removal.text("fingerprint")
+    removal.mapping("settings")
+    return explainer

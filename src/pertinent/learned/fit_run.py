@@ -81,8 +81,9 @@ class FitRun:
 
     def finish(self, path: Path, *, keep: bool) -> LearnedExplainer:
         """Fit in a folder, which is kept or not; read the explainer if the fit was finished before."""
+        from pertinent.learned.base import load_explainer
         from pertinent.learned.context import TrainingContext
-        from pertinent.learned.fitted_network import FittedNetwork, load_explainer
+        from pertinent.learned.fitted_network import FittedNetwork
 
         folder = RunFolder(path, self._record(), RENAMED)
         folder.open(resume=True)

@@ -13,21 +13,18 @@ import torch
 
 from pertinent.array_types import Floats
 from pertinent.asks import Network
-from pertinent.decoding import PlainData
 from pertinent.digests import digest
-from pertinent.errors import FileError, InputError, ModelError, SettingError, require
+from pertinent.errors import FileError, ModelError, SettingError
 from pertinent.files import check_is_file, read_json, write_json
 from pertinent.inputs.base import Input
-from pertinent.learned.base import LearnedExplainer, learned
 from pertinent.learned.networks.forest_scorer import ForestScorer
 from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer, device_of, scorer_of_modality
 from pertinent.learned.networks.token_scorers import HiddenStateScorer, TokenScorer
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
-from pertinent.outputs import SCALES
 from pertinent.removal.base import Removal
-from pertinent.training.run_folder import RECORD, is_begun
+from pertinent.training.run_folder import RECORD
 
 _WEIGHTS = "model.safetensors"
 _OTHER_SCORERS: Mapping[str, type[Scorer]] = {own.kind: own for own in (ForestScorer, HiddenStateScorer)}
@@ -97,54 +94,7 @@ class FittedNetwork(Network):
         return {name: tensor.contiguous().cpu() for name, tensor in self.scorer.state_dict().items()}
 
 
-def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedExplainer:
-    """Load the explainer that `fit` or `save` wrote into a folder.
-
-    It explains the model that it was fitted to, and refuses others.
-
-    Parameters
-    ----------
-    folder
-        The folder.
-    digest
-        The `digest` that the explainer must have; a `FileError` is raised if the folder holds another one.
-    """
-    require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
-    path = Path(folder)
-    if not (path / RECORD).is_file():
-        unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
-        raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{unfinished}")
-    card = read_json(path / RECORD)
-    try:
-        explainer = _explainer_of(PlainData(card, "card"))
-    except InputError as error:
-        raise FileError(f"{str(path)!r} holds no explainer, or a damaged one: {error}") from error
-    loaded = explainer(_load_network(path, card))
-    if digest not in (None, loaded.digest):
-        raise FileError(
-            f"{str(path)!r} holds another explainer than the one that is wanted: its digest is "
-            f"{loaded.digest}, not {digest}."
-        )
-    return loaded
-
-
-def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
-    """The class of the explainer; an `InputError` says what is wrong with its card."""
-    explainer = learned.get(card.text("method", learned.all()))
-    card.text("classes", ("predicted", "all"))
-    card.text("scale", SCALES)
-    if card.value("features") is not None:
-        card.text("features")
-    card.text("model")
-    explainer.check_card(card)
-    removal = PlainData(card.mapping("removal"), "removal")
-    removal.text("name")
-    removal.text("fingerprint")
-    removal.mapping("settings")
-    return explainer
-
-
-def _load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
+def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     """Load the network in a folder, on the CPU until it is used."""
     from safetensors.torch import load_file
 

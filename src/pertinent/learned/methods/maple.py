@@ -54,7 +54,7 @@ class LearnsMaple(Learner):
         from pertinent.learned.networks.forest_scorer import grow_forest
 
         examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction})
-        return grow_forest(self, context.model, *context.split(examples), context.seed)
+        return TrainedNetwork(*grow_forest(self, context.model, *context.split(examples), context.seed))
 
 
 @learned.register("maple")

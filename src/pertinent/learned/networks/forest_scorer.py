@@ -11,7 +11,6 @@ import torch
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.digests import generator
-from pertinent.learned.base import TrainedNetwork
 from pertinent.learned.networks.scorer import device_of
 from pertinent.learned.networks.table_scorer import Column, RowScorer
 from pertinent.models.base import Model
@@ -163,7 +162,7 @@ def _check_nodes(scorer: ForestScorer, _: Any) -> None:
 
 def grow_forest(
     learner: LearnsMaple, model: Model, training: TrainingExamples, validation: TrainingExamples, seed: int
-) -> TrainedNetwork:
+) -> tuple[ForestScorer, dict[str, Any]]:
     """Grow a forest on the training rows, and use the columns that predict the validation rows best."""
     validation = validation.pick(np.arange(min(len(validation), MEASURED)))
     both = training, validation
@@ -204,7 +203,7 @@ def grow_forest(
     plant(best + 1)
     names = [scorer.columns[place].name for place in order[: best + 1]]
     card = {"trees": learner.trees, "used": names, "dev_loss": losses[best]}
-    return TrainedNetwork(scorer.to(device_of(model)).eval(), card)
+    return scorer.to(device_of(model)).eval(), card
 
 
 def _importance(trees: list[Any], owner: Ints, n_columns: int) -> Floats:
