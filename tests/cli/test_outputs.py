@@ -49,7 +49,7 @@ def test_one_that_fails_stops_no_other(run, tmp_path, monkeypatch, option):
     def fail(*_, **__):
         raise FileError("'x' cannot be written: No space left on device.")
 
-    monkeypatch.setattr(output, {"html": "_save_report", "json": "_write_json"}[option], fail)
+    monkeypatch.setattr(*{"html": (pertinent, "save_report"), "json": (output, "write_text")}[option], fail)
     outputs = ["--html", "a.html", "--json", "a.json", "--out", "a.parquet"]
     code, out, err = run("explain", "a b", "c d", *FAST, *outputs)
     assert code == 1
@@ -71,7 +71,7 @@ def test_plots_and_json_of_a_check(run, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pertinent.results.base.write_text", full)
+    monkeypatch.setattr(output, "write_text", full)
     code, _, err = run(*command)
     assert code == 1
     assert "failed: --json a.json: [Errno 28] No space left on device" in err

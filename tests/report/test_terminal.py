@@ -199,7 +199,7 @@ def test_one_input_has_no_interval(text_model):
 
 
 def test_catalogue_lists_every_method():
-    output = printed(catalogue_table(pertinent.methods(), "Methods"))
+    output = printed(catalogue_table(pertinent.methods()))
     assert all(entry.name in output for entry in pertinent.methods())
 
 

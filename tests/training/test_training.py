@@ -381,9 +381,27 @@ def test_a_bad_example_is_named(tmp_path, row, label, message):
         fit(tmp_path / "m", data=(["w1", "w2", row], [0, 1, label]))
     assert str(error.value).startswith(message)
     assert (error.value.row, error.value.data) == (2, "train")
+    assert repr(error.value.label) == repr(label if "label" in message else None)
     assert not (tmp_path / "m").exists()
     with pytest.raises(ExampleError, match="Validation example 0"):
         fit(tmp_path / "m", data=(["w1"], [0]), validation=([row], [label]))
+
+
+def test_a_new_head_is_for_the_classes_of_the_labels(tmp_path):
+    texts, labels = toy(8)
+    model = plain_model()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    trained = fit(tmp_path / "m", model=model, data=(texts, ["abc"[y] for y in labels]), new_head=True)
+    assert trained.model.classes == tuple(sorted({"abc"[y] for y in labels}))
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_a_wrapped_model_is_trained_as_a_pair_is(tmp_path):
+    one = fit(tmp_path / "a", data=toy(8))
+    pair = plain_model(), tiny.tokenizer(model_max_length=200)
+    options = {"epochs": 1, "batch_size": 8, "learning_rate": 3e-3, "progress": False}
+    two = pertinent.train(pertinent.wrap(pair), *toy(8), out=tmp_path / "b", **options)
+    assert all(torch.equal(value, weights(two)[name]) for name, value in weights(one).items())
 
 
 @pytest.mark.parametrize(

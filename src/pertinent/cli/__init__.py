@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from io import TextIOWrapper
 from pkgutil import resolve_name
+from traceback import format_exc
 
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.console import NothingDone, complain, conclude, logging_to_stderr, show_traceback
+from pertinent.cli.console import NothingDone, complain, conclude, logging_to_stderr
 from pertinent.cli.parser import main_parser, parse
 from pertinent.cli.signatures import given
 from pertinent.errors import PertinentError
@@ -44,18 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NothingDone as error:
         return conclude(0, error.failures)
     except Exception as error:  # noqa: BLE001  a user gets a line, not a traceback
-        if debug:
-            show_traceback()
         expected = isinstance(error, PertinentError | OSError)
         unexpected = f"unexpected {type(error).__name__}: {error} (--debug shows where)"
-        complain(f"error: {error if expected else unexpected}")
+        complain(f"error: {error if expected else unexpected}", format_exc() if debug else "")
         return BAD_USAGE
 
 
 def _interrupted(arguments: Sequence[str]) -> str:
     """That the run was interrupted, and how to continue it if that is possible."""
-    kept = {"explain": "finished explanations are", "compare": "finished explanations are"}
-    kept["fit"] = "what was done of the fit is"
-    if arguments[0] not in kept or not any(a.partition("=")[0] == "--out" for a in arguments):
+    if arguments[0] not in ("explain", "compare", "fit") or not any(a[:5] == "--out" for a in arguments):
         return "interrupted"
-    return f"interrupted; {kept[arguments[0]]} kept. To continue: pertinent {shlex.join(arguments)}"
+    return f"interrupted; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -30,9 +29,9 @@ class NothingDone(PertinentError):
         self.failures = failures
 
 
-def complain(message: str) -> None:
-    """A line on stderr."""
-    sys.stderr.write(f"pertinent: {visible(message)}\n")
+def complain(message: str, traceback: str = "") -> None:
+    """A line on stderr, below the traceback, if any."""
+    sys.stderr.write(f"{visible(traceback)}pertinent: {visible(message)}\n")
 
 
 def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
@@ -45,11 +44,6 @@ def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
         complain("error: nothing could be explained")
         return NOTHING
     return SOME_FAILED if failures else ALL_WELL
-
-
-def show_traceback() -> None:
-    """The traceback of the error that is being handled, on stderr."""
-    sys.stderr.write(visible(traceback.format_exc()))
 
 
 def print_json(text: str) -> None:

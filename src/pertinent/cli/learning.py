@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pertinent
-from pertinent.cli.console import Failed, NothingDone, conclude
+from pertinent.cli.console import NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, read_pairs
@@ -17,8 +17,9 @@ from pertinent.cli.output import Output
 from pertinent.cli.signatures import given
 from pertinent.cli.verbs import Call
 from pertinent.errors import ExampleError, InputError
-from pertinent.learned.base import learned
+from pertinent.explainers.base import learned
 from pertinent.learned.fit import setting_owner
+from pertinent.models.base import Model
 from pertinent.outputs import percent
 from pertinent.setting_texts import read_settings
 
@@ -34,31 +35,23 @@ def fit(args: Namespace) -> int:
     output = Output(quiet=args.quiet)
     call = Call.of(args, output)
     settings = _settings(args)
-    unusable: list[Failed] = []
-    usable: list[InputRecord] = []
-    kind = ""
-    for record in call.records:
-        try:
-            if record.error is not None:
-                raise record.error  # noqa: TRY301  told with the others
-            kind = call.model.prepare(record.raw, args.features).kind
-            usable.append(record)
-        except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned from
-            unusable.append((record.where, str(error)))
-    if not usable:
-        raise NothingDone(unusable)
-    call.records = usable
-    if "labels" in call.arguments:
-        call.arguments["labels"] = [record.label for record in usable]
     from pertinent.training.run_folder import RECORD
 
+    kinds = [_kind(call.model, record, args.features) for record in call.records]
+    pairs = list(zip(call.records, kinds, strict=True))
+    unusable = [(record.where, str(kind)) for record, kind in pairs if isinstance(kind, Exception)]
+    call.records = [record for record, kind in pairs if isinstance(kind, str)]
+    if not call.records:
+        raise NothingDone(unusable)
+    if "labels" in call.arguments:
+        call.arguments["labels"] = [record.label for record in call.records]
     finished = (args.out / RECORD).is_file()
     fitted = call.to(pertinent.fit, **settings)
     for line in _report(fitted.network.card, finished=finished):
         output.show(line)
     output.show(f"Saved: {args.out.resolve()}")
-    output.show(f"Next: {_next(args, kind)}")
-    return conclude(len(usable), unusable)
+    output.show(f"Next: {_next(args, next(kind for kind in kinds if isinstance(kind, str)))}")
+    return conclude(len(call.records), unusable)
 
 
 def train(args: Namespace, *, validation: Path | None = None) -> int:
@@ -70,11 +63,14 @@ def train(args: Namespace, *, validation: Path | None = None) -> int:
         A file like --file to measure on; the best epoch's model is kept.
     """
     output = Output(quiet=args.quiet)
-    call = Call.of(args, output, all_must_be_readable=True)
+    call = Call.of(args, output)
     held_out: list[InputRecord] = []
     if validation is not None:
         held_out = given(args, GivenInputs, file=validation, limit=None).read("text", args.model)
         call.arguments["validation"] = as_inputs(held_out), [each.label for each in held_out]
+    for record in [*call.records, *held_out]:
+        if record.error is not None:  # nobody should train on half a file by mistake
+            raise InputError(f"{record.where}: {record.error}") from record.error
     try:
         trained = call.to(pertinent.train)
     except ExampleError as error:
@@ -86,6 +82,14 @@ def train(args: Namespace, *, validation: Path | None = None) -> int:
     output.show(f"Trained on {examples} in {steps}{accuracy}.")
     output.show(f"Saved: {trained.folder.resolve()}")
     return 0
+
+
+def _kind(model: Model, record: InputRecord, features: Any) -> str | Exception:
+    """What kind of input a record holds, or why the model cannot use it."""
+    try:
+        return record.error or model.prepare(record.raw, features).kind
+    except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned from
+        return error
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
@@ -101,10 +105,8 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
     n_dev = card["dev_examples"]
     examples = _count(card["examples"], "input")
     steps = _count(card["trees"], "tree") if "trees" in card else _count(card["steps"], "step")
-    lines = [
-        f"{begin}: {card['method']}, on {examples} in {steps}.",
-        _measured(card, _count(n_dev, "held-out input")),
-    ]
+    lines = [f"{begin}: {card['method']}, on {examples} in {steps}."]
+    lines.append(_measured(card, _count(n_dev, "held-out input")))
     if "dev_random" in card and card["dev_random"] >= card.get("dev_faithfulness", card.get("dev_quality")):
         lines.append("That says nothing: as many random features do as well.")
     if n_dev < ENOUGH:
@@ -138,8 +140,8 @@ def _count(n: int, what: str) -> str:
 
 def _next(args: Namespace, kind: str) -> str:
     """A command that explains with what was fitted."""
-    given = _PLACEHOLDERS.get(kind, _PLACEHOLDERS["table"])
-    words = ["pertinent", "explain", *given, "--method", args.texts["out"]]
+    inputs = _PLACEHOLDERS.get(kind, _PLACEHOLDERS["table"])
+    words = ["pertinent", "explain", *inputs, "--method", args.texts["out"]]
     defaults = {"model": DEFAULTS.get(kind), "dtype": "float32", "scale": "natural"}
     for name in ("model", "dtype", "features", "removal", "scale"):
         if args.texts[name] not in (None, "", defaults.get(name)):

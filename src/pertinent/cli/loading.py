@@ -15,7 +15,7 @@ from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned
 from pertinent.models.base import Model
 from pertinent.registry import with_settings
-from pertinent.setting_texts import read_settings
+from pertinent.setting_texts import read_settings, split_settings
 from pertinent.settings import settings_types
 
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
@@ -49,20 +49,18 @@ class GivenModel:
         """Load the model."""
         return load_model(self.model, self.device, self.dtype)
 
+    @property
+    def kind(self) -> str:
+        """The kind of input that a model which is not loaded yet reads; not for one of the user's own."""
+        from pertinent.models.embedded.load import reads_images
+
+        folder = "image" if reads_images(self.model) else "text"
+        return {"digits": "image", "table": "table", "diabetes": "table"}.get(self.model, folder)
+
 
 def is_own(name: str) -> bool:
     """Whether the user names an object in a module of their own."""
     return _OWN.fullmatch(name) is not None
-
-
-def kind_read(name: str, model: Model | None = None) -> str | None:
-    """What kind of input a model reads; ``None`` where a model of the user's own does not say."""
-    if model is None:
-        from pertinent.models.embedded.load import reads_images
-
-        folder = "image" if reads_images(name) else "text"
-        return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, folder)
-    return model.kind
 
 
 def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
@@ -159,20 +157,16 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
 
 def _method(text: str, settings: Mapping[str, str]) -> Explainer:
     """A registered method, else the explainer in a folder of that name."""
-    name, _, own = text.partition(":")
-    if own:
-        settings = read_pairs([name], own.split(","))[name] | dict(settings)
+    name, own = split_settings(text, "method")
+    settings = own | dict(settings)
     if Path(name).is_dir() and name not in explainers:
         fitted = pertinent.load_explainer(name)
         return with_settings(fitted, read_settings(type(fitted), settings))
     if name not in explainers and name in learned:
-        raise SettingError(
-            f"{name!r} has to learn first: pertinent fit --method {name} --out FOLDER, then --method FOLDER."
-        )
+        fit = f"pertinent fit --method {name} --out FOLDER, then --method FOLDER"
+        raise SettingError(f"{name!r} has to learn first: {fit}.")
     if Path(name).name != name:
-        raise SettingError(
-            f"There is no folder {name!r}: name a method, or a folder that `pertinent fit` wrote."
-        )
+        raise SettingError(f"There is no folder {name!r}: name a method, or what `pertinent fit` wrote.")
     cls = explainers.get(name)
     types, read = settings_types(cls), read_settings(cls, settings)
     for setting, value in read.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pertinent.cli.console import Failed, print_json
 from pertinent.control_characters import visible
 from pertinent.errors import PertinentError, SettingError
 from pertinent.files import atomic_write, check_writable, write_text
-from pertinent.results.base import check_suffix
+from pertinent.results.base import Result, check_suffix
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 
@@ -84,7 +85,12 @@ class Output:
         """Print explanations, but not the failures, which go to stderr; return what could not be shown."""
         from pertinent.report.terminal.explanation import show_all
 
-        failed = self._check_by_class(explanations)
+        failed: list[Failed] = []
+        try:
+            if self.by_class and len(explanations):
+                explanations[0].by_class()
+        except SettingError as error:  # the method does not score all classes: show and write the rest
+            self.by_class, failed = False, [("--by-class", str(error))]
         if len(explanations) > _SHOWN and (self.out or self.html or self.json):
             self.show(f"{len(explanations):,} explanations.")
         elif len(explanations) == 1:
@@ -96,48 +102,39 @@ class Output:
             self.show(show_all(Explanations(list(explanations)), by_class=self.by_class))
         return failed
 
-    def _check_by_class(self, explanations: Explanations) -> list[Failed]:
-        """Where the method does not score all classes, show and write the rest."""
-        try:
-            for e in explanations[:1] if self.by_class else ():
-                e.by_class()
-        except SettingError as error:
-            self.by_class = False
-            return [("--by-class", str(error))]
-        return []
-
     def write(self, explanations: Explanations, evaluation: Evaluation | None, title: str) -> list[Failed]:
         """Write the files asked for and print their paths; return those that could not be written."""
-        failed = self.write_json(explanations.to_json, lambda path: _write_json(explanations, path))
+        failed = self.write_json(explanations)
         if not len(explanations):
             return failed
         if self.out is not None and self.out_by_function:
             self.show(f"Saved: {self.out.resolve()}")
         else:
             failed += self._write_file("--out", "Saved", self.out, explanations.save)
-        return failed + self._write_file(
-            "--html",
-            "Report",
-            self.html,
-            lambda path: _save_report(explanations, path, title, evaluation, by_class=self.by_class),
-        )
+        save = partial(pertinent.save_report, explanations)
+        save = partial(save, title=title, evaluation=evaluation, by_class=self.by_class)
+        return failed + self._write_file("--html", "Report", self.html, save)
 
-    def write_result(self, result: Any) -> list[Failed]:
-        """Write a result that is not of explanations: as JSON and as a picture, where asked for."""
-        failed = self.write_json(result.to_json, result.save)
-        return failed + self._write_file(
-            "--plot", "Plot", self.plot, lambda path: _save_figure(result.plot(), path)
-        )
-
-    def write_json(self, text: Callable[[], str], save: Callable[[Path], None]) -> list[Failed]:
+    def write_json(self, result: Result) -> list[Failed]:
         """Write JSON, to stdout or to a file."""
         if self.json != STDOUT:
-            return self._write_file("--json", "JSON", self.json, save)
-        print_json(text())
+            return self._write_file(
+                "--json", "JSON", self.json, lambda path: write_text(path, result.to_json() + "\n")
+            )
+        print_json(result.to_json())
         return []
 
+    def write_plot(self, result: Result) -> list[Failed]:
+        """Draw a result, in the format that the suffix names."""
+
+        def save(path: Path) -> None:
+            with atomic_write(path) as unfinished:
+                result.plot().savefig(unfinished, dpi=150, format=path.suffix[1:].lower())
+
+        return self._write_file("--plot", "Plot", self.plot, save)
+
     def _write_file(
-        self, option: str, what: str, path: Path | None, save: Callable[[Path], None]
+        self, option: str, what: str, path: Path | None, save: Callable[[Path], Any]
     ) -> list[Failed]:
         """Write one file if it was asked for; if that fails, the others are still written."""
         if path is None:
@@ -148,19 +145,3 @@ class Output:
             return [(f"{option} {path}", str(error))]
         self.show(f"{what}: {path.resolve()}")
         return []
-
-
-def _save_figure(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure in the format that the suffix names."""
-    with atomic_write(path) as unfinished:
-        figure.savefig(unfinished, dpi=150, format=path.suffix[1:].lower())
-
-
-def _write_json(explanations: Explanations, path: Path) -> None:
-    write_text(path, explanations.to_json() + "\n")
-
-
-def _save_report(
-    explanations: Explanations, path: Path, title: str, evaluation: Evaluation | None, *, by_class: bool
-) -> None:
-    pertinent.save_report(explanations, path, title=title, evaluation=evaluation, by_class=by_class)

@@ -19,7 +19,6 @@ from pertinent.cli.output import Output
 from pertinent.cli.signatures import Option, options_of, summary_of, texts
 from pertinent.errors import SettingError, unknown
 
-_WIDTH = 100
 _FOR_PARAMETERS = {"id_column": "ids", "label_column": "labels"}
 """Flags for inputs that a command has if its function has the parameter."""
 
@@ -102,7 +101,7 @@ def command_parser(name: str) -> Parser:
     parser = Parser(
         prog=f"pertinent {name}",
         usage=f"pertinent {name} {''.join(named)}[options]",
-        description="\n\n".join(textwrap.fill(text, _WIDTH) for text in summary_of(function)),
+        description="\n\n".join(textwrap.fill(text, 100) for text in summary_of(function)),
         epilog=f"{texts()[name]}{texts()['exit codes']}",
     )
     parser.add_argument("--debug", action="store_true", help="log everything, and show tracebacks")

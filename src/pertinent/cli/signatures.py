@@ -79,22 +79,22 @@ class Option:
 
     def add_to(self, group: argparse._ActionsContainer, *, required: bool = False) -> None:
         """Add the flag; its text is read by `read`, when the whole command line is known."""
+        repeated = self._is_any(list, Mapping)
         if self.name == "inputs":
             group.add_argument(self.name, nargs="*", metavar=self._metavar, help=self.help)
-            return
-        if bool in self.types:
+        elif bool in self.types:
             action = "store_false" if self.default is True else "store_true"
             group.add_argument(self.flag, dest=self.name, action=action, help=self.help)
-            return
-        group.add_argument(
-            self.flag,
-            dest=self.name,
-            action="append" if self._repeated else "store",
-            default=None if self.required or self._repeated else self.default,
-            required=required or self.required,
-            metavar=self.metavar or self._metavar,
-            help=self.help,
-        )
+        else:
+            group.add_argument(
+                self.flag,
+                dest=self.name,
+                action="append" if repeated else "store",
+                default=None if self.required or repeated else self.default,
+                required=required or self.required,
+                metavar=self.metavar or self._metavar,
+                help=self.help,
+            )
 
     @property
     def help(self) -> str:
@@ -103,11 +103,13 @@ class Option:
         shown = f"{first[:1].lower()}{first[1:]}" if re.match(r"[A-Z]([a-z]| [a-z])", first) else first
         shown = f"do not {shown}" if self.default is True else shown
         unsaid = self.required or self.default in (None, (), "") or isinstance(self.default, bool)
-        return (shown + ("" if unsaid else f" ({_as_text(self.default)})")).replace("%", "%%")
+        several = isinstance(self.default, tuple)
+        default = ",".join(map(str, self.default)) if several else self.default
+        return (shown if unsaid else f"{shown} ({default})").replace("%", "%%")
 
     def read(self, given: Any) -> Any:
         """The value that a text (or a list of texts) stands for, of the declared type and range."""
-        if self._is_mapping:
+        if self._is_any(Mapping):
             return dict(_pair(self.flag, each) for each in given)
         if Path in self.types:
             return [Path(each) for each in given] if isinstance(given, list) else Path(given)
@@ -121,13 +123,8 @@ class Option:
                 return tuple(map(make, value)) if isinstance(value, tuple) else make(value)
         return value
 
-    @property
-    def _is_mapping(self) -> bool:
-        return any(get_origin(kind) is Mapping for kind in self.types)
-
-    @property
-    def _repeated(self) -> bool:
-        return any(get_origin(kind) in (list, Mapping) for kind in self.types)
+    def _is_any(self, *origins: Any) -> bool:
+        return any(get_origin(kind) in origins for kind in self.types)
 
     @property
     def _metavar(self) -> str:
@@ -135,9 +132,9 @@ class Option:
         choices = [choice for kind in self.types if get_origin(kind) is Literal for choice in get_args(kind)]
         if name := _name_in(self.hint):
             return name
-        if self._is_mapping:
+        if self._is_any(Mapping):
             return "NAME=VALUE"
-        if any(get_origin(kind) in SEVERAL for kind in self.types):
+        if self._is_any(*SEVERAL):
             return "X,X,…" if float in self.types else "A,B,…"
         if choices:
             return f"{{{','.join(choices)}}}"
@@ -223,10 +220,6 @@ def _name_in(hint: Any) -> str:
     if get_origin(hint) is Annotated and isinstance(get_args(hint)[1], str):
         return str(get_args(hint)[1])
     return next(filter(None, map(_name_in, get_args(hint))), "")
-
-
-def _as_text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def _pair(flag: str, text: str) -> tuple[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from pertinent.cli.commands import COMMANDS
 from pertinent.cli.console import Failed, NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
-from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, kind_read, load_methods
+from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, load_methods
 from pertinent.cli.output import Output
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
@@ -26,16 +26,14 @@ from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.settings import Count
 
-_TO_FIT = "methods that learn first: pertinent fit --method NAME --out FOLDER, then --method FOLDER"
-
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
     """The arguments of the public function that are flags; files and Python objects are read."""
-    values = {name: (getattr(args, name), reader) for name, reader in args.parameters.items()}
-    return {
-        name: value if reader is None or value is None else resolve_name(reader)(value)
-        for name, (value, reader) in values.items()
-    }
+    found = {name: getattr(args, name) for name in args.parameters}
+    for name, reader in args.parameters.items():
+        if reader is not None and found[name] is not None:
+            found[name] = resolve_name(reader)(found[name])
+    return found
 
 
 @dataclass
@@ -47,7 +45,7 @@ class Call:
     model: Model
 
     @classmethod
-    def of(cls, args: Namespace, output: Output, *, all_must_be_readable: bool = False) -> Call:
+    def of(cls, args: Namespace, output: Output) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
         inputs = given(args, GivenInputs)
         model = given(args, GivenModel, model=args.model or DEFAULTS[inputs.kind or "text"])
@@ -59,12 +57,9 @@ class Call:
             (arguments["method"],) = load_methods([args.method], args.set)
         if "methods" in arguments:
             arguments["methods"] = load_methods(args.methods, args.set)
-        records = inputs.read(kind_read(model.model, loaded), model.model)
-        unreadable = [each for each in records if each.error is not None]
-        if unreadable and all_must_be_readable:
-            raise InputError(f"{unreadable[0].where}: {unreadable[0].error}") from unreadable[0].error
-        if len(unreadable) == len(records):
-            raise NothingDone([(each.where, str(each.error)) for each in unreadable])
+        records = inputs.read(model.kind if loaded is None else loaded.kind, model.model)
+        if all(each.error is not None for each in records):
+            raise NothingDone([(each.where, str(each.error)) for each in records])
         arguments["progress"] = False if output.silent else None
         if "id_column" in args:
             arguments["ids"] = ids_of(records)
@@ -136,8 +131,8 @@ def compare(args: Namespace, *, show: bool = False) -> int:
     evaluation = call.to(getattr(pertinent, args.command))
     if show:
         output.show_all(_explanations(evaluation))
-    failed = call.failed(evaluation.failures)
-    return _conclude(output, evaluation, failed, f"Compared: {', '.join(args.methods)}")
+    title = f"Compared: {', '.join(args.methods)}"
+    return _conclude(output, evaluation, title, call.failed(evaluation.failures))
 
 
 def evaluate(args: Namespace) -> int:
@@ -157,9 +152,8 @@ def evaluate(args: Namespace) -> int:
             )
     progress = False if output.silent else None
     evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=progress)
-    return _conclude(
-        output, evaluation, _failed(evaluation.failures), f"Evaluation of {args.explanations.name}"
-    )
+    title = f"Evaluation of {args.explanations.name}"
+    return _conclude(output, evaluation, title, _failed(evaluation.failures))
 
 
 def neighbour_stability(args: Namespace) -> int:
@@ -213,7 +207,7 @@ def attack(
         sets = _most_important(call, methods[0], top)
     attacks = call.to(pertinent.attack_radius, sets=sets)
     output.show(type(attacks)(list(attacks)))
-    return conclude(len(attacks), [*call.failed(attacks.failures), *output.write_result(attacks)])
+    return conclude(len(attacks), [*call.failed(attacks.failures), *output.write_json(attacks)])
 
 
 def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
@@ -230,15 +224,7 @@ def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
 
 def catalogue(args: Namespace) -> int:
     """List the methods, metrics or removals."""
-    from rich.console import Console
-
-    from pertinent.report.terminal.tables import show_catalogue
-
-    console = Console(highlight=False)
-    entries = getattr(pertinent, args.command)()
-    console.print(show_catalogue([entry for entry in entries if not entry.fitted_first], args.command))
-    if args.command == "methods":
-        console.print(show_catalogue([entry for entry in entries if entry.fitted_first], _TO_FIT))
+    Output().show(getattr(pertinent, args.command)())
     return 0
 
 
@@ -249,29 +235,21 @@ def demo(args: Namespace) -> int:
     """
     from rich.rule import Rule
 
-    output = _output(args)
-    explanations: list[Explanation] = []
-    progress = False if output.silent else None
-    for name, method, raw in _examples():
+    from pertinent.models.embedded.digits import example_digit
+    from pertinent.models.embedded.tables import example_patient, example_row
+
+    examples: list[Any] = [line.split(maxsplit=2) for line in texts()["demo texts"].strip().splitlines()]
+    others = {"digits": example_digit(), "table": example_row(), "diabetes": example_patient()}
+    examples += [(name, "kernel-shap", raw) for name, raw in others.items()]
+    output, explanations = _output(args), list[Explanation]()
+    for name, method, raw in examples:
+        progress = False if output.silent else None
         evaluation = pertinent.compare(GivenModel(name).load(), raw, method, progress=progress)
         output.show(Rule(name))
         output.show_all(evaluation.explanations)
         explanations += evaluation.explanations
     unwritten = output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
     return conclude(len(explanations), unwritten)
-
-
-def _examples() -> Iterator[tuple[str, str, Any]]:
-    """The model, the method and the input of each example."""
-    for line in texts()["demo texts"].strip().splitlines():
-        name, method, text = line.split(maxsplit=2)
-        yield name, method, text
-    from pertinent.models.embedded.digits import example_digit
-    from pertinent.models.embedded.tables import example_patient, example_row
-
-    yield "digits", "kernel-shap", example_digit()
-    yield "table", "kernel-shap", example_row()
-    yield "diabetes", "kernel-shap", example_patient()
 
 
 def _output(args: Namespace, **more: Any) -> Output:
@@ -291,10 +269,10 @@ def _failed(failures: Iterable[Failure]) -> list[Failed]:
 def _conclude_diagnosis(output: Output, result: Diagnostic, failed: Sequence[Failed]) -> int:
     """Show the table, write JSON and a plot where asked for, and return the exit code."""
     output.show(replace(result, failures=()))
-    return conclude(result.inputs, [*failed, *output.write_result(result)])
+    return conclude(result.inputs, [*failed, *output.write_json(result), *output.write_plot(result)])
 
 
-def _conclude(output: Output, evaluation: Evaluation, failed: Sequence[Failed], title: str) -> int:
+def _conclude(output: Output, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:
     """Show the table, write the files asked for, and return the exit code."""
     if evaluation.rows:
         output.show(evaluation)

@@ -90,19 +90,23 @@ def show_diagnostic(diagnostic: Diagnostic) -> RenderableType:
     return Padding(Group(*shown), (0, 0, 0, 1))
 
 
-def show_catalogue(catalogue: Iterable[Entry], title: str = "") -> Table:
-    """Name, summary, source and settings of each entry, and whether it is fitted first if only some are."""
-    table = new_table(padding=(0, 2, 1, 0), title=Text(title) if title else None)
-    table.title_justify = "left"
+def show_catalogue(catalogue: Iterable[Entry]) -> RenderableType:
+    """Name, summary, source and settings of each entry; methods that are fitted first stand apart."""
+    entries = list(catalogue)
+    to_fit = [entry for entry in entries if entry.fitted_first]
+    ready = _catalogue_table([entry for entry in entries if not entry.fitted_first])
+    if not to_fit:
+        return ready
+    head = "Fitted first, by pertinent.fit or pertinent fit --method NAME --out FOLDER:"
+    return Group(ready, Text(head), _catalogue_table(to_fit))
+
+
+def _catalogue_table(entries: Iterable[Entry]) -> Table:
+    table = new_table(padding=(0, 2, 1, 0))
     table.add_column("name", no_wrap=True, style="bold")
     for column in ("what it does", "source", "settings"):
         table.add_column(column, style="" if column == "what it does" else "dim", overflow="fold")
-    entries = list(catalogue)
-    mixed = len({entry.fitted_first for entry in entries}) > 1
-    if mixed:
-        table.add_column("fitted first")
     for entry in entries:
         settings = ", ".join(f"{name}={value}" for name, value in entry.settings.items())
-        fitted_first = ["yes" if entry.fitted_first else ""] if mixed else []
-        table.add_row(*map(Text, (entry.name, entry.summary, entry.paper, settings or "–", *fitted_first)))
+        table.add_row(*map(Text, (entry.name, entry.summary, entry.paper, settings or "–")))
     return table

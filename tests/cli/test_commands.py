@@ -317,6 +317,14 @@ def test_many_failures_are_cut_short(run, tmp_path):
     assert "nothing could be explained" in err
 
 
+def test_where_all_inputs_fail_every_reason_is_told(run):
+    code, out, err = run("explain", "zzz", " ", *FAST)
+    assert (code, out) == (2, "")
+    assert "failed: text 1: Every token" in err
+    assert "failed: text 2: The text is empty" in err
+    assert err.endswith("error: nothing could be explained\n")
+
+
 # -- images and rows ---------------------------------------------------------------------------
 
 
@@ -517,7 +525,7 @@ def test_catalogues(run, what, monkeypatch):
 
 def test_methods_to_fit_are_listed_apart(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    ready, learning = run("methods")[1].split("methods that learn first: pertinent fit")
+    ready, learning = run("methods")[1].split("Fitted first, by pertinent.fit")
     for name in learned.all():
         assert f"\n{name} " in learning
         assert f"\n{name} " not in ready

@@ -88,10 +88,19 @@ def test_parquet(run):
             "bad.csv line 3: `label` must be a name or a number from 0 to 2, but got 9",
         ),
         ([*MODEL, "--file", "blank.csv", "--out", "t"], "blank.csv line 2: The text is empty"),
+        (
+            [*MODEL, "--file", "data.csv", "--validation", "short.csv", "--out", "t"],
+            "short.csv line 3: the record has 1 values for 2 columns",
+        ),
+        (
+            [*MODEL, "--file", "data.csv", "--validation", "bad.csv", "--out", "t"],
+            "bad.csv line 3: `label` must be",
+        ),
     ],
 )
 def test_mistakes(run, tmp_path, arguments, message):
     (tmp_path / "bad.csv").write_text("text,label\nw1,0\nw2,9\n")
+    (tmp_path / "short.csv").write_text("text,label\nw1,0\nw2\n")
     (tmp_path / "blank.csv").write_text('text,label\n" ",0\nw2,1\n')
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")

@@ -1,0 +1,128 @@
+"""What one can do in Python one can do on the command line, with the same numbers."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.cli import main
+from pertinent.cli.parser import command_parser
+
+TEXTS = ["not bad at all", "a bad film", "so good", "bad luck and bad food", "good food"]
+MODULE = """
+import numpy as np
+import pertinent
+
+def texts(texts):
+    return [[0.9, 0.1] if "bad" in t else [0.2 + len(t) % 3 / 10, 0.8 - len(t) % 3 / 10] for t in texts]
+
+def embed(texts):
+    return [[len(t), t.count("a"), 1.0] for t in texts]
+
+def rows(rows):
+    p = 1 / (1 + np.exp(-np.asarray(rows)[:, 0] * np.asarray(rows)[:, 1]))
+    return np.stack([p, 1 - p], axis=1)
+
+table = pertinent.wrap(rows, kind="table", columns=["a", "b", "c"])
+model = pertinent.wrap(texts, kind="text", classes=["bad", "good"])
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in a folder with a module of models and files of inputs."""
+    (tmp_path / "parity_models.py").write_text(MODULE)
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    (tmp_path / "rows.csv").write_text("a,b,c\n1,2,3\n2,1,0\n0.5,3,1\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def go(*arguments):
+        code = main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return out
+
+    yield go
+    sys.modules.pop("parity_models", None)
+
+
+TEXT_MODEL = ["--model", "parity_models:model", "--file", "texts.txt"]
+ROW_MODEL = ["--model", "parity_models:table", "--file", "rows.csv"]
+
+
+def own(name):
+    return getattr(__import__("parity_models"), name)
+
+
+def test_sensitivity(run):
+    options = ["--methods", "leave-one-out,random", "--radius", "2", "--samples", "4", "--sparsity", ".4"]
+    out = run("sensitivity", *ROW_MODEL, *options, "--seed", "3", "--out", "s.parquet")
+    assert "set-sensitivity" in out
+    rows = [dict(zip("abc", row, strict=True)) for row in ((1.0, 2.0, 3.0), (2.0, 1.0, 0.0), (0.5, 3.0, 1.0))]
+    words = {"radius": 2, "samples": 4, "sparsity": 0.4, "seed": 3}
+    expected = pertinent.sensitivity(own("table"), rows, ["leave-one-out", "random"], **words)
+    saved = [e.measures["set-sensitivity"][0.4] for e in pertinent.read("s.parquet")]
+    assert sorted(saved) == sorted(row.value for row in expected.rows)
+
+
+def test_neighbour_stability(run):
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
+    flags = ["--embed", "parity_models:embed", "--k", "2", "--lexical", "1", "--semantic", "1"]
+    run("neighbour-stability", "e.parquet", *flags, "--stop-words", "a,at", "--out", "n.parquet")
+    found = pertinent.explain(own("model"), TEXTS, "leave-one-out", progress=False)
+    words = {"k": 2, "lexical": 1, "semantic": 1, "stop_words": ["a", "at"]}
+    expected = pertinent.neighbour_stability(found, own("embed"), **words)
+    saved = [e.measures.get("iou-stability", {}).get(None) for e in pertinent.read("n.parquet")]
+    assert [value for value in saved if value is not None] == [row.value for row in expected.rows]
+
+
+def test_annotations_of_people_come_from_a_file(run, tmp_path):
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
+    marked = [["bad"], ["bad"], ["good"], [1, 4], ["good"]]
+    (tmp_path / "marked.json").write_text(json.dumps(marked))
+    flags = ["--metrics", "precision-at-k:k=1,precision-at-k:k=2", "--annotations", "marked.json"]
+    out = run("evaluate", "e.parquet", "--model", "parity_models:model", *flags, "--out", "m.parquet")
+    assert "k=1" in out and "k=2" in out
+    found = pertinent.read("e.parquet")
+    metrics = ["precision-at-k:k=1", "precision-at-k:k=2"]
+    expected = pertinent.evaluate(own("model"), found, metrics, annotations=marked)
+    assert [e.measures for e in pertinent.read("m.parquet")] == [e.measures for e in expected.explanations]
+
+
+def test_a_check_is_given_to_explain(run):
+    run("check", *TEXT_MODEL, "--draws", "3", "--json", "check.json")
+    explained = ["explain", *TEXT_MODEL, "--method", "leave-one-out", "--check", "check.json", "--json", "-"]
+    check = pertinent.RemovalCheck.read("check.json")
+    assert check.rows == pertinent.check_removal(own("model"), TEXTS, draws=3, progress=False).rows
+    found = check.attach(pertinent.explain(own("model"), TEXTS, "leave-one-out", progress=False))
+    warnings = [e["warnings"] for e in json.loads(run(*explained))["explanations"]]
+    assert warnings == [list(e.warnings) for e in found]
+
+
+def test_one_method_with_two_settings_and_early_stopping(run):
+    methods = "shapley-sampling:samples=20,shapley-sampling:samples=40"
+    flags = ["--early-stopping", "stable:top=1,confidence=0.6", "--budget", "500", "--show"]
+    out = run("compare", *TEXT_MODEL, "--methods", methods, *flags, "--json", "c.json")
+    assert "samples=20" in out and "samples=40" in out
+    expected = pertinent.compare(
+        own("model"),
+        TEXTS,
+        methods.split(","),
+        budget=500,
+        early_stopping=pertinent.EarlyStopping(top=1, confidence=0.6),
+        progress=False,
+    )
+    found = json.loads(Path("c.json").read_text())["explanations"]
+    assert [e["details"] for e in found] == [e.details for e in expected.explanations]
+    assert np.allclose([e["prediction"] for e in found], [e.prediction for e in expected.explanations])
+
+
+@pytest.mark.parametrize("command", ["stability", "sanity", "sensitivity", "check"])
+def test_diagnostics_take_the_flags_for_inputs_and_the_model(command):
+    flags = {action.dest for action in command_parser(command)._actions}
+    assert {"inputs", "file", "image", "row", "limit", "model", "device", "json", "quiet"} <= flags
