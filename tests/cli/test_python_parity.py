@@ -59,28 +59,6 @@ def own(name):
     return getattr(__import__("parity_models"), name)
 
 
-def test_sensitivity(run):
-    options = ["--methods", "leave-one-out,random", "--radius", "2", "--samples", "4", "--sparsity", ".4"]
-    out = run("sensitivity", *ROW_MODEL, *options, "--seed", "3", "--out", "s.parquet")
-    assert "set-sensitivity" in out
-    rows = [dict(zip("abc", row, strict=True)) for row in ((1.0, 2.0, 3.0), (2.0, 1.0, 0.0), (0.5, 3.0, 1.0))]
-    words = {"radius": 2, "samples": 4, "sparsity": 0.4, "seed": 3}
-    expected = pertinent.sensitivity(own("table"), rows, ["leave-one-out", "random"], **words)
-    saved = [e.measures["set-sensitivity"][0.4] for e in pertinent.read("s.parquet")]
-    assert sorted(saved) == sorted(row.value for row in expected.rows)
-
-
-def test_neighbour_stability(run):
-    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
-    flags = ["--embed", "parity_models:embed", "--k", "2", "--lexical", "1", "--semantic", "1"]
-    run("neighbour-stability", "e.parquet", *flags, "--stop-words", "a,at", "--out", "n.parquet")
-    found = pertinent.explain(own("model"), TEXTS, "leave-one-out", progress=False)
-    words = {"k": 2, "lexical": 1, "semantic": 1, "stop_words": ["a", "at"]}
-    expected = pertinent.neighbour_stability(found, own("embed"), **words)
-    saved = [e.measures.get("iou-stability", {}).get(None) for e in pertinent.read("n.parquet")]
-    assert [value for value in saved if value is not None] == [row.value for row in expected.rows]
-
-
 def test_annotations_of_people_come_from_a_file(run, tmp_path):
     run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
     marked = [["bad"], ["bad"], ["good"], [1, 4], ["good"]]
