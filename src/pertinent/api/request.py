@@ -315,7 +315,9 @@ def _method_of(plain: Mapping[str, Any]) -> Explainer:
     """The method that `_plain_method` described; a fitted one is loaded, and must be the same as it was."""
     if "fitted" not in plain:
         return explainers.make(plain["method"], _settings(plain))
-    fitted = learned.get(plain["method"]).load(plain["fitted"]["folder"], digest=plain["fitted"]["digest"])
+    fitted: Explainer = learned.get(plain["method"]).load(
+        plain["fitted"]["folder"], digest=plain["fitted"]["digest"]
+    )
     return with_settings(fitted, _settings(plain))
 
 
