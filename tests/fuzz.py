@@ -372,7 +372,7 @@ def attack_radius(call):
         "background": {"sets": [call.odd, call.other]},
         "groups": {"sets": [0, 1]},
         "columns": {"sets": [[], [0]], "norm": "linf"},
-        "kind": {"algorithm": "pgd", "largest": call.odd},
+        "kind": {"algorithm": "pgd", "max_radius": call.odd},
         "output": {"algorithm": "decision" if call.metrics else "projection"},
         "unit": {"steps": call.odd, "norm": call.other} if call.metrics else {},
     }
