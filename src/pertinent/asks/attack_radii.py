@@ -110,7 +110,6 @@ class AttackRadii(Question):
 
     def price(self, paid: set[Hashable]) -> int:
         """The most passes that the attacks may make."""
-        del paid
         return self.attack.most_passes * len(self.sets)
 
     def unspent(self, answer: Radii) -> int:
@@ -135,7 +134,6 @@ class AttackRadii(Question):
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """A radius, its passes, and where asked for its perturbation, for each row."""
-        del model
         answers: list[Sequence[Any] | Exception] = []
         several = [[None] * len(outputs[0]) if array is None else array for array in outputs]
         for part, *own in zip(parts, *(split(array, parts) for array in several), strict=True):
@@ -151,7 +149,6 @@ class AttackRadii(Question):
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Radii:
         """Arrays over the sets."""
-        del model, input
         if not answers:
             return Radii(np.empty(0), np.empty(0, dtype=np.int64))
         radii, passes, changes, norms = zip(*answers, strict=True)

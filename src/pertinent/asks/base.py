@@ -57,7 +57,6 @@ class Question(ABC):
 
     def unspent(self, answer: Any) -> int:
         """The part of its price that the answer turned out not to need."""
-        del answer
         return 0
 
     def on_scale(self, scale: Scale) -> Question:
@@ -70,7 +69,6 @@ class Question(ABC):
 
     def check(self, input: Input) -> None:
         """Raise a `TypeError` if the question makes no sense for the input."""
-        del input
 
     def group(self, model: Model, input: Input) -> Hashable:
         """The group of the rows: rows of different groups never share a batch."""
@@ -78,7 +76,6 @@ class Question(ABC):
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """The cost of computing each of these rows, in the model's unit: by default that of a gradient."""
-        del removal
         return np.full(len(rows), model.gradient_cost(input))
 
     @classmethod
@@ -90,7 +87,6 @@ class Question(ABC):
     @classmethod
     def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
         """Start a batch on any model that has no handler of its own; by default it is refused."""
-        del parts
         raise ModelError(cls.refusal or f"{type(model).__name__} does not answer {cls.__name__} questions.")
 
     @staticmethod

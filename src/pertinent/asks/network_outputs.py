@@ -74,7 +74,6 @@ class NetworkOutputs(Question):
 
     def on_scale(self, scale: Scale) -> NetworkOutputs:
         """The same question on every scale: a network has learned on one."""
-        del scale
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
@@ -95,7 +94,6 @@ class NetworkOutputs(Question):
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """The scores of each input."""
-        del model
         network: Network = parts[0].question.network
         answers: list[Sequence[Any] | Exception] = []
         for scores in network.read(outputs, [part.input for part in parts]):
@@ -107,5 +105,4 @@ class NetworkOutputs(Question):
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """Scores (columns, features)."""
-        del model, input
         return answers[0]

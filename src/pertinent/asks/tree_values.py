@@ -56,7 +56,6 @@ class TreeValues(Question):
 
     def price(self, paid: set[Hashable]) -> int:
         """The trees are walked once, each time they are asked."""
-        del paid
         return 1
 
     def unspent(self, answer: Any) -> int:
@@ -74,13 +73,11 @@ class TreeValues(Question):
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
         """The number of rows that fill removed columns: the trees are walked for each of them."""
-        del model, input
         return np.full(len(rows), removal.draws)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """One answer for each part."""
-        del model, parts
         return [
             [found]
             if found is None or np.isfinite(found.scores).all()
@@ -90,7 +87,6 @@ class TreeValues(Question):
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> TreeScores | None:
         """The only answer."""
-        del model, input
         (found,) = answers
         assert found is None or isinstance(found, TreeScores)
         return found

@@ -172,7 +172,7 @@ class Explainer(Settings, ABC):
         """Whether each sparsity has the full budget; otherwise the budget is for the whole explanation."""
         return False
 
-    def evaluations(self, n_features: int) -> int | None:  # noqa: ARG002  for subclasses
+    def evaluations(self, n_features: int) -> int | None:
         """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""
         return None
 

@@ -88,17 +88,14 @@ class ArrayInput(Input):
 
     def mean(self, background: Background | None) -> Array:
         """The values that the removal ``mean`` fills in: by default the mean of the input itself."""
-        del background
         return np.asarray(self.array.mean())
 
     def value_range(self, background: Background | None) -> tuple[Array, Array]:
         """The smallest and largest usual value: by default those of the input itself."""
-        del background
         return np.array(self.array.min()), np.array(self.array.max())
 
     def units(self, background: Background | None) -> Floats:
         """The change of each value that counts as 1 in the radius of an attack or a neighbourhood."""
-        del background
         return np.ones(self.array.shape)
 
     def limits(self, background: Background | None) -> tuple[Any, Any] | None:
@@ -107,7 +104,6 @@ class ArrayInput(Input):
 
     def deviation(self, background: Background | None) -> Floats:
         """The standard deviation of each value, in which noise is measured: by default of all together."""
-        del background
         return np.full(self.array.shape, self.array.std())
 
     def absent(self, background: Background | None) -> Any:
@@ -116,7 +112,6 @@ class ArrayInput(Input):
 
     def known_rows(self, background: Background | None) -> Floats | None:
         """Other inputs from which an attack may start (rows, values), if there are any."""
-        del background
         return None
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:

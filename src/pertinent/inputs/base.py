@@ -141,7 +141,6 @@ class Input(ABC):
 
     def heatmap(self, scores: Floats) -> Floats:
         """The scores as a picture (height, width), which only images have."""
-        del scores
         raise SettingError(
             f"Only an image has a heat map, but the input is a {self.kind}: use `scores`, "
             "`to_dataframe()` or `plot()`."
@@ -149,7 +148,6 @@ class Input(ABC):
 
     def annotated(self, annotation: Array) -> Masks | None:
         """The features that an annotation marks, if it has a form that only this modality knows."""
-        del annotation
         return None
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
@@ -157,7 +155,6 @@ class Input(ABC):
 
         `constant` is what the removal fills in, if it fills in one value.
         """
-        del background, constant
         return None
 
     def to_dict(self) -> dict[str, Any]:

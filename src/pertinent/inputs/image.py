@@ -80,12 +80,10 @@ class ImageInput(ArrayInput):
 
     def mean(self, background: Any) -> Array:
         """The mean of each channel."""
-        del background
         return np.asarray(self.pixels.mean(axis=(1, 2), keepdims=True))
 
     def limits(self, background: Any) -> tuple[float, float]:
         """The values of black and of white."""
-        del background
         return pixel_range(self.pixels)
 
     def absent(self, background: Any) -> float:

@@ -69,12 +69,10 @@ class Modality(ABC):
 
     def recognises(self, raw: Any) -> bool:
         """Whether one input that a user gave, without saying what it is, is of this kind."""
-        del raw
         return False
 
     def is_one(self, raw: Any) -> bool:
         """Whether a sequence is itself one input of this kind; arrays are judged by `dimensions`."""
-        del raw
         return False
 
     def split(self, raw: Any) -> Iterable[Any] | None:
@@ -87,12 +85,10 @@ class Modality(ABC):
 
     def removal_for(self, background: Background | None) -> str:
         """The removal used by default, given the rows that the model was wrapped with."""
-        del background
         return self.default_removal
 
     def baseline_for(self, input: Any, *, drawn: bool) -> str:
         """The removal that makes the baseline of path gradients."""
-        del input
         return self.drawn_baseline if drawn else self.fixed_baseline
 
 

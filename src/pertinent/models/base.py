@@ -151,12 +151,10 @@ class Model(ABC):
 
         Asked for when the prediction is known.
         """
-        del input
         return {}
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """A name for each column of its answers about this input; known once it has answered."""
-        del input
         return self.classes
 
     def require_common_columns(self, purpose: str) -> None:
@@ -173,7 +171,6 @@ class Model(ABC):
 
     def cost(self, removal: Removal, input: Input, masks: Masks) -> Ints:
         """The cost of each mask, in `unit`."""
-        del input
         return np.full(len(masks), removal.draws)
 
     @abstractmethod
@@ -182,7 +179,6 @@ class Model(ABC):
 
     def gradient_cost(self, input: Input) -> int:
         """The cost of one gradient, in `unit`."""
-        del input
         return 1
 
     def is_out_of_memory(self, error: BaseException) -> bool:

@@ -140,7 +140,6 @@ class TransformerModel(Model):
 
     def default_removal(self, input: Input) -> str:
         """Attention-mask removal."""
-        del input
         return "attention-mask"
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:

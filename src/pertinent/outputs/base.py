@@ -115,12 +115,10 @@ class Output(ABC):
 
     def n_rivals(self, n_columns: int) -> int:
         """The number of other decisions that may be made about a column."""
-        del n_columns
         return 1
 
     def side(self, prediction: Floats, target: int) -> float:
         """1 if a decision is made for the target, −1 if it is made against it."""
-        del prediction, target
         return 1.0
 
     @abstractmethod
@@ -163,7 +161,6 @@ class Probabilities(Output):
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
         """The target's probability."""
-        del prediction
         return values[:, target]
 
     def describe(self, value: float) -> str:

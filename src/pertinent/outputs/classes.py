@@ -40,7 +40,6 @@ class Classes(Probabilities):
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Whether the target is predicted."""
-        del prediction
         return np.asarray(values.argmax(axis=1) == target)
 
     def widen(self, outputs: Floats) -> Floats:
@@ -84,7 +83,6 @@ class Classes(Probabilities):
         """Differences of logits to each other class; or of the largest other logit to that of `toward`."""
         import torch
 
-        del sides
         logits = self._tensor_logits(outputs)
         aim = toward.clamp_min(0)
         short = logits.scatter(1, aim, -torch.inf).amax(dim=1, keepdim=True) - logits.gather(1, aim)

@@ -67,7 +67,6 @@ class Labels(Probabilities):
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
         """The log-odds of the label, or of its opposite if it is predicted to be false."""
-        del toward
         own = outputs.float().gather(1, decided)
         if not self.from_logits:
             own = own.clamp(TINY, 1 - TINY).logit()

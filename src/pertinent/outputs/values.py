@@ -38,7 +38,6 @@ class PlainValues(Output):
 
     def logits(self, outputs: Floats) -> Floats:
         """Raise an error: plain values have no logits."""
-        del outputs
         raise SettingError(
             "Plain values are not probabilities: they have no logits and no weight of evidence."
         )
@@ -49,7 +48,6 @@ class PlainValues(Output):
 
     def default_target(self, prediction: Floats) -> int:
         """The first value."""
-        del prediction
         return 0
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
@@ -62,7 +60,6 @@ class PlainValues(Output):
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Raise an error: a plain value is not a decision."""
-        del values, prediction, target
         raise SettingError(_NO_DECISION)
 
     def describe(self, value: float) -> str:
@@ -84,10 +81,8 @@ class PlainValues(Output):
 
     def side(self, prediction: Floats, target: int) -> float:
         """Raise an error: a plain value is not a decision."""
-        del prediction, target
         raise SettingError(_NO_DECISION)
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
         """Raise an error: a plain value is not a decision."""
-        del outputs, decided, toward, sides
         raise SettingError(_NO_DECISION)

@@ -107,12 +107,10 @@ class Removal(Settings, ABC):
 
     def bind(self, model: Model) -> Removal:
         """This removal, with the data that it needs from the model."""
-        del model
         return self
 
     def settings(self, model: Model) -> dict[str, Any]:
         """The settings from which, together with the model, this removal can be recreated."""
-        del model
         return settings_of(self)
 
     @classmethod

@@ -42,7 +42,6 @@ class Constant(Removal):
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
         """Rows with the constant in place of removed features."""
-        del seed
         return input.fill(masks, np.array(self.value))
 
 
@@ -56,7 +55,6 @@ class Mean(NeedsBackground, Removal):
 
     def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
         """Rows with means in place of removed features."""
-        del seed
         return input.fill(masks, input.mean(self.background))
 
 
@@ -70,7 +68,6 @@ class MedianMode(NeedsBackground, Removal):
 
     def __call__(self, input: TableInput, masks: Masks, seed: int) -> Array:
         """Rows with medians or modes in place of removed features."""
-        del seed
         return input.fill(masks, input.background_rows(self.background).centre("median"))
 
 
@@ -88,7 +85,6 @@ class Blur(Removal):
 
     def __call__(self, input: ImageInput, masks: Masks, seed: int) -> Array:
         """Rows with blurred pixels in place of removed features."""
-        del seed
         sigma = self.sigma or max(input.pixels.shape[1:]) / 8
         return input.fill(masks, _gaussian(_gaussian(input.pixels, sigma, 1), sigma, 2))
 

@@ -73,7 +73,6 @@ class Marginalize(TokenRemoval):
 
     def settings(self, model: Model) -> dict[str, Any]:
         """The settings, with the folder of the filler; a pair is saved as a placeholder."""
-        del model
         settings = settings_of(self)
         if self.filler is not None:
             folder = self.filler if isinstance(self.filler, str | Path) else self.filler.folder

@@ -40,7 +40,6 @@ class AttentionMask(TokenRemoval):
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """Rows with the same ids, attending only to the kept tokens."""
-        del seed
         return TokenRows(self.tokens_of(input), kept_tokens(input, masks))
 
 
@@ -55,7 +54,6 @@ class SliceOut(Removal):
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
         """Shorter rows of tokens, or shorter strings where the model reads strings."""
-        del seed
         if input.tokens is None:
             return rebuild(input, masks, "")
         return TokenRows(input.tokens, kept_tokens(input, masks), renumber=True)
@@ -81,7 +79,6 @@ class MaskToken(Removal):
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
         """Rows as long as the text."""
-        del seed
         if input.tokens is None:
             return rebuild(input, masks, self.text)
         return _replaced(input, input.tokens, masks, input.tokens.mask_id)
@@ -102,7 +99,6 @@ class PadToken(TokenRemoval):
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """Rows as long as the text."""
-        del seed
         tokens = self.tokens_of(input)
         return _replaced(input, tokens, masks, tokens.pad_id)
 
@@ -126,7 +122,6 @@ class ZeroVector(TokenRemoval):
 
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """Rows as long as the text."""
-        del seed
         kept = kept_tokens(input, masks)
         return TokenRows(self.tokens_of(input), np.ones_like(kept), zeroed=~kept)
 

@@ -46,11 +46,11 @@ class GreedyExplainer(RobustnessExplainer):
         details = yield from self.pertinence_of(task, np.isin(np.arange(d), order))
         return Finding(from_order(order, rest), details=details)
 
-    def draw(self, task: Task, n_left: int) -> Masks:  # noqa: ARG002  for subclasses
+    def draw(self, task: Task, n_left: int) -> Masks:
         """The subsets of the features left whose values are asked for."""
         return np.eye(n_left, dtype=np.bool_)
 
-    def rate(self, drawn: Masks, values: Floats) -> Floats:  # noqa: ARG002  for subclasses
+    def rate(self, drawn: Masks, values: Floats) -> Floats:
         """How good each of the features left is, from the subsets and their values."""
         return values
 

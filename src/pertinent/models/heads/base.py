@@ -73,21 +73,18 @@ class Head(ABC):
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error unless the head can stand on this encoder, which is complete but for the head."""
-        del encoder
 
-    def forget(self) -> None:  # noqa: B027  most heads remember nothing
+    def forget(self) -> None:
         """Forget what was derived from the network's parameters, because they have changed."""
 
     # -- inputs --------------------------------------------------------------------------------------
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
         """The text that is tokenised, with the part of it that is never removed."""
-        del encoder
         return Text.of(raw)
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an error unless the tokenised input can be answered."""
-        del input, encoder
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The inputs in `raw`, or ``None`` if it is one."""
@@ -97,7 +94,6 @@ class Head(ABC):
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """A name for each of its columns for this input."""
-        del input
         return self.classes
 
     @abstractmethod
@@ -115,10 +111,8 @@ class Head(ABC):
 
         `seen` gives the rows that the gradients are taken at, as the network sees them.
         """
-        del seen, encoder
         return lambda answer, _: answer
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
         """What a person should be told of the prediction beside its numbers."""
-        del input, encoder
         return {}
