@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.asks import Fork, PathGradients, Values
-from pertinent.engine.batch_size import BatchSize
+from pertinent.engine.scheduler import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
 from pertinent.asks import Ask, Fork, Part, Partial, Question
-from pertinent.engine.batch_size import BatchSize
+from pertinent.engine.scheduler import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress

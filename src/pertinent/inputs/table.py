@@ -18,7 +18,7 @@ from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Features, objects
-from pertinent.inputs.frames import frame_values, is_frame
+from pertinent.inputs.rows import frame_values, is_frame
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import NUMBERS, as_row, is_row, missing, row_values
 

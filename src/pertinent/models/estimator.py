@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.array_types import Array
 from pertinent.asks import TreeValues
 from pertinent.errors import ModelError
-from pertinent.inputs.frames import Frame
+from pertinent.inputs.rows import Frame
 from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.trees import Trees, tree_values

@@ -13,7 +13,7 @@ from pertinent.asks import AttackRadii
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.detection import modality_of, split_any
-from pertinent.inputs.frames import Frame, is_frame, select_columns
+from pertinent.inputs.rows import Frame, is_frame, select_columns
 from pertinent.inputs.modality import modalities, modality_named
 from pertinent.inputs.rows import extra_columns, missing
 from pertinent.inputs.table import Background, Columns

@@ -17,7 +17,7 @@ from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, weighted_attention
 from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
-from pertinent.models.torch.torch_gradients import (
+from pertinent.models.torch.gradients import (
     baseline_of,
     baselines_of,
     differentiate,
