@@ -6,11 +6,11 @@ import torch
 
 import pertinent
 from pertinent.asks import Fork, PathGradients, Values
-from pertinent.engine.scheduler import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job
 from pertinent.engine.meter import Meter
+from pertinent.engine.scheduler import BatchSize
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.inputs.table import Background
 from pertinent.models.function import FunctionModel

@@ -124,7 +124,7 @@ class AttackRadii(Question):
         return 1 if self.toward is not None else min(RIVALS, max(1, len(self.prediction) - 1))
 
     def check(self, input: Input) -> None:
-        """Sets must be masks over the input's features."""
+        """Raise a `TypeError` unless the sets are masks over the input's features."""
         check_masks(self.sets, input)
 
     def group(self, model: Model, input: Input) -> Hashable:
@@ -134,17 +134,15 @@ class AttackRadii(Question):
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """A radius, its passes, and where asked for its perturbation, for each row."""
+        reason = "The model's answer to a perturbed input, or its gradient, is NaN."
         answers: list[Sequence[Any] | Exception] = []
         several = [[None] * len(outputs[0]) if array is None else array for array in outputs]
         for part, *own in zip(parts, *(split(array, parts) for array in several), strict=True):
             radii, passes, changes, norms = own
-            if np.isnan(radii).any():
-                reason = "The model's answer to a perturbed input, or its gradient, is NaN."
-                answers.append(ModelError(reason))
-                continue
             if part.question.keep_changes:
                 norms = norms[:, : part.input.n_features]
-            answers.append(list(zip(radii, passes, changes, norms, strict=True)))
+            found = list(zip(radii, passes, changes, norms, strict=True))
+            answers.append(ModelError(reason) if np.isnan(radii).any() else found)
         return answers
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Radii:
@@ -170,7 +168,7 @@ def never_rising(sets: Masks, found: Radii) -> Radii:
 
 
 def aim_of(toward: Any, decided: int, columns: Sequence[str], output: Output) -> int | None:
-    """The column of the class that an attack is to reach, by name or number, or ``None`` for any other."""
+    """The column of `toward`, the class that an attack must reach, by name or number; ``None``: any other."""
     if toward is None:
         return None
     if output.kind != "class":

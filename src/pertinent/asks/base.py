@@ -1,4 +1,4 @@
-"""What an algorithm may yield: questions of any kind, forks, and partial findings.
+"""What an algorithm may yield (questions of any kind, forks, partial findings), and how it is run in another.
 
 Each kind of question is defined completely in one file. The engine, the meter, the scheduler and the
 cache know only this interface, not the kinds, so a new kind changes none of them.
@@ -7,9 +7,9 @@ cache know only this interface, not the kinds, so a new kind changes none of the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -59,8 +59,11 @@ class Question(ABC):
         """The part of its price that the answer turned out not to need."""
         return 0
 
-    def on_scale(self, scale: Scale) -> Question:
-        """The same question, answered on the scale; most kinds have the natural one alone."""
+    def on_scale(self, scale: Scale, groups: int = 0) -> Question:
+        """The same question, asked on this scale and for so many groups of draws, if the kind knows them.
+
+        By default only the natural scale is accepted, and groups are ignored.
+        """
         if scale == "natural":
             return self
         raise SettingError(
@@ -144,21 +147,64 @@ Asking: TypeAlias = Generator[Ask, Any, T]
 Algorithm: TypeAlias = Asking[Any]
 
 
+def relay(
+    algorithm: Algorithm,
+    transform: Callable[[Ask], Ask] = lambda ask: ask,
+    on_answer: Callable[[Ask, Any], Partial | None] | None = None,
+) -> Algorithm:
+    """Run an algorithm, and yield each of its asks as `transform` returns it.
+
+    `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is; a
+    `Partial` that it returns is published. Errors are raised in the algorithm at the ask that they belong to,
+    those of `transform` and `on_answer` too. Closing the relay closes the algorithm.
+    """
+    answer: Any = None
+    error: Exception | None = None
+    try:
+        while True:
+            ask = algorithm.send(answer) if error is None else algorithm.throw(error)
+            error = None
+            try:
+                answer = yield transform(ask)
+                partial = on_answer(ask, answer) if on_answer is not None else None
+                if partial is not None:
+                    yield partial
+            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+                error = raised
+    except StopIteration as stop:
+        return stop.value
+    finally:
+        algorithm.close()
+
+
+def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
+    """Run an algorithm with each of its questions asked on the scale and for groups of draws."""
+    if scale == "natural" and not groups:
+        return algorithm
+
+    def ask_on(ask: Ask) -> Ask:
+        if isinstance(ask, Fork):
+            return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
+        return ask if isinstance(ask, Partial) else ask.on_scale(scale, groups)
+
+    return relay(algorithm, ask_on)
+
+
 def check_masks(masks: Masks, input: Input) -> None:
     """Raise a `TypeError` unless these are masks over the input's features."""
     if masks.ndim != 2 or masks.shape[1] != input.n_features or masks.dtype != np.bool_:
-        wanted = f"bool (n, {input.n_features})"
-        raise TypeError(f"Masks must be {wanted}, not {masks.dtype} {masks.shape}.")
+        raise TypeError(f"Masks must be bool (n, {input.n_features}), not {masks.dtype} {masks.shape}.")
 
 
 def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -> list[Any]:
     """Split the rows of a batch by part; `each` is the number of array rows per row of a part."""
-    pieces, first = [], 0
-    for i, part in enumerate(parts):
-        end = first + len(part.rows) * (each[i] if each else 1)
-        pieces.append(rows[first:end])
-        first = end
-    return pieces
+    ends = np.cumsum(_counts(parts, each)).tolist()
+    return [rows[first:end] for first, end in pairwise([0, *ends])]
+
+
+def _counts(parts: Sequence[Part], each: Sequence[int] | None) -> list[int]:
+    """The number of array rows of each part."""
+    return [len(part.rows) * n for part, n in zip(parts, each or [1] * len(parts), strict=True)]
 
 
 def usable_rows(
@@ -173,24 +219,18 @@ def usable_rows(
     `each` is the number of outputs for each row of a part. `flaws` are further reasons for which an output
     cannot be used, by its number in the batch.
     """
-    counts = [len(part.rows) * n for part, n in zip(parts, each or [1] * len(parts), strict=True)]
-    checked = model.checked(outputs, sum(counts))
-    pieces: list[Floats] = split(checked, parts, each)
-    firsts = [end - n for end, n in zip(accumulate(counts), counts, strict=True)]
-    if not model.columns_differ:
-        reasons = model.output.unusable(checked)
-    else:
-        pieces = [_own_columns(model, part.input, rows) for part, rows in zip(parts, pieces, strict=True)]
-        own = [model.output.unusable(rows) for rows in pieces]
-        reasons = {
-            first + row: why for first, said in zip(firsts, own, strict=True) for row, why in said.items()
-        }
-    reasons = {**(flaws or {}), **reasons}
+    checked = model.checked(outputs, sum(_counts(parts, each)))
+    reasons = {**(flaws or {}), **({} if model.columns_differ else model.output.unusable(checked))}
     found: list[Floats | ModelError] = []
-    for first, rows in zip(firsts, pieces, strict=True):
-        bad = (row for row in range(first, first + len(rows)) if row in reasons) if reasons else iter(())
-        row = next(bad, None)
-        found.append(rows if row is None else ModelError(f"{reasons[row][0].upper()}{reasons[row][1:]}."))
+    first = 0
+    for part, rows in zip(parts, split(checked, parts, each), strict=True):
+        if model.columns_differ:
+            rows = _own_columns(model, part.input, rows)
+            reasons |= {first + row: why for row, why in model.output.unusable(rows).items()}
+        numbers = range(first, first + len(rows)) if reasons else ()
+        why = next((reasons[row] for row in numbers if row in reasons), None)
+        found.append(rows if why is None else ModelError(f"{why[0].upper()}{why[1:]}."))
+        first += len(rows)
     return found
 
 

@@ -52,15 +52,16 @@ class GradientQuestion(Question):
         scores, gradients = outputs
         bad = np.flatnonzero(~np.isfinite(gradients).all(axis=1)).tolist()
         flaws = dict.fromkeys(bad, "the model's gradient holds NaN or infinity")
-        found: list[Sequence[Any] | Exception] = []
         rows = usable_rows(model, scores, parts, flaws=flaws)
-        for part, own, slopes in zip(parts, rows, split(gradients, parts), strict=True):
-            d = part.input.n_features
-            found.append(own if isinstance(own, Exception) else list(zip(own, slopes[:, :d], strict=True)))
-        return found
+        return [
+            own
+            if isinstance(own, Exception)
+            else list(zip(own, slopes[:, : part.input.n_features], strict=True))
+            for part, own, slopes in zip(parts, rows, split(gradients, parts), strict=True)
+        ]
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Natural values, and gradients as the model gave them."""
+        """Values on the natural scale, and the gradients of the followed scores."""
         if not answers:
             return Gradients(np.empty((0, len(model.columns_of(input)))), np.empty((0, 0)))
         scores, gradients = (np.array(column) for column in zip(*answers, strict=True))
@@ -122,7 +123,7 @@ class PathGradients(GradientQuestion):
         return range(len(self.shares))
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Gradients of the natural value: those of the followed score times its slope."""
+        """Gradients of the natural value: those of the followed score times d value / d score."""
         found = super().assemble(model, input, answers)
         slopes = model.output.natural_slopes(found.values)
         return Gradients(found.values, found.gradients * slopes[:, [self.target]])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Network(ABC):
-    """A network that was fitted to explain one model: one row of scores for each of its columns.
+    """A network that was fitted to explain one model; it gives one row of scores for each of its columns.
 
     Attributes
     ----------
@@ -69,19 +69,19 @@ class NetworkOutputs(Question):
 
     @property
     def keys(self) -> list[bytes]:
-        """The one row, named after the network."""
+        """The network's fingerprint, as the key of the only row."""
         return [self.network.fingerprint]
 
-    def on_scale(self, scale: Scale) -> NetworkOutputs:
-        """The same question on every scale: a network has learned on one."""
+    def on_scale(self, scale: Scale, groups: int = 0) -> NetworkOutputs:
+        """The same question on every scale: the scale is part of what the network was fitted to."""
         return self
 
     def group(self, model: Model, input: Input) -> Hashable:
-        """A batch is for one network."""
+        """Only questions to the same network share a batch."""
         return super().group(model, input), self.network.fingerprint
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The cost of reading the whole input, once it is sure that the network was fitted for this."""
+        """The cost of reading the whole input, after a check that the network fits the model and removal."""
         self.network.check(model, removal)
         return super().costs(model, input, removal, rows)
 
@@ -95,13 +95,9 @@ class NetworkOutputs(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """The scores of each input."""
         network: Network = parts[0].question.network
-        answers: list[Sequence[Any] | Exception] = []
-        for scores in network.read(outputs, [part.input for part in parts]):
-            if np.isfinite(scores).all():
-                answers.append([scores])
-            else:
-                answers.append(ModelError("The fitted network answered with NaN or infinity."))
-        return answers
+        reason = "The fitted network answered with NaN or infinity."
+        found = network.read(outputs, [part.input for part in parts])
+        return [[scores] if np.isfinite(scores).all() else ModelError(reason) for scores in found]
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """Scores (columns, features)."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class TreeScores:
     """The answer: Shapley values (columns, features), and the value of the empty mask (columns,).
 
-    With groups of draws the columns come again for each of them.
+    With groups of draws the columns are repeated for each group.
     """
 
     scores: Floats
@@ -36,9 +36,9 @@ class TreeValues(Question):
 
     Answered with `TreeScores`. A mask is worth what the trees answer with the removed columns filled from
     the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
-    once, which costs 1. With `groups`, as many as the removal has, the columns come again for each group of
-    rows, with these left out of the mean. If it is `tentative`, the answer is ``None``, and costs nothing,
-    where trees do not give the values.
+    once, which costs 1. With `groups`, as many as the removal has, the columns are repeated for each group of
+    rows, with that group left out of the mean. A `tentative` question is answered with ``None``, at no cost,
+    if the model's values are not a sum over trees.
     """
 
     refusal = (
@@ -55,19 +55,19 @@ class TreeValues(Question):
         return range(1)
 
     def price(self, paid: set[Hashable]) -> int:
-        """The trees are walked once, each time they are asked."""
+        """1 for each time the trees are walked."""
         return 1
 
     def unspent(self, answer: Any) -> int:
-        """The whole price, if trees did not give the values."""
+        """The whole price if the answer is ``None``."""
         return int(answer is None)
 
-    def on_scale(self, scale: Scale) -> TreeValues:
-        """The same question on this scale."""
-        return replace(self, scale=scale)
+    def on_scale(self, scale: Scale, groups: int = 0) -> TreeValues:
+        """The same question on this scale, for so many groups of draws."""
+        return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:
-        """Trees read the columns of a table."""
+        """Raise an `InputError` unless the input is a table row."""
         if input.kind != "table":
             raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
 
@@ -85,8 +85,6 @@ class TreeValues(Question):
             for found in outputs
         ]
 
-    def assemble(self, model: Model, input: Input, answers: list[Any]) -> TreeScores | None:
+    def assemble(self, model: Model, input: Input, answers: list[TreeScores | None]) -> TreeScores | None:
         """The only answer."""
-        (found,) = answers
-        assert found is None or isinstance(found, TreeScores)
-        return found
+        return answers[0]

@@ -26,7 +26,7 @@ class Values(Question):
 
     Answered with an array (masks, columns) of probabilities or values, or of logits. Each distinct
     mask costs 1. If a removal makes several random draws, their mean is the answer; with `groups`, as many
-    as the removal has, the columns come again for each group of draws, with these left out of the mean.
+    as the removal has, the columns are repeated for each group of draws, with the group left out of the mean.
     """
 
     remembered = True
@@ -39,9 +39,9 @@ class Values(Question):
         """A key for each mask."""
         return mask_bytes(self.masks)
 
-    def on_scale(self, scale: Scale) -> Values:
-        """The same question on this scale."""
-        return replace(self, scale=scale)
+    def on_scale(self, scale: Scale, groups: int = 0) -> Values:
+        """The same question on this scale, for so many groups of draws."""
+        return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:
         """Masks must be over the input's features."""
@@ -58,14 +58,14 @@ class Values(Question):
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
-        """One row for each mask, its draws averaged; with more rows of means if there are groups of draws."""
-        draws = [part.removal.draws for part in parts]
-        answers: list[Any] = []
-        for part, n, rows in zip(parts, draws, usable_rows(model, outputs, parts, draws), strict=True):
-            if n > 1 and not isinstance(rows, Exception):
-                rows = _means(rows, part.removal, model.output)
-            answers.append(rows)
-        return answers
+        """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
+        found = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
+        return [
+            rows
+            if isinstance(rows, Exception) or part.removal.draws == 1
+            else _means(rows, part.removal, model.output)
+            for part, rows in zip(parts, found, strict=True)
+        ]
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
@@ -78,20 +78,22 @@ class Values(Question):
 
 
 def _means(rows: Floats, removal: Removal, output: Output) -> Floats:
-    """The mean over all draws (masks, columns); then, if there are groups, over all but those of each."""
+    """The mean over all draws of each mask (masks, columns).
+
+    If the removal has groups of draws: (masks, 1 + groups, columns), where the further rows are the means
+    over all draws outside of each group.
+    """
     mean = output.average(rows, removal.draws)
     if not removal.groups:
         return mean
     drawn = rows.reshape(-1, removal.draws, rows.shape[1])
-    means = [mean]
-    for group in removal.groups:
-        rest = np.delete(drawn, group, axis=1)
-        means.append(output.average(rest.reshape(-1, rows.shape[1]), rest.shape[1]))
-    return np.stack(means, axis=1)
+    rests = [np.delete(drawn, group, axis=1) for group in removal.groups]
+    means = [output.average(rest.reshape(-1, rows.shape[1]), rest.shape[1]) for rest in rests]
+    return np.stack([mean, *means], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class RepeatedValues(Values):
-    """The same question, asked of the model again even if the answer is known."""
+    """Like `Values`, but the model is asked again even if the answer is cached."""
 
     remembered = False

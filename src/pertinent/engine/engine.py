@@ -16,11 +16,10 @@ from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
 from pertinent.asks import Ask, Fork, Part, Partial, Question
-from pertinent.engine.scheduler import BatchSize
 from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
-from pertinent.engine.scheduler import FULL, GOOD, Scheduler
+from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
 

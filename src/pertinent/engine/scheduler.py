@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
+
 from pertinent.engine.job import Chunk, OpenQuestion
 
 Lane: TypeAlias = tuple[type, Hashable]

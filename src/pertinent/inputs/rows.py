@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-import numpy as np
-from pertinent.array_types import Array, Masks
-from pertinent.errors import InputError
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
 import numpy as np
+
 from pertinent._optional import optional
-from pertinent.array_types import Array
+from pertinent.array_types import Array, Masks
 from pertinent.digests import digest
 from pertinent.errors import InputError
 

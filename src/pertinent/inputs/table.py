@@ -18,9 +18,8 @@ from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.inputs.base import Features, objects
-from pertinent.inputs.rows import frame_values, is_frame
 from pertinent.inputs.modality import Modality, modalities
-from pertinent.inputs.rows import NUMBERS, as_row, is_row, missing, row_values
+from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
 
 
 @dataclass(frozen=True)

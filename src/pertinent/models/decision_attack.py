@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
-import numpy as np
-from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Part
-from pertinent.errors import InputError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
-from pertinent.array_types import Floats, Ints, Masks
+
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
+from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import Input
 from pertinent.models.base import Answer, immediately
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
     from pertinent.models.function import FunctionModel
+
 
 @dataclass(frozen=True, eq=False)
 class AttackSpace:

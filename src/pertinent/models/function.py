@@ -13,9 +13,8 @@ from pertinent.asks import AttackRadii
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.detection import modality_of, split_any
-from pertinent.inputs.rows import Frame, is_frame, select_columns
 from pertinent.inputs.modality import modalities, modality_named
-from pertinent.inputs.rows import extra_columns, missing
+from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Background, Columns
 from pertinent.inputs.text import Text
 from pertinent.models.base import Answer, Handlers, Model, immediately

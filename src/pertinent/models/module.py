@@ -21,8 +21,8 @@ from pertinent.inputs.image import as_pixels, image_input
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
-from pertinent.models.torch.gradients import array_mask_gradients, array_path_gradients
 from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.torch.gradients import array_mask_gradients, array_path_gradients
 from pertinent.models.torch.torch_attacks import array_attacks
 from pertinent.outputs import Classes
 from pertinent.removal.base import Rows

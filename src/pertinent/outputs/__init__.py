@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pertinent.errors import require, unknown
 from pertinent.outputs.base import SCALES, TINY, Output, Probabilities, Scale, column_index, percent
-from pertinent.outputs.probabilities import Classes, softmax
-from pertinent.outputs.probabilities import Labels, log_odds
+from pertinent.outputs.probabilities import Classes, Labels, log_odds, softmax
 from pertinent.outputs.values import PlainValues
 
 __all__ = [

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import numpy as np
-from pertinent.array_types import Floats, Masks
-from pertinent.outputs.base import TINY, Probabilities, are_probabilities
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-import numpy as np
+
 from pertinent.array_types import Floats, Masks
 from pertinent.outputs.base import TINY, Probabilities, are_probabilities
 

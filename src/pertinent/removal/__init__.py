@@ -1,8 +1,15 @@
 """Removals: what an input looks like without some of its features."""
 
+from pertinent.removal.array_removals import (
+    Blur,
+    Constant,
+    FromBackground,
+    Mean,
+    MedianMode,
+    NeedsBackground,
+    UniformNoise,
+)
 from pertinent.removal.base import Removal, removals
-from pertinent.removal.array_removals import FromBackground, NeedsBackground, UniformNoise
-from pertinent.removal.array_removals import Blur, Constant, Mean, MedianMode
 from pertinent.removal.marginalize import Marginalize
 from pertinent.removal.token_removals import (
     AttentionMask,

@@ -5,28 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import generator
 from pertinent.errors import SettingError, require
 from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of
 from pertinent.removal.base import NOT_KEPT, Removal, removals, row_generators
-from pertinent.settings import Count
-from dataclasses import dataclass
-import numpy as np
-from pertinent.array_types import Array, Masks
-from pertinent.errors import SettingError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.table import TableInput
-from pertinent.removal.base import Removal, removals
-from pertinent.settings import Positive
+from pertinent.settings import Count, Positive
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
     from pertinent.models.base import Model
+
 
 @dataclass(frozen=True)
 class NeedsBackground:

@@ -5,33 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
+
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.asks import Part
 from pertinent.digests import digest, generator
+from pertinent.errors import InputError, SettingError
+from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import alone
 from pertinent.removal.base import Removal, removals
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-import numpy as np
-import torch
-from pertinent.array_types import Array
-from pertinent.asks import Part
-from pertinent.errors import InputError, SettingError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
-from pertinent.masks import empty_mask
-from pertinent.models.base import Answer
-from pertinent.models.torch import devices
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
     from pertinent.models.transformer import TransformerModel
+
 
 def differentiate(
     model: ModuleModel | TransformerModel,

@@ -16,7 +16,6 @@ from pertinent.inputs.text import TextInput, Tokens
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, weighted_attention
-from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
 from pertinent.models.torch.gradients import (
     baseline_of,
     baselines_of,
@@ -26,6 +25,7 @@ from pertinent.models.torch.gradients import (
     row_weights,
     sum_by_feature,
 )
+from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
 from pertinent.removal.base import TokenRows, kept_tokens
 
 if TYPE_CHECKING:

@@ -12,13 +12,19 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, AttackRadii, Part
 from pertinent.asks.base import split
 from pertinent.errors import SettingError
-from pertinent.models.decision_attack import AttackSpace, attackable, norms_by_feature, sets_of, space_of
 from pertinent.models.base import Answer
-from pertinent.models.decision_attack import decision_attacks
+from pertinent.models.decision_attack import (
+    AttackSpace,
+    attackable,
+    decision_attacks,
+    norms_by_feature,
+    sets_of,
+    space_of,
+)
 from pertinent.models.torch import devices
 from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, pgd, projection
-from pertinent.models.torch.token_gradients import padded
 from pertinent.models.torch.gradients import frozen
+from pertinent.models.torch.token_gradients import padded
 from pertinent.outputs import Output
 
 if TYPE_CHECKING:
