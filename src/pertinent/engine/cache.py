@@ -1,4 +1,4 @@
-"""What the model has already said about the inputs at hand."""
+"""The cache of the model's answers about the inputs that are being worked on."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 _PYTHON_OBJECTS = 250
-"""Bytes that a dictionary, its key and an array take beside their content."""
+"""Bytes of a dictionary entry, its key and an array besides their content."""
 
 
 class Cache:
     """Answers by input, kind of question and row. It lies below the meter.
 
-    An input's answers are forgotten when the last job on it ends: kept longer, such small objects
-    would lie scattered between the batches and make the memory grow. And they are forgotten, for
-    the input used longest ago, when all of them take more than `most_bytes`.
+    An input's answers are dropped when the last job on it ends: kept longer, such small objects would
+    lie scattered between the batches and make the memory grow. If all answers take more than
+    `most_bytes`, those of the least recently used input are dropped.
     """
 
     def __init__(self, most_bytes: int = 64 * 2**20) -> None:
@@ -26,11 +26,11 @@ class Cache:
         self._held: Counter[bytes] = Counter()
 
     def open(self, name: bytes) -> None:
-        """A job on this input begins."""
+        """Note that a job on this input begins."""
         self._jobs[name] += 1
 
     def close(self, name: bytes) -> None:
-        """A job on this input has ended."""
+        """Note that a job on this input has ended."""
         self._jobs[name] -= 1
         if not self._jobs[name]:
             del self._jobs[name]
@@ -43,7 +43,7 @@ class Cache:
         return known
 
     def add(self, name: bytes, kind: type, keys: Sequence[Hashable], answers: Sequence[Any]) -> None:
-        """Remember the answer to each row, if anybody is still at work on the input."""
+        """Keep the answer to each row, if a job on the input is still open."""
         if not self._jobs[name]:
             return
         known = self.of(name, kind)

@@ -8,14 +8,14 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
-from pertinent.asks import Ask, Fork, Part, Partial, Question
+from pertinent.asks import Ask, Part, Partial, Question
 from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
@@ -26,25 +26,25 @@ from pertinent.models.base import Answer, Model
 logger = logging.getLogger(__name__)
 
 BACKLOG = 16
-"""No job is started while this many batches of rows wait, for each batch in flight: among so many there are
-enough rows of one length."""
+"""Number of batches of waiting rows, for each batch in flight, above which no job is started: so many contain
+enough rows of equal length."""
 
 UNANSWERED = 16
-"""Jobs that may wait for their first answer, for each batch in flight. First questions are small, so without
-this limit far too many jobs would be started before the backlog grows."""
+"""Number of jobs, for each batch in flight, that may wait for their first answer. First questions are small:
+without this limit far too many jobs would be started before the backlog grows."""
 
 PATIENCE = 0.25
 """Seconds that work may wait for further jobs of a stream, between two batches."""
 
 WAITING = object()
-"""In place of an answer that has yet to come."""
+"""Stands for an answer that is not known yet."""
 
 
 @dataclass
 class _Flight:
-    """A batch on the device."""
+    """A batch on the device: its chunks by question, what the model was told, and its answer."""
 
-    chunks: list[Chunk]
+    chunks: dict[OpenQuestion, list[Chunk]]
     parts: list[Part]
     answer: Answer
 
@@ -192,7 +192,7 @@ class Engine:
         elif self._source is not None and self.has_room and not self._is_slow:
             self._pull(self._source)
         elif self._scheduler.cost and (not self._flights or self._is_worth_launching_behind):
-            self._launch_anything()
+            self._launch(self._scheduler.pop_batch())
         elif self._flights:
             self._collect()
         elif self._source is not None:
@@ -229,7 +229,8 @@ class Engine:
             except StopIteration as stop:
                 return self._finish(run, stop.value)
             except MemoryError as full:
-                return self._fail(run, _too_much(full))
+                reason = f"There is not enough memory for so many samples: ask for fewer. ({full})"
+                return self._fail(run, _caused(BudgetError(reason), full))
             except Exception as failure:  # noqa: BLE001  one failing input must not take the others down
                 return self._fail(run, failure)
             error = None
@@ -243,24 +244,15 @@ class Engine:
 
     def _take_in(self, run: JobRun, ask: Ask) -> Any:
         """The answer to what an algorithm has yielded, if it is known at once."""
-        if isinstance(ask, Fork):
-            return self._fork(run, ask)
+        if isinstance(ask, Question):
+            return self._enqueue(run, ask)
         if isinstance(ask, Partial):
-            return self._publish(run, ask)
-        return self._enqueue(run, ask)
-
-    def _publish(self, run: JobRun, partial: Partial) -> None:
-        if self.on_partial is not None:
-            finding = partial.make()
-            self._published.append(Published(run.job.key, run.number, finding, partial.evaluations))
-
-    def _fork(self, run: JobRun, fork: Fork) -> Any:
-        """Start the branches; the answer comes when the last has returned."""
-        if not fork.branches:
-            return []
-        run.branches = [JobRun(run.job, branch, run) for branch in fork.branches]
+            if self.on_partial is not None:
+                self._published.append(Published(run.job.key, run.number, ask.make(), ask.evaluations))
+            return None
+        run.branches = [JobRun(run.job, branch, run, run.number) for branch in ask.branches]
         self._ready.extend((branch, None, None) for branch in run.branches)
-        return WAITING
+        return WAITING if run.branches else []
 
     def _enqueue(self, run: JobRun, question: Question) -> Any:
         """Answer a question from the cache, or line up what is missing for the model."""
@@ -282,7 +274,7 @@ class Engine:
         return WAITING
 
     def _finish(self, run: JobRun, result: Any) -> None:
-        """A run returned; so does its parent's fork when it was the last branch."""
+        """End a run that returned; if it was the last branch of a fork, answer the fork."""
         run.ended, run.result = True, result
         parent = run.parent
         if parent is None:
@@ -291,7 +283,7 @@ class Engine:
             self._ready.append((parent, [branch.result for branch in parent.branches], None))
 
     def _fail(self, run: JobRun, error: Exception) -> None:
-        """A run raised: the error goes to the algorithm that forked it, or ends the job."""
+        """Pass the error that a run raised to the algorithm that forked it; else the job ends with it."""
         run.ended = True
         parent = run.parent
         if parent is None:
@@ -324,7 +316,7 @@ class Engine:
         self.cache.close(root.job.name)
 
     def _note_first_answer(self, root: JobRun) -> None:
-        """The job has its first answer, or has ended without one."""
+        """Count down the jobs without an answer, once for each job: it was answered, or has ended."""
         if not root.answered:
             root.answered = True
             self._unanswered -= 1
@@ -350,13 +342,8 @@ class Engine:
         """Whether so much waits that a few batches should be ready behind each other, good or not."""
         return 2 * len(self._flights) < self.model.in_flight and self._scheduler.backlog >= 0.5
 
-    def _launch_anything(self) -> None:
-        """The device has nothing to do, and nothing else can go on."""
-        self._launch(self._scheduler.pop_batch())
-
     def _launch(self, chunks: list[Chunk]) -> None:
         """Put a batch on the device."""
-        chunks = _by_question(chunks)
         self._pulling = 0.0
         try:
             self._flights.append(self._submit(chunks))
@@ -364,11 +351,14 @@ class Engine:
             self._recover(chunks, error)
 
     def _submit(self, chunks: list[Chunk]) -> _Flight:
-        parts = []
-        for question, group in groupby(chunks, key=lambda chunk: chunk.open):
-            rows = [chunk.rows for chunk in group]
-            parts.append(question.part(rows[0] if len(rows) == 1 else np.concatenate(rows)))
-        return _Flight(chunks, parts, chunks[0].kind.submit(self.model, parts))
+        by_question: defaultdict[OpenQuestion, list[Chunk]] = defaultdict(list)
+        for chunk in chunks:
+            by_question[chunk.open].append(chunk)
+        parts = [
+            question.part(np.concatenate([chunk.rows for chunk in own]))
+            for question, own in by_question.items()
+        ]
+        return _Flight(by_question, parts, chunks[0].kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
         """Whether the oldest batch need not be waited for; one that failed need not."""
@@ -383,24 +373,23 @@ class Engine:
         try:
             self._hand_out(flight)
         except Exception as error:  # noqa: BLE001  sorted out chunk by chunk
-            self._recover(flight.chunks, error)
+            self._recover(list(chain(*flight.chunks.values())), error)
 
     def _hand_out(self, flight: _Flight) -> None:
-        kind = flight.chunks[0].kind
+        kind = type(flight.parts[0].question)
         answers = kind.read(self.model, flight.answer.outputs(), flight.parts)
         seconds = flight.answer.seconds()
-        cost = sum(chunk.total for chunk in flight.chunks)
-        self.batch_sizes[kind].observe(cost, seconds)
-        self.rows += sum(len(chunk.keys) for chunk in flight.chunks)
-        own = groupby(flight.chunks, key=lambda chunk: chunk.open)
-        for (question, chunks), found in zip(own, answers, strict=True):
-            together = list(chunks)
+        costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
+        self.batch_sizes[kind].observe(sum(costs), seconds)
+        for (question, chunks), cost, found in zip(flight.chunks.items(), costs, answers, strict=True):
+            keys = [key for chunk in chunks for key in chunk.keys]
+            self.rows += len(keys)
             self._note_first_answer(question.run.root)
-            question.run.root.seconds += seconds * sum(c.total for c in together) / max(1, cost)
+            question.run.root.seconds += seconds * cost / max(1, sum(costs))
             if isinstance(found, Exception):
                 self._reject(question, found)
             else:
-                self._deliver(question, [key for chunk in together for key in chunk.keys], found)
+                self._deliver(question, keys, found)
 
     def _deliver(self, question: OpenQuestion, keys: list[Hashable], answers: Sequence[Any]) -> None:
         if question.question.remembered:
@@ -410,26 +399,25 @@ class Engine:
         question.known.update(zip(keys, answers, strict=True))
         question.n_missing -= len(keys)
         if question.n_missing == 0:
-            asked = question.question
-            run = question.run
+            asked, run = question.question, question.run
             run.question = None
+            answer = error = None
             try:
                 found = [question.known[key] for key in asked.keys]
                 answer = asked.assemble(self.model, run.job.input, found)
-            except Exception as error:  # noqa: BLE001  for the algorithm to deal with
-                self._ready.append((run, None, error))
-            else:
-                self._ready.append((run, answer, None))
+            except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
+                error = raised
+            self._ready.append((run, answer, error))
 
     def _reject(self, question: OpenQuestion, error: Exception) -> None:
-        """The question has no answer: its algorithm is told why."""
+        """Raise the error in the algorithm that asked the question."""
         if not question.withdrawn:
             self._scheduler.withdraw([question])
             question.run.question = None
             self._ready.append((question.run, None, error))
 
     def _recover(self, chunks: list[Chunk], error: Exception) -> None:
-        """A batch failed: make it smaller if memory ran out, else find the question that did it."""
+        """Handle a failed batch: make batches smaller if memory ran out, else find the question at fault."""
         rows = sum(len(chunk.keys) for chunk in chunks)
         if self.model.is_out_of_memory(error) and rows > 1:
             size = self.batch_sizes[chunks[0].kind]
@@ -441,21 +429,23 @@ class Engine:
         elif len(chunks) == 1:
             if self.model.is_out_of_memory(error):
                 self.batch_sizes[chunks[0].kind].restore()
-            self._reject(chunks[0].open, _introduced(error))
+            if not isinstance(error, PertinentError):  # it comes from the user's own model
+                error = _caused(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
+            self._reject(chunks[0].open, error)
         else:
             for chunk in chunks:
                 if chunk.open.withdrawn:
                     continue
                 try:
                     self._hand_out(self._submit([chunk]))
-                except Exception as alone:  # noqa: BLE001  the question that did it
+                except Exception as alone:  # noqa: BLE001  this question made the batch fail
                     self._recover([chunk], alone)
 
 
 def _chunks(
     question: OpenQuestion, group: Hashable, rows: Ints, keys: list[Hashable], costs: Ints
 ) -> Iterator[Chunk]:
-    """The rows of a question, those of each cost together."""
+    """Group the rows of a question by cost: one chunk for each cost."""
     if (costs == costs[0]).all():
         yield Chunk(question, group, rows, keys, int(costs[0]))
         return
@@ -464,25 +454,7 @@ def _chunks(
         yield Chunk(question, group, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]]))
 
 
-def _by_question(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """The chunks of each question together."""
-    together: dict[OpenQuestion, list[Chunk]] = {}
-    for chunk in chunks:
-        together.setdefault(chunk.open, []).append(chunk)
-    return [chunk for own in together.values() for chunk in own]
-
-
-def _too_much(error: MemoryError) -> BudgetError:
-    """The algorithm itself ran out of memory."""
-    explained = BudgetError(f"There is not enough memory for so many samples: ask for fewer. ({error})")
-    explained.__cause__ = error
-    return explained
-
-
-def _introduced(error: Exception) -> Exception:
-    """An error of the user's own model, introduced as such."""
-    if isinstance(error, PertinentError):
-        return error
-    introduced = ModelError(f"The model raised {type(error).__name__}: {error}")
-    introduced.__cause__ = error
-    return introduced
+def _caused(error: PertinentError, cause: Exception) -> PertinentError:
+    """The error with its cause, as ``raise error from cause`` would set it."""
+    error.__cause__ = cause
+    return error

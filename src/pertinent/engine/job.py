@@ -1,9 +1,9 @@
-"""Jobs, their algorithms while they run, and the questions that these wait on."""
+"""Jobs, their running algorithms, and the questions that the algorithms wait on."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -16,7 +16,7 @@ from pertinent.removal.base import Removal
 
 @dataclass
 class Job:
-    """One algorithm on one input; `key` says which when it is done."""
+    """One algorithm on one input; `key` identifies it in `Done`."""
 
     key: Any
     input: Input
@@ -26,7 +26,7 @@ class Job:
 
     @cached_property
     def name(self) -> bytes:
-        """What answers are remembered under: all that decides them beside the question."""
+        """The key under which answers are cached: all that determines them besides the question."""
         seed = str(self.seed).encode() if self.removal.is_random else b""
         return self.input.fingerprint + self.removal.fingerprint + seed
 
@@ -57,23 +57,23 @@ class Published:
     evaluations: int
 
 
-_numbers = count()
-
-
+@dataclass(eq=False)
 class JobRun:
-    """An algorithm under way: a job's own, or a branch of a fork. Jobs are numbered as they start."""
+    """A running algorithm: a job's own, or a branch of a fork, which has the `number` of its `parent`.
 
-    def __init__(self, job: Job, algorithm: Algorithm, parent: JobRun | None = None) -> None:
-        self.job = job
-        self.algorithm = algorithm
-        self.parent = parent
-        self.number: int = next(_numbers) if parent is None else parent.number
-        self.branches: list[JobRun] = []
-        self.question: OpenQuestion | None = None
-        self.result: Any = None
-        self.ended = False
-        self.answered = False
-        self.seconds = 0.0
+    Jobs are numbered as they start. `answered` and `seconds`, the model's time, are kept for the whole job.
+    """
+
+    job: Job
+    algorithm: Algorithm
+    parent: JobRun | None = None
+    number: int = field(default_factory=count().__next__)
+    branches: list[JobRun] = field(default_factory=list)
+    question: OpenQuestion | None = None
+    result: Any = None
+    ended: bool = False
+    answered: bool = False
+    seconds: float = 0.0
 
     @property
     def root(self) -> JobRun:
@@ -81,18 +81,18 @@ class JobRun:
         return self if self.parent is None else self.parent.root
 
 
+@dataclass(eq=False)
 class OpenQuestion:
-    """A question that a run waits on, and the answers that have come."""
+    """A question that a run waits on, the answers known so far by key, and how many rows have none."""
 
-    def __init__(self, run: JobRun, question: Question, known: dict[Hashable, Any], n_missing: int) -> None:
-        self.run = run
-        self.question = question
-        self.known = known
-        self.n_missing = n_missing
-        self.withdrawn = False
+    run: JobRun
+    question: Question
+    known: dict[Hashable, Any]
+    n_missing: int
+    withdrawn: bool = False
 
     def part(self, rows: Ints) -> Part:
-        """What a model is told of some of its rows."""
+        """The part of a batch with some of its rows."""
         job = self.run.job
         return Part(self.question, job.input, job.removal, rows, job.seed)
 
@@ -109,7 +109,7 @@ class Chunk:
 
     @property
     def kind(self) -> type[Question]:
-        """What is asked for."""
+        """The type of the question."""
         return type(self.open.question)
 
     @property
@@ -119,7 +119,5 @@ class Chunk:
 
     def cut(self, n: int) -> tuple[Chunk, Chunk]:
         """The first n rows, and the others."""
-        return (
-            Chunk(self.open, self.group, self.rows[:n], self.keys[:n], self.cost),
-            Chunk(self.open, self.group, self.rows[n:], self.keys[n:], self.cost),
-        )
+        first = replace(self, rows=self.rows[:n], keys=self.keys[:n])
+        return first, replace(self, rows=self.rows[n:], keys=self.keys[n:])

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import crc32
 
@@ -24,18 +23,18 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _DIGESTS = ("model", "inputs", "ids")
-"""What a header tells only the digest of."""
+"""Fields of a header that are digests, whose values mean nothing to a reader."""
 
 SYNC_SECONDS = 1.0
-"""How much work a power failure may cost."""
+"""Seconds between two writes to the disk: the most work that a power failure may cost."""
 
 
 class Journal:
     """A file of lines: a header that describes the run, then a record for everything finished.
 
     A line is a checksum and a JSON object, in one `write`, so a killed process leaves whole lines and at
-    most one torn one, which is cut off when the journal is opened again. `finished` holds where each
-    record stands, by its key.
+    most one torn one, which is cut off when the journal is opened again. `finished` maps the key of each
+    record to its byte offset in the file and its name.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
@@ -58,13 +57,13 @@ class Journal:
             raise
 
     def add(self, key: tuple[int, ...], name: str | None, content: Mapping[str, Any]) -> None:
-        """Keep what was found under a key; `name` says of which input it is."""
+        """Append a record under a key; `name` identifies the input that it belongs to."""
         place = self._end
         self._append({"key": list(key), "name": name, **content})
         self.finished[key] = place, name
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """What was kept, in the order of the keys."""
+        """All records, in the order of their keys."""
         with self.path.open("rb") as lines:
             for key in sorted(self.finished):
                 lines.seek(self.finished[key][0])
@@ -73,16 +72,14 @@ class Journal:
                 yield record
 
     def close(self) -> None:
-        """Let go of the file, everything on the disk."""
+        """Write everything to the disk, and close the file."""
         os.fsync(self._file)
         os.close(self._file)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _lock(self) -> None:
@@ -94,13 +91,13 @@ class Journal:
             raise FileError(f"Another process is writing {str(self.path)!r}: wait until it ends.") from error
 
     def _read(self, header: Mapping[str, Any]) -> bool:
-        """Take in what an earlier run kept; whether there was any."""
+        """Read the records of an earlier run, and return whether the file has a header."""
         with self.path.open("rb") as lines:
             before = _next(lines, self.path)
             if before is None:
                 os.ftruncate(self._file, 0)
                 return False
-            changed = differences(before, _plain(header))
+            changed = differences(before, json.loads(json.dumps(header)))
             if changed:
                 raise FileError(
                     f"{str(self.path)!r} belongs to a run that differs in {'; '.join(changed)}. "
@@ -149,7 +146,7 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
-    """What differs between two descriptions, each as ``budget (100, now 200)``.
+    """The differences between two descriptions, each as ``budget (100, now 200)``.
 
     >>> differences({"seed": 0, "of": {"budget": 100}}, {"seed": 0, "of": {"budget": 200}})
     ['of.budget (100, now 200)']
@@ -167,7 +164,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
 
 
 def _next(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
-    """The object in the next line; nothing at the end, where the last line may be torn."""
+    """The object in the next line; ``None`` at the end of the file, where the last line may be torn."""
     place = lines.tell()
     line = lines.readline()
     if not line.endswith(b"\n") and (place or re.match(rb"[0-9a-f]{0,8}( |$)", line)):
@@ -193,10 +190,6 @@ def _next_record(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
     if not is_key or not isinstance(name, str | None):
         raise FileError(f"{str(path)!r} is damaged: the record at byte {place} has no key.")
     return record
-
-
-def _plain(header: Mapping[str, Any]) -> Any:
-    return json.loads(json.dumps(header))
 
 
 def _short(value: Any) -> str:

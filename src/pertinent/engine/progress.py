@@ -1,4 +1,4 @@
-"""One callback shows progress; only the engine calls it."""
+"""Progress is shown through one callback, which only the engine calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: inputs done and failed, of how many, at how many masks asked."""
+    """How far a run is: the number of inputs that are done, failed and in total, and of evaluations."""
 
     done: int
     failed: int
@@ -46,7 +46,7 @@ class TimeLeft:
         self._seen: deque[tuple[float, int]] = deque()
 
     def observe(self, now: float, done: int) -> None:
-        """At this time so many inputs were done."""
+        """Note that `done` inputs were done at the time `now` in seconds."""
         if len(self._seen) > 1 and now - self._seen[-2][0] < RECENT / 100:
             self._seen.pop()
         self._seen.append((now, done))
@@ -54,7 +54,7 @@ class TimeLeft:
             self._seen.popleft()
 
     def seconds(self, total: int) -> float | None:
-        """None as long as nothing was done."""
+        """The seconds left until `total` inputs are done; ``None`` as long as none is."""
         (start, before), (now, done) = self._seen[0], self._seen[-1]
         return None if done == before else (total - done) * (now - start) / (done - before)
 
@@ -64,15 +64,11 @@ def progress_callback(progress: Callback | bool | None, what: str) -> Iterator[C
     """The callback to use: the user's own, a bar on terminals and in notebooks, or none."""
     if callable(progress):
         yield progress
-    elif progress is False or (progress is None and not _someone_watches()):
-        yield lambda _: None
-    else:
+    elif progress or (progress is None and ("ipykernel" in sys.modules or sys.stderr.isatty())):
         with _bar(what) as callback:
             yield callback
-
-
-def _someone_watches() -> bool:
-    return "ipykernel" in sys.modules or sys.stderr.isatty()
+    else:
+        yield lambda _: None
 
 
 @contextmanager

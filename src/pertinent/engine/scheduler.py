@@ -1,4 +1,7 @@
-"""Which rows are computed together, and when: chunks in, batches out, no model."""
+"""The scheduler decides which rows are computed together: chunks in, batches out, no model.
+
+`BatchSize` finds a good batch size while the model works.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ Lane: TypeAlias = tuple[type, Hashable]
 """The kind and group of rows: only those of one lane share a batch."""
 
 GOOD = 0.9
-"""A batch is good if it is at least so efficient, a full one of equal rows being 1."""
+"""Efficiency from which a batch counts as good; a full batch of equal rows has efficiency 1."""
 
 FULL = 0.99
-"""A batch at least so efficient counts as full."""
+"""Efficiency from which a batch counts as full."""
 
 SMALL_TURN = 6
-"""Every so many good batches the smallest one gets a turn: it costs little, and its jobs can go on."""
+"""Of this many good batches the last is the smallest one: it costs little, and its jobs can go on."""
 
 
 class Bucket:
@@ -34,7 +37,7 @@ class Bucket:
         return self.chunks[0].open.run.number
 
     def pop(self, n_rows: int) -> list[Chunk]:
-        """Take out at most so many rows."""
+        """Take out at most `n_rows` rows."""
         taken: list[Chunk] = []
         while self.chunks and n_rows > 0:
             chunk = self.chunks.popleft()
@@ -50,8 +53,8 @@ class Bucket:
 class Scheduler:
     """Sorts chunks into buckets by lane and cost, and makes batches of them.
 
-    It has three aims: batches that are worth their launch, a device that never waits, and few jobs
-    that are open at once. `limit` is the largest cost of a batch of each kind of question;
+    It has three aims: batches that are worth their launch, a device that never waits, and few open
+    jobs. `limit` is the largest cost of a batch of each kind of question;
     `launch_overhead` and `mixed_length_penalty` are as in `Model`.
     """
 
@@ -67,18 +70,15 @@ class Scheduler:
 
     @property
     def backlog(self) -> float:
-        """The batches that all waiting rows would fill."""
+        """Number of batches that all waiting rows would fill."""
         return sum(
             sum(bucket.total for bucket in buckets.values()) / self.limit(kind)
             for (kind, _), buckets in self._lanes.items()
         )
 
     def put(self, chunk: Chunk) -> None:
-        """Line up a chunk."""
-        buckets = self._lanes.setdefault((chunk.kind, chunk.group), {})
-        bucket = buckets.get(chunk.cost)
-        if bucket is None:
-            bucket = buckets[chunk.cost] = Bucket()
+        """Add a chunk to those that wait."""
+        bucket = self._lanes.setdefault((chunk.kind, chunk.group), {}).setdefault(chunk.cost, Bucket())
         bucket.chunks.append(chunk)
         bucket.total += chunk.total
         self.cost += chunk.total
@@ -96,9 +96,9 @@ class Scheduler:
                 self._tidy(lane, cost)
 
     def pop_batch(self, least: float = 0.0) -> list[Chunk]:
-        """Take out the rows of the next batch, or none if no batch is at least so efficient.
+        """Take out the chunks of the next batch; none if no batch has at least the efficiency `least`.
 
-        Of good batches the one with the oldest job goes first, else the most efficient one.
+        Among good batches the one with the oldest job goes first, else the most efficient one.
         """
         small = least > 0 and self._batches % SMALL_TURN == SMALL_TURN - 1
         best: tuple[Any, Lane, list[int]] | None = None
@@ -126,7 +126,7 @@ class Scheduler:
         return self._taken(best[1], best[2])
 
     def _efficiency(self, run: list[int], totals: Mapping[int, int], limit: int) -> float:
-        """The share of a batch's time that goes into its rows, a full one of equal rows being 1."""
+        """Fraction of a batch's time that its rows need, relative to a full batch of equal rows."""
         longest, useful, padded, several = run[0], 0, 0, 0
         for cost in run:
             rows = min(totals[cost] // cost, max(1, limit // longest) - padded // longest)
@@ -138,7 +138,7 @@ class Scheduler:
         return share * (limit + self.launch_overhead) / limit
 
     def _least_cost(self, efficiency: float, limit: int) -> float:
-        """The cost of equal rows that make a batch so efficient."""
+        """The total cost of equal rows that gives a batch this efficiency."""
         share = efficiency * limit / (limit + self.launch_overhead)
         return share / (1 - share) * self.launch_overhead
 
@@ -155,7 +155,7 @@ class Scheduler:
         return chunks
 
     def _tidy(self, lane: Lane, cost: int) -> None:
-        """Forget what is empty."""
+        """Remove the bucket, and then the lane, if they are empty."""
         buckets = self._lanes[lane]
         if not buckets[cost].chunks:
             del buckets[cost]
@@ -170,10 +170,10 @@ def runs(
     launch_overhead: int,
     mixed_length_penalty: float = 0.0,
 ) -> Iterator[list[int]]:
-    """Those of neighbouring costs, dearest first, that travel together.
+    """Group neighbouring costs into runs that share a batch, starting from the most expensive.
 
-    Every row of a batch is padded to its longest, and all of them are slower by the penalty if they
-    differ. So a run ends where that would cost more than to launch another batch, or when it is full.
+    Every row of a batch is padded to the longest, and all rows are slower by the penalty if their lengths
+    differ. So a run ends where that would cost more than launching another batch, or when it is full.
 
     >>> list(runs([9, 8, 4, 3], {9: 18, 8: 8, 4: 16, 3: 9}, limit=40, launch_overhead=10))
     [[9, 8], [4, 3]]
@@ -199,25 +199,24 @@ def runs(
 
 
 QUICK = 0.05
-"""Seconds: a batch that takes less is doubled, because launching it is too large a part of its time."""
+"""Seconds: the size of faster batches is doubled, because launching is too large a part of their time."""
 
 SLOW = 1.0
-"""Seconds: a batch that takes more is never doubled, so that progress is seen and little is lost."""
+"""Seconds: the size of slower batches is never doubled, so that progress is seen and little is lost."""
 
 PAYS = 0.75
-"""A size is doubled again if, row by row, it takes at most this part of the time that half of it took."""
+"""The size is doubled again if a row takes less than this fraction of its time at half the size."""
 
 TRUST = 16
-"""Full batches that must fit into memory before a size that once did not fit is tried again."""
+"""Number of full batches that must fit into memory before a size that once did not fit is tried again."""
 
 
 class BatchSize:
     """Doubles the cost of a batch while that pays, and halves it when memory runs out.
 
-    It pays while a batch is computed quickly, or while every doubling makes rows cheaper, as for a model
-    that takes its time over any call. A busy machine makes a batch look slow, which delays growth but
-    never ends it. Explanations do not depend on the size: it only decides how many rows are computed
-    together.
+    It pays while batches are fast, or while every doubling makes a row cheaper, as for a model with a large
+    fixed cost per call. A busy machine makes a batch look slow, which delays growth but never ends it.
+    Explanations do not depend on the size: it only decides how many rows are computed together.
     """
 
     def __init__(self, first: int, largest: int, fixed: int | None = None) -> None:
@@ -229,7 +228,7 @@ class BatchSize:
         self._fastest: dict[int, float] = {}
 
     def observe(self, cost: int, seconds: float) -> None:
-        """Learn from a batch that has been answered, unless twice its rows would have fitted."""
+        """Learn from a batch that has been answered, if it used more than half of the size."""
         if 2 * cost <= self.cost:
             return
         self._fitted += 1
@@ -242,19 +241,19 @@ class BatchSize:
             self.cost = larger
 
     def _pays(self, seconds: float) -> bool:
-        """Whether to double, by the fastest batch of this size and of half of it."""
+        """Whether to double the size, from the fastest batch of this size and of half of it."""
         fastest = min(seconds, self._fastest.get(self.cost, seconds))
         self._fastest[self.cost] = fastest
         half = self._fastest.get(self.cost // 2)
         return fastest < QUICK or (fastest < SLOW and (half is None or fastest / 2 < PAYS * half))
 
     def halve(self, failed: int) -> None:
-        """A batch of this cost did not fit into memory."""
+        """Halve the size after a batch of the cost `failed` did not fit into memory."""
         if self._too_large is None:
             self._before = self.cost
         self._too_large, self._fitted = failed, 0
         self.cost = max(1, min(self.cost, failed) // 2)
 
     def restore(self) -> None:
-        """A single row did not fit into memory, so the size was not to blame: go back to what it was."""
+        """Return to the size before halving: a single row did not fit, so the size was not to blame."""
         self.cost, self._too_large = self._before, None

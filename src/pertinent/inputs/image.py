@@ -201,17 +201,7 @@ def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     last = is_array and _has_channels_last(tuple(raw.shape))
     if is_array:  # a copy: a stream may hand out one buffer again and again
         raw = np.moveaxis(pixels, 0, -1) if last else pixels
-    return ImageInput(
-        raw,
-        tuple(names),
-        granularity,
-        (),
-        digest(pixels, labels),
-        pixels,
-        labels,
-        last,
-        ids,
-    )
+    return ImageInput(raw, tuple(names), granularity, (), digest(pixels, labels), pixels, labels, last, ids)
 
 
 def _cut(pixels: Array, features: str) -> tuple[Ints, str]:

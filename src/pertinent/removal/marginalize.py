@@ -13,14 +13,7 @@ from pertinent.array_types import Masks
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
 from pertinent.registry import settings_of
-from pertinent.removal.base import (
-    NOT_KEPT,
-    TokenRemoval,
-    TokenRows,
-    kept_tokens,
-    removals,
-    row_generators,
-)
+from pertinent.removal.base import NOT_KEPT, TokenRemoval, TokenRows, kept_tokens, removals, row_generators
 from pertinent.settings import Count
 
 if TYPE_CHECKING:

@@ -58,8 +58,7 @@ class DigitsModel(ModuleModel):
         input = super().prepare(functional.adaptive_avg_pool2d(grey, SIDE).numpy(), features)
         was = " × ".join(map(str, pixels.shape))
         return replace(
-            input,
-            notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads"),
+            input, notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads")
         )
 
 
