@@ -9,9 +9,8 @@ import pytest
 import pertinent
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import Truncation
-from pertinent.inputs.detection import modality_of
 from pertinent.inputs.image import image_input
-from pertinent.inputs.modality import input_from_dict, modalities, modality_named
+from pertinent.inputs.modality import input_from_dict, modalities, modality_named, modality_of
 from pertinent.inputs.table import table_input
 from pertinent.inputs.text import Text, text_input
 from pertinent.removal import removals

@@ -104,10 +104,13 @@ class Question(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of one question that go into the same batch, with their input, removal and seed."""
+    """Rows of one question that go into the same batch, with their input, removal and seed.
+
+    The types of `question` and `input` are known to the handler that gets the part.
+    """
 
     question: Any
-    input: Input
+    input: Any
     removal: Removal
     rows: Ints
     seed: int

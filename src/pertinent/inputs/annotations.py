@@ -32,16 +32,8 @@ def marked_features(annotations: Any, input: Input) -> Masks:
     """
     given = _array(annotations)
     mask = input.annotated(given)
-    if mask is not None:
-        pass
-    elif given.dtype == np.bool_:
-        mask = _by_booleans(given, input)
-    elif given.ndim == 1 and given.dtype.kind in "iu":
-        mask = _by_numbers(given, input)
-    elif given.ndim == 1 and given.dtype.kind == "U":
-        mask = _by_names(given.tolist(), input)
-    else:
-        raise InputError(f"`annotations` must be {_FORMS}, but got {reprlib.repr(annotations)}.")
+    if mask is None:
+        mask = _marked(given, input)
     if not mask.any():
         raise InputError("No feature of the input is marked.")
     return mask
@@ -61,31 +53,28 @@ def _array(annotations: Any) -> Array:
     return given
 
 
-def _by_booleans(given: Masks, input: Input) -> Masks:
-    if given.shape == (input.n_features,):
+def _marked(given: Array, input: Input) -> Masks:
+    """The features marked by annotations in a form that every kind of input has."""
+    d, shown = input.n_features, reprlib.repr(given.tolist())
+    if given.dtype == np.bool_:
+        if given.shape != (d,):
+            raise InputError(
+                f"`annotations` must hold a boolean for each of the {d} features, but have shape "
+                f"{given.shape}."
+            )
         return given
-    raise InputError(
-        f"`annotations` must hold a boolean for each of the {input.n_features} features, but have shape "
-        f"{given.shape}."
-    )
-
-
-def _by_numbers(given: Array, input: Input) -> Masks:
-    d = input.n_features
-    if len(np.unique(given)) < len(given):
-        raise InputError(
-            "`annotations` that are whole numbers are numbers of features, each once: give booleans to mark "
-            f"by 0 and 1, but got {reprlib.repr(given.tolist())}."
-        )
-    if given.min() < 0 or given.max() >= d:
-        raise InputError(
-            f"`annotations` must be numbers of features from 0 to {d - 1}, but got {given.tolist()}."
-        )
-    return np.isin(np.arange(d), given)
-
-
-def _by_names(given: list[str], input: Input) -> Masks:
-    for name in given:
-        if name not in input.features:
-            raise unknown("feature in `annotations`", name, set(input.features))
-    return np.isin(np.array(input.features), given)
+    if given.ndim == 1 and given.dtype.kind in "iu":
+        if len(np.unique(given)) < len(given):
+            raise InputError(
+                "`annotations` that are whole numbers are numbers of features, each once: give booleans to "
+                f"mark by 0 and 1, but got {shown}."
+            )
+        if given.min() < 0 or given.max() >= d:
+            raise InputError(f"`annotations` must be numbers of features from 0 to {d - 1}, but got {shown}.")
+        return np.isin(np.arange(d), given)
+    if given.ndim == 1 and given.dtype.kind == "U":
+        for name in given.tolist():
+            if name not in input.features:
+                raise unknown("feature in `annotations`", name, set(input.features))
+        return np.isin(np.array(input.features), given)
+    raise InputError(f"`annotations` must be {_FORMS}, but got {shown}.")

@@ -105,6 +105,18 @@ def modality_named(kind: str) -> Modality:
     return modalities.make(kind)
 
 
+def modality_of(raw: Any) -> Modality:
+    """The modality that recognises one input, by its type and shape."""
+    known = sorted(map(modality_named, modalities.all()), key=lambda modality: modality.precedence)
+    for modality in known:
+        if modality.recognises(raw):
+            return modality
+    raise InputError(
+        "An input must be a text, a pair of texts, an image (array, file path, PIL image) or a table "
+        f"row (array, mapping, pandas row), but got {type(raw).__name__}."
+    )
+
+
 def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | None:
     """The inputs in a collection, or ``None`` if `raw` is one, such as an array of these `dimensions`."""
     if isinstance(raw, str | Path | Mapping):
@@ -119,7 +131,7 @@ def split_collection(raw: Any, dimensions: Sequence[int]) -> Iterable[Any] | Non
 
 
 class _FrameRows:
-    """The rows of a data frame, made one at a time."""
+    """The rows of a data frame, created one at a time."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
@@ -132,7 +144,7 @@ class _FrameRows:
 
 
 def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
-    """The inverse of `Input.to_dict`; an `InputError` says what an input cannot be made of."""
+    """The inverse of `Input.to_dict`; raises an `InputError` if the fields do not make an input."""
     data = PlainData(plain, "input")
     cls = modality_named(data.text("kind", modalities.all())).input_type
     upgraded = _upgraded(plain, data.texts("notes"), features)
@@ -147,10 +159,10 @@ def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
 
 
 def _upgraded(plain: Mapping[str, Any], notes: Sequence[str], features: Sequence[str]) -> dict[str, Any]:
-    """The saved fields of an input; what files of version 0.1 hold in other places is put in its own.
+    """The saved fields of an input, with those of a file of version 0.1 moved to where they are now.
 
-    There the parts of a text stood beside the other fields, truncation was one of the notes, and the user's
-    numbers of segments were in the names of features.
+    In version 0.1 the parts of a text stood beside the other fields, truncation was one of the notes, and the
+    user's numbers of segments were in the names of features.
     """
     found = {"text": plain, **plain}
     for note in notes if "truncation" not in plain else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +13,11 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import AttackRadii
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.detection import modality_of, split_any
-from pertinent.inputs.modality import modalities, modality_named
+from pertinent.inputs.image_file import is_image_file
+from pertinent.inputs.modality import modalities, modality_named, modality_of, split_collection
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Background, Columns
-from pertinent.inputs.text import Text
+from pertinent.inputs.text import Text, is_pair, texts_in
 from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.models.decision_attack import decision_attacks
 from pertinent.outputs import Output, output_named
@@ -26,7 +27,7 @@ from pertinent.settings import checked
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 16 * 1024
-"""An image of more bytes than this counts for several rows, so that batches of large ones fit into memory."""
+"""Bytes above which an image counts for several rows, so that batches of large images fit into memory."""
 
 
 class FunctionModel(Model):
@@ -106,16 +107,18 @@ class FunctionModel(Model):
         return np.full(len(masks), removal.draws * self.gradient_cost(input))
 
     def gradient_cost(self, input: Input) -> int:
-        """1, or the number of rows that a large image counts for."""
+        """The number of rows that an input counts for: 1, more for a large image."""
         return max(1, input.nbytes // ROW_BYTES)
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Call the function once for the whole batch."""
         batch = self._batch(rows)
+        is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
+        frame = self.frame if is_table else None
         try:
-            answer = immediately(lambda: self._evaluate(self._framed(batch)))
+            answer = immediately(lambda: self._evaluate(batch if frame is None else frame.of(batch)))
         except Exception as error:
-            where = self._missing(batch)
+            where = self._missing(batch) if is_table else None
             if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):
                 raise
             said = next(iter(str(error).splitlines()), "")
@@ -123,7 +126,7 @@ class FunctionModel(Model):
                 f"{where}; the model does not accept it: {type(error).__name__}: {said}"
             ) from error
         outputs = answer.outputs()
-        if outputs.dtype.kind == "f" and outputs.ndim and np.isnan(outputs).any():
+        if is_table and outputs.dtype.kind == "f" and outputs.ndim and np.isnan(outputs).any():
             where = self._missing(batch)
             if where is not None:
                 raise InputError(f"{where}; the model does not accept it, it answers NaN.")
@@ -139,15 +142,8 @@ class FunctionModel(Model):
         self._is_meaning_known = True
         return super().checked(outputs, n)
 
-    def _framed(self, batch: Any) -> Any:
-        """Table rows as a data frame, if that is what the model reads."""
-        is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
-        return batch if self.frame is None or not is_table else self.frame.of(batch)
-
-    def _missing(self, batch: Any) -> str | None:
-        """Part of a sentence that names the columns in which table rows of a batch have no value."""
-        if not isinstance(batch, np.ndarray) or batch.ndim != 2:
-            return None
+    def _missing(self, batch: Array) -> str | None:
+        """The beginning of a sentence that names the columns in which table rows have no value, if any."""
         places = np.flatnonzero(missing(batch).any(axis=0)).tolist()
         if not places:
             return None
@@ -190,8 +186,27 @@ class FunctionModel(Model):
 
     def _batch(self, rows: Sequence[Rows]) -> Any:
         if isinstance(rows[0], list):
-            return [_string(text) for part in rows for text in part]  # type: ignore[union-attr]
+            texts: Any = chain(*rows)
+            return [text.first if text.second is None else text.segments for text in texts]
         return np.concatenate(rows)  # type: ignore[arg-type]
+
+
+def split_any(raw: Any) -> Iterable[Any] | None:
+    """The inputs in a collection, or ``None`` if `raw` is itself one input, of whatever kind."""
+    texts = texts_in(raw)
+    if texts is not None:
+        return texts
+    if len(getattr(raw, "shape", ())) == 2 and not hasattr(raw, "iterrows") and not hasattr(raw, "tocsr"):
+        raise InputError(
+            "A two-dimensional array may be one image or many table rows: "
+            "wrap the model with kind='image' or kind='table'."
+        )
+    if is_pair(raw):
+        return raw if all(map(is_image_file, raw)) else None
+    numbers = isinstance(raw, list | tuple) and all(isinstance(v, int | float | np.number) for v in raw)
+    if isinstance(raw, Text) or (numbers and raw):
+        return None
+    return split_collection(raw, (1, 3))
 
 
 def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -> tuple[str, ...]:
@@ -204,7 +219,3 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
     found = tuple(map(str, chosen[right]))
     require(len(set(found)) == len(found), right, "different from each other", found)
     return found
-
-
-def _string(text: Text) -> str | tuple[str, str]:
-    return text.first if text.second is None else (text.first, text.second)

@@ -16,8 +16,8 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.detection import modality_of
 from pertinent.inputs.image import as_pixels, image_input
+from pertinent.inputs.modality import modality_of
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices

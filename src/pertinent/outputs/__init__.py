@@ -1,10 +1,10 @@
-"""What a model's row of numbers means, one file per kind."""
+"""The meanings that a model's row of numbers may have."""
 
 from __future__ import annotations
 
 from pertinent.errors import require, unknown
-from pertinent.outputs.base import SCALES, TINY, Output, Probabilities, Scale, column_index, percent
-from pertinent.outputs.probabilities import Classes, Labels, log_odds, softmax
+from pertinent.outputs.base import SCALES, TINY, Output, Scale, column_index, percent
+from pertinent.outputs.probabilities import Classes, Labels, Probabilities, log_odds, softmax
 from pertinent.outputs.values import PlainValues
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "softmax",
 ]
 
-_PROBABILITIES = (Classes(), Classes(from_logits=True), Labels(), Labels(from_logits=True))
+_PROBABILITIES = {own.name: own for kind in (Classes, Labels) for own in (kind(), kind(from_logits=True))}
 
-NAMES = (*(own.name for own in _PROBABILITIES), "value")
+NAMES = (*_PROBABILITIES, "value")
 """What `wrap` accepts as ``output``."""
 
 
@@ -41,4 +41,4 @@ def output_named(name: str, unit: str | None = None) -> Output:
     if name == "value":
         return PlainValues(unit or "")
     require(not unit, "unit", "left out unless output='value'", unit)
-    return next(own for own in _PROBABILITIES if own.name == name)
+    return _PROBABILITIES[name]

@@ -83,7 +83,7 @@ class Output(ABC):
         return self.natural(outputs) if scale == "natural" else self.logits(outputs)
 
     def widen(self, outputs: Floats) -> Floats:
-        """The outputs with one column per class, label or value."""
+        """The outputs with one column per class, label or value, even where the model left one out."""
         return outputs
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
@@ -107,7 +107,7 @@ class Output(ABC):
 
     @abstractmethod
     def followed_scores(self, outputs: Tensor) -> Tensor:
-        """The score of each column that its gradient is taken of: log-probabilities, or plain values."""
+        """The score of each column whose gradient is taken: log-probabilities, or plain values."""
 
     def natural_slopes(self, values: Floats) -> Floats:
         """The derivative of each natural value by its followed score."""
@@ -123,49 +123,12 @@ class Output(ABC):
 
     @abstractmethod
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
-        """By how much, in logits, the decision of each row stands against its rivals (rows, rivals).
+        """The margin, in logits, of each row's decision over each of its rivals (rows, rivals).
 
-        Positive while the decision stands; infinite where there is no rival. `decided` and `toward` are the
-        columns (rows, 1) that were decided for and that an attack is to reach (−1: any other); `sides`
-        (rows,) are from `side`.
+        Positive while the decision stands; infinite where there is no rival. `decided` (rows, 1) is the
+        column that was decided for, `toward` (rows, 1) the column that an attack must reach (−1: any other);
+        `sides` (rows,) are from `side`.
         """
-
-
-@dataclass(frozen=True)
-class Probabilities(Output):
-    """What classes and labels share: probabilities, or the logits that the model returns instead."""
-
-    from_logits: bool = False
-
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean of the probabilities, as logits if the model returns logits."""
-        mean = mean_of_draws(self.natural(outputs), draws)
-        return self.to_logits(mean) if self.from_logits else mean
-
-    def logits(self, outputs: Floats) -> Floats:
-        """Logits as the model gives them, or those of its probabilities."""
-        return outputs if self.from_logits else self.to_logits(outputs)
-
-    @staticmethod
-    @abstractmethod
-    def to_logits(probabilities: Floats) -> Floats:
-        """Logits that give these probabilities."""
-
-    def natural_slopes(self, values: Floats) -> Floats:
-        """The probabilities: dp / d log p = p."""
-        return values
-
-    def default_target(self, prediction: Floats) -> int:
-        """The most probable class or label."""
-        return int(prediction.argmax())
-
-    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
-        """The target's probability."""
-        return values[:, target]
-
-    def describe(self, value: float) -> str:
-        """As ``93.1%``."""
-        return percent(value)
 
 
 def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
@@ -198,8 +161,3 @@ def percent(probability: float) -> str:
 def mean_of_draws(outputs: Floats, draws: int) -> Floats:
     """The mean over each group of `draws` rows."""
     return np.asarray(outputs.reshape(-1, draws, outputs.shape[1]).mean(axis=1))
-
-
-def are_probabilities(outputs: Floats) -> Masks:
-    """Whether all numbers of each row lie in [0, 1], up to rounding."""
-    return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))

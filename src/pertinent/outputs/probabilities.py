@@ -1,20 +1,87 @@
-"""Probabilities of classes that exclude each other, or logits whose softmax gives them."""
+"""Probabilities: of classes that exclude each other, and of labels that may be true together."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.outputs.base import TINY, Probabilities, are_probabilities
+from pertinent.outputs.base import TINY, Output, mean_of_draws, percent
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ROUNDING = 0.02
-"""How far from one the sum of class probabilities may be: some models round them to two digits."""
+"""The largest deviation of the sum of class probabilities from one: some models round to two digits."""
+
+
+@dataclass(frozen=True)
+class Probabilities(Output):
+    """What classes and labels share: probabilities, or the logits that the model returns instead."""
+
+    from_logits: bool = False
+    prefix: ClassVar[str] = ""
+
+    @property
+    def name(self) -> str:
+        """``"probability"`` or ``"logit"``, of labels ``"label-probability"`` or ``"label-logit"``."""
+        return self.prefix + ("logit" if self.from_logits else "probability")
+
+    def average(self, outputs: Floats, draws: int) -> Floats:
+        """The mean of the probabilities, as logits if the model returns logits."""
+        mean = mean_of_draws(self.natural(outputs), draws)
+        return self.to_logits(mean) if self.from_logits else mean
+
+    def logits(self, outputs: Floats) -> Floats:
+        """Logits as the model gives them, or those of its probabilities."""
+        return outputs if self.from_logits else self.to_logits(outputs)
+
+    @staticmethod
+    @abstractmethod
+    def to_logits(probabilities: Floats) -> Floats:
+        """Logits that give these probabilities."""
+
+    def unusable(self, outputs: Floats) -> dict[int, str]:
+        """Also the rows that should be probabilities, but are none."""
+        reasons = super().unusable(outputs)
+        if not self.from_logits:
+            with np.errstate(invalid="ignore"):
+                bad = np.flatnonzero(~self._are_valid(outputs)).tolist()
+            for row in bad:
+                answer, hint = self._flaw(outputs[row])
+                reasons.setdefault(
+                    row,
+                    f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
+                    f"of {self.plural}: wrap it with {hint}, output='value' if it is a regressor",
+                )
+        return reasons
+
+    def _are_valid(self, outputs: Floats) -> Masks:
+        """Whether all numbers of each row lie in [0, 1], up to rounding."""
+        return np.asarray(((outputs > -1e-6) & (outputs < 1 + 1e-6)).all(axis=1))
+
+    @abstractmethod
+    def _flaw(self, row: Floats) -> tuple[Floats, str]:
+        """What the model answered in a row that is not valid, and the `output` that it may mean."""
+
+    def natural_slopes(self, values: Floats) -> Floats:
+        """The probabilities: dp / d log p = p."""
+        return values
+
+    def default_target(self, prediction: Floats) -> int:
+        """The most probable class or label."""
+        return int(prediction.argmax())
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The target's probability."""
+        return values[:, target]
+
+    def describe(self, value: float) -> str:
+        """As ``93.1%``."""
+        return percent(value)
 
 
 @dataclass(frozen=True)
@@ -23,11 +90,6 @@ class Classes(Probabilities):
 
     kind = "class"
     plural = "classes"
-
-    @property
-    def name(self) -> str:
-        """``"probability"`` or ``"logit"``."""
-        return "logit" if self.from_logits else "probability"
 
     def natural(self, outputs: Floats) -> Floats:
         """Probabilities."""
@@ -49,26 +111,15 @@ class Classes(Probabilities):
         other = np.zeros_like(outputs) if self.from_logits else 1.0 - outputs
         return np.concatenate([other, outputs], axis=1)
 
-    def unusable(self, outputs: Floats) -> dict[int, str]:
-        """Probabilities must lie in [0, 1] and sum to one."""
-        reasons = super().unusable(outputs)
-        if not self.from_logits:
-            with np.errstate(invalid="ignore"):
-                bad = ~(are_probabilities(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
-            for row in np.flatnonzero(bad):
-                hint = "output='logit' if they are logits, output='value' if it is a regressor"
-                if are_probabilities(outputs[row : row + 1])[0]:
-                    hint = (
-                        "output='label-probability' if several labels may be true at once, "
-                        "output='value' if it is a regressor"
-                    )
-                answer = outputs[row, 1:] if _is_widened(outputs[row]) else outputs[row]
-                reasons.setdefault(
-                    int(row),
-                    f"the model answered {np.round(answer, 3).tolist()}, which are not probabilities "
-                    f"of classes: wrap it with {hint}",
-                )
-        return reasons
+    def _are_valid(self, outputs: Floats) -> Masks:
+        """Whether each row lies in [0, 1] and sums to one."""
+        return super()._are_valid(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING)
+
+    def _flaw(self, row: Floats) -> tuple[Floats, str]:
+        was_widened = len(row) == 2 and row.sum() == 1 and row.min() < 0
+        if super()._are_valid(row[None])[0]:
+            return row, "output='label-probability' if several labels may be true at once"
+        return row[1:] if was_widened else row, "output='logit' if they are logits"
 
     def followed_scores(self, outputs: Tensor) -> Tensor:
         """Log-probabilities."""
@@ -91,7 +142,7 @@ class Classes(Probabilities):
         return torch.where(toward >= 0, alone, stands)
 
     def _tensor_logits(self, outputs: Tensor) -> Tensor:
-        """The logits of all classes, as `logits` and `widen` make them of an array."""
+        """The logits of all classes: `widen` and `logits` for a tensor."""
         import torch
 
         outputs = outputs.float()
@@ -101,28 +152,13 @@ class Classes(Probabilities):
         return outputs if self.from_logits else outputs.clamp_min(TINY).log()
 
 
-def softmax(logits: Floats) -> Floats:
-    """Probabilities of logits, row by row."""
-    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
-
-
-def _is_widened(row: Floats) -> bool:
-    """Whether the model answered with the second of these numbers alone."""
-    return len(row) == 2 and bool(row.sum() == 1) and bool(row.min() < 0)
-
-
 @dataclass(frozen=True)
 class Labels(Probabilities):
     """Probabilities of independent labels, or logits whose sigmoid gives them."""
 
     kind = "label"
     plural = "labels"
-
-    @property
-    def name(self) -> str:
-        """``"label-probability"`` or ``"label-logit"``."""
-        return "label-logit" if self.from_logits else "label-probability"
+    prefix = "label-"
 
     def natural(self, outputs: Floats) -> Floats:
         """Probabilities."""
@@ -137,20 +173,8 @@ class Labels(Probabilities):
         """Whether the target's probability is on the same side of 0.5 as for the whole input."""
         return np.asarray((values[:, target] >= 0.5) == (prediction[target] >= 0.5))
 
-    def unusable(self, outputs: Floats) -> dict[int, str]:
-        """Probabilities must lie in [0, 1]."""
-        reasons = super().unusable(outputs)
-        if not self.from_logits:
-            with np.errstate(invalid="ignore"):
-                bad = ~are_probabilities(outputs)
-            for row in np.flatnonzero(bad):
-                reasons.setdefault(
-                    int(row),
-                    f"the model answered {np.round(outputs[row], 3).tolist()}, which are not "
-                    "probabilities of labels: wrap it with output='label-logit' if they are logits, "
-                    "output='value' if it is a regressor",
-                )
-        return reasons
+    def _flaw(self, row: Floats) -> tuple[Floats, str]:
+        return row, "output='label-logit' if they are logits"
 
     def followed_scores(self, outputs: Tensor) -> Tensor:
         """Log-probabilities that the labels are true."""
@@ -169,6 +193,12 @@ class Labels(Probabilities):
         if not self.from_logits:
             own = own.clamp(TINY, 1 - TINY).logit()
         return own * sides[:, None]
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities of logits, row by row."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True))
 
 
 def log_odds(probabilities: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What the gradients of all torch models share: the backward pass, baselines, noise, sums by feature."""
+"""Gradients of torch modules over images and table rows, and what they share with those of transformers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from pertinent.array_types import Array, Floats, Ints
 from pertinent.asks import Part
 from pertinent.digests import digest, generator
 from pertinent.errors import InputError, SettingError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
@@ -25,6 +23,15 @@ from pertinent.removal.base import Removal, removals
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
     from pertinent.models.transformer import TransformerModel
+
+
+_FACTORS = {
+    "difference": (1, -1, 0, 0),
+    "input": (1, 0, 0, 0),
+    "nothing": (0, 0, 1, 0),
+    "itself": (0, 0, 0, 1),
+}
+"""For each value of `PathGradients.times`, the coefficients of x, x′, 1 and the gradient itself."""
 
 
 def differentiate(
@@ -88,12 +95,12 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
 
 
 def length_of(sums: torch.Tensor, itself: torch.Tensor) -> torch.Tensor:
-    """The square root of the sums (rows, features), in rows whose gradients were multiplied by themselves."""
+    """The square roots of the sums (rows, features) in rows where `itself` > 0: sums of squared gradients."""
     return torch.where(itself > 0, sums.clamp_min(0).sqrt(), sums)
 
 
 def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) -> torch.Tensor:
-    """Sum (rows, parts) over the parts of each feature; a part of no feature has the owner −1."""
+    """Sum (rows, parts) over the parts of each feature; parts that belong to no feature have the owner −1."""
     sums = parts.new_zeros(len(parts), n_features + 1)
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
@@ -110,7 +117,7 @@ def baseline_of(part: Part, model: Model) -> Removal:
 
 
 def baselines_of(part: Part, removal: Removal) -> Iterator[tuple[Any, int]]:
-    """For each row of the part: what the removal makes of the input, and which row of it is the baseline."""
+    """For each row of the part: rows with all features removed, and the index of the baseline among them."""
     nothing = empty_mask(part.input.n_features)
     known: dict[int, Any] = {}
     for draw in _draws(part):
@@ -132,18 +139,12 @@ def normal_of(part: Part, shape: Sequence[int]) -> Array:
 
 
 def row_weights(parts: Sequence[Part]) -> Floats:
-    """Factor of each row's gradient, as coefficients (rows, 4) of x, x′, one and the gradient itself."""
-    weights = {
-        "difference": (1.0, -1.0, 0.0, 0.0),
-        "input": (1.0, 0.0, 0.0, 0.0),
-        "nothing": (0.0, 0.0, 1.0, 0.0),
-        "itself": (0.0, 0.0, 0.0, 1.0),
-    }
-    return np.array([weights[part.question.times] for part in parts for _ in range(len(part.rows))])
+    """The factor of each row's gradient, as coefficients (rows, 4) of x, x′, 1 and the gradient itself."""
+    return np.array([_FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
 
 
 def _draws(part: Part) -> list[int]:
-    """The number of the draw that each row of the part uses, of baselines and of noise."""
+    """The index of the draw of a baseline or of noise that each row of the part uses."""
     draws: Ints = part.question.draws
     return list(map(int, draws[part.rows % len(draws)]))
 
@@ -153,7 +154,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     _check_numeric(parts)
     fillers = [np.repeat(_filler(part), len(part.rows), axis=0) for part in parts]
     points = [_masked(part, filler) for part, filler in zip(parts, fillers, strict=True)]
-    difference = np.tile([1.0, -1.0, 0.0, 0.0], (sum(len(part.rows) for part in parts), 1))
+    difference = np.tile(_FACTORS["difference"], (sum(len(part.rows) for part in parts), 1))
     return _differentiated(model, parts, fillers, points, difference)
 
 
@@ -175,12 +176,12 @@ def _differentiated(
     *,
     units: Sequence[Array] = (),
 ) -> Answer:
-    inputs = [np.repeat(_values(part.input)[None], len(part.rows), axis=0) for part in parts]
+    inputs = [np.repeat(part.input.array[None], len(part.rows), axis=0) for part in parts]
     full, plain, point = (_send(np.concatenate(arrays), model) for arrays in (inputs, baselines, points))
     of_input, of_baseline, of_one, of_itself = _send(weights, model).T[..., None]
     rows = [len(part.rows) for part in parts]
     unit = _send(np.repeat([unit.ravel() for unit in units], rows, axis=0) if units else np.ones(1), model)
-    owner = np.concatenate([np.tile(_array_input(p.input).owners.ravel(), (len(p.rows), 1)) for p in parts])
+    owner = np.concatenate([np.tile(p.input.owners.ravel(), (len(p.rows), 1)) for p in parts])
     n_features = max(part.input.n_features for part in parts)
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
@@ -193,7 +194,7 @@ def _differentiated(
 
 
 def _check_numeric(parts: Sequence[Part]) -> None:
-    if any(_values(part.input).dtype == object for part in parts):
+    if any(part.input.array.dtype == object for part in parts):
         raise InputError("Gradients need numeric columns, but the row holds categories.")
 
 
@@ -202,35 +203,33 @@ def _masked(part: Part, filler: Array) -> Array:
     masks = part.question.masks[part.rows]
     if masks.dtype == np.bool_:
         return np.asarray(part.removal(part.input, masks, part.seed))
-    return np.asarray(filler + masks[:, _array_input(part.input).owners] * (_values(part.input) - filler))
+    return np.asarray(filler + masks[:, part.input.owners] * (part.input.array - filler))
 
 
 def _points(part: Part, baseline: Array, unit: Array) -> Array:
     """The point at which each row of a question is evaluated."""
     share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
     moved = unit * normal_of(part, unit.shape)
-    return np.asarray(baseline + share * (_values(part.input) - baseline) + moved)
+    return np.asarray(baseline + share * (part.input.array - baseline) + moved)
 
 
 def _unit(model: ModuleModel, part: Part) -> Array:
     """The standard deviation of the noise on each value, a factor of its gradient; 1 without noise."""
-    noise, values = part.question.noise, _values(part.input)
-    if not noise:
-        return np.ones(values.shape)
-    spread = _array_input(part.input).deviation(model.background)
-    return np.asarray(noise * np.where(spread > 0, spread, 1.0))
+    if not part.question.noise:
+        return np.ones(part.input.array.shape)
+    spread = part.input.deviation(model.background)
+    return np.asarray(part.question.noise * np.where(spread > 0, spread, 1.0))
 
 
 def _baseline(model: ModuleModel, part: Part) -> Array:
     """The baseline of each row of a question."""
-    ask, input = part.question, part.input
-    if isinstance(ask.baseline, np.ndarray):
-        if ask.baseline.shape != _values(input).shape:
+    baseline, shape = part.question.baseline, part.input.array.shape
+    if isinstance(baseline, np.ndarray):
+        if baseline.shape != shape:
             raise SettingError(
-                f"`baseline` must have the shape of the input, {_values(input).shape}, "
-                f"but has {ask.baseline.shape}."
+                f"`baseline` must have the shape of the input, {shape}, but has {baseline.shape}."
             )
-        return np.repeat(ask.baseline[None], len(part.rows), axis=0)
+        return np.repeat(baseline[None], len(part.rows), axis=0)
     return np.array([rows[place] for rows, place in baselines_of(part, baseline_of(part, model))])
 
 
@@ -242,15 +241,6 @@ def _filler(part: Part) -> Array:
             f"'constant', but {part.removal.name!r} draws them."
         )
     return np.asarray(part.removal(part.input, empty_mask(part.input.n_features), part.seed))
-
-
-def _values(input: Input) -> Array:
-    return _array_input(input).array
-
-
-def _array_input(input: Input) -> ArrayInput:
-    assert isinstance(input, ArrayInput)
-    return input
 
 
 def _send(array: Array, model: ModuleModel) -> torch.Tensor:

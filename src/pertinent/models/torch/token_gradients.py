@@ -12,7 +12,6 @@ import torch
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.asks import Part
 from pertinent.errors import ModelError, SettingError
-from pertinent.inputs.text import TextInput, Tokens
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, weighted_attention
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Padded:
-    """Rows of several texts, and the feature that each token belongs to (−1: none)."""
+    """Rows of several texts as one batch, and the feature that each token belongs to (−1: none)."""
 
     batch: TokenBatch
     owner: torch.Tensor
@@ -57,7 +56,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
             "parallel-local-search or kernel-shap."
         )
     kept = np.zeros(texts.batch.ids.shape, dtype=np.float32)
-    _fill(kept, [kept_tokens(_text(part), _masks(part)) for part in parts])
+    _fill(kept, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
     follow = model.head.followed_scores(lambda: [_seen(part) for part in parts], model)
@@ -101,7 +100,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
     unit, moved = _noise(parts, text)
     follow = model.head.followed_scores(
-        lambda: [whole_rows(_tokens(part), len(part.rows)) for part in parts], model
+        lambda: [whole_rows(part.input.tokens, len(part.rows)) for part in parts], model
     )
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
@@ -126,7 +125,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
     units, first = [], 0
     draws = np.zeros(text.shape, dtype=np.float32)
     for part in parts:
-        n, end = len(_tokens(part).ids), first + len(part.rows)
+        n, end = len(part.input.tokens.ids), first + len(part.rows)
         draws[first:end, :n] = normal_of(part, (n, text.shape[-1]))
         spread = text[first, :n].float().std(correction=0)
         noise = part.question.noise
@@ -138,7 +137,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
 
 def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
     """The texts of all parts as one batch."""
-    rows = [whole_rows(_tokens(part), len(part.rows)) for part in parts]
+    rows = [whole_rows(part.input.tokens, len(part.rows)) for part in parts]
     batch = collate(rows, [False] * len(rows), model.pad_id)
     n_features = max(part.input.n_features for part in parts)
     owner = np.full(batch.ids.shape, -1, dtype=np.int64)
@@ -155,9 +154,9 @@ def _fill(laid: Array, parts: Sequence[Array]) -> None:
 
 def _filler(part: Part) -> TokenRows:
     """The tokens with which the removal fills in each row; the text's own where it hides them instead."""
-    input, removal, n = _text(part), part.removal, len(part.rows)
+    input, removal, n = part.input, part.removal, len(part.rows)
     if removal.hides == "tokens":
-        return whole_rows(_tokens(part), n)
+        return whole_rows(input.tokens, n)
     rows = removal(input, np.repeat(empty_mask(input.n_features), n, axis=0), part.seed)
     if removal.is_random or removal.draws > 1 or not isinstance(rows, TokenRows) or rows.renumber:
         raise SettingError(
@@ -171,7 +170,7 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
     """The baseline of each row, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
-    removal, tokens = baseline_of(part, model), _tokens(part)
+    removal, tokens = baseline_of(part, model), part.input.tokens
     ids: list[Ints] = []
     zeroed: list[Masks] = []
     for rows, place in baselines_of(part, removal):
@@ -187,21 +186,6 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
 
 def _seen(part: Part) -> TokenRows:
     """What the network sees of each row: the kept tokens, and zeros or nothing in place of the others."""
-    kept = kept_tokens(_text(part), _masks(part) > 0)
+    kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)
-    return TokenRows(_tokens(part), attended, zeroed=~kept)
-
-
-def _text(part: Part) -> TextInput:
-    assert isinstance(part.input, TextInput)
-    return part.input
-
-
-def _tokens(part: Part) -> Tokens:
-    tokens = _text(part).tokens
-    assert tokens is not None
-    return tokens
-
-
-def _masks(part: Part) -> Array:
-    return np.asarray(part.question.masks[part.rows])
+    return TokenRows(part.input.tokens, attended, zeroed=~kept)
