@@ -103,7 +103,7 @@ def test_boosted_classifiers_are_explained_in_logits(name):
     np.testing.assert_allclose(fast.class_scores, slow.class_scores, atol=1e-5)
     np.testing.assert_allclose(fast.base_values, slow.base_values, atol=1e-5)
     assert fast.scale == "logit"
-    with pytest.raises(ModelError, match=r"probabilities of this \w+ are not a sum .* try scale='logit'"):
+    with pytest.raises(ModelError, match=r"probabilities of this \w+ are not the sum .* try scale='logit'"):
         pertinent.explain(wrapped, ROWS[30], "tree-shap")
 
 

@@ -45,9 +45,9 @@ def test_digits_are_told_apart(cache):
     model = load("digits")
     data = digits._data()
     with torch.inference_mode():
-        guessed = model.module(torch.from_numpy(data.test_images)).argmax(1).numpy()
-    assert (guessed == data.test_labels).mean() == model.card["test_accuracy"] >= 0.96
-    assert set(map(bytes, data.images)).isdisjoint(map(bytes, data.test_images))
+        guessed = model.module(torch.from_numpy(data.test_rows)).argmax(1).numpy()
+    assert (guessed == data.test_targets).mean() == model.card["test_accuracy"] >= 0.96
+    assert set(map(bytes, data.rows)).isdisjoint(map(bytes, data.test_rows))
 
 
 def test_training_is_repeatable_and_leaves_torch_alone(cache, tmp_path_factory, monkeypatch):
@@ -112,12 +112,12 @@ def test_example_digit_is_explained(cache):
     assert example.shape == (1, 8, 8)
     assert 0 <= example.min() < example.max() <= 1
     found = explain(load("digits"), example, "leave-one-out")
-    assert found.target_name == str(digits._data().test_labels[digits._EXAMPLE])
+    assert found.target_name == str(digits._data().test_targets[digits._EXAMPLE])
     assert found.prediction.max() > 0.9
     assert not found.notes
 
 
-def test_images_of_other_sizes_are_averaged_and_it_is_said(cache):
+def test_rows_of_other_sizes_are_averaged_and_it_is_said(cache):
     large = np.repeat(np.repeat(digits.example_digit(), 4, axis=1), 4, axis=2)
     found = explain(load("digits"), [np.concatenate([large] * 3), large[:, :30]], "leave-one-out")
     same = explain(load("digits"), digits.example_digit(), "leave-one-out")

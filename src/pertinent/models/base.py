@@ -1,4 +1,4 @@
-"""What the engine needs to know about a model."""
+"""The interface of a model: what the engine needs to know about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 SHOWN_NAMES = 5
-"""The most names of columns that are shown on the one line that describes a model."""
+"""The largest number of columns whose names `repr` shows."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,9 @@ class Answer:
     seconds: Callable[[], float]
     done: Callable[[], bool] = lambda: True
 
+
+_OUT_OF_MEMORY = ("OutOfMemoryError", "ResourceExhaustedError")
+_SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
 
 Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[Part]], Answer]]
 """By the type of question, the function that starts a batch of such questions on a model."""
@@ -108,12 +111,22 @@ class Model(ABC):
         names = [type(self).__name__]
         if self.wrapped is not None:
             names.append(getattr(self.wrapped, "__name__", type(self.wrapped).__name__))
-        facts = [_described(self.classes, self.output, differ=self.columns_differ)]
+        facts = [self._described_columns()]
         if self.kind:
             facts.append(f"reads {self.kind}")
         if self.device is not None:
             facts.append(f"{self.device} {str(self.dtype).removeprefix('torch.')}")
         return f"<{' '.join(names)}: {', '.join(facts)}>"
+
+    def _described_columns(self) -> str:
+        """As ``3 classes (world, sports, …)``."""
+        names, output = self.classes, self.output
+        if not names:
+            return f"{output.plural} {'of each input' if self.columns_differ else 'not known yet'}"
+        shown = [" ".join(name.split()) for name in names[:SHOWN_NAMES]]
+        more = ["…"] if len(names) > SHOWN_NAMES else []
+        kind = output.plural if len(names) > 1 else output.kind
+        return f"{len(names)} {kind} ({', '.join([*shown, *more])})"
 
     @abstractmethod
     def prepare(self, raw: Any, features: str | None = None) -> Input:
@@ -134,7 +147,7 @@ class Model(ABC):
         return digest(self.identity(), background)
 
     def identity(self) -> object:
-        """What its answers and their meaning depend on: weights, code, settings."""
+        """Everything that its answers and their meaning depend on: weights, code, settings."""
         return type(self).__qualname__, self.output.to_dict()
 
     def forget(self) -> None:
@@ -147,9 +160,9 @@ class Model(ABC):
         return None
 
     def details(self, input: Input) -> dict[str, str]:
-        """What a person should be told of its prediction beside the numbers, such as an answer in words.
+        """What a person should be told about its prediction besides the numbers, such as an answer in words.
 
-        Asked for when the prediction is known.
+        It is called once the prediction is known.
         """
         return {}
 
@@ -181,9 +194,12 @@ class Model(ABC):
         """The cost of one gradient, in `unit`."""
         return 1
 
-    def is_out_of_memory(self, error: BaseException) -> bool:
-        """Whether an error means that the batch was too large."""
-        return is_out_of_memory(error)
+    @staticmethod
+    def is_out_of_memory(error: BaseException) -> bool:
+        """Whether an error means that a batch was too large, whichever library raised it."""
+        if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY:
+            return True
+        return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _SAID)
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """The model's answer as (rows, columns) float64, or an error that says what is wrong."""
@@ -211,25 +227,13 @@ class Model(ABC):
         return outputs
 
     def guess_names(self, names: tuple[str, ...]) -> None:
-        """Name the columns after an answer, until another answer shows that it was wrong."""
+        """Name the columns by what an answer shows; another answer may show that this was wrong."""
         self.classes, self._guessed = names, True
 
     def forget_guess(self) -> None:
-        """An answer does not fit the names: let the next one name the columns, if they were guessed."""
+        """Forget guessed names, which did not fit an answer: the next answer names the columns."""
         if self._guessed:
             self.classes, self._guessed = (), False
-
-
-_OUT_OF_MEMORY = ("OutOfMemoryError", "ResourceExhaustedError")
-_SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that a batch was too large, whichever library raised it."""
-    if isinstance(error, MemoryError) or type(error).__name__ in _OUT_OF_MEMORY:
-        return True
-    said = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in said for words in _SAID)
 
 
 def immediately(evaluate: Callable[[], Any]) -> Answer:
@@ -238,12 +242,3 @@ def immediately(evaluate: Callable[[], Any]) -> Answer:
     outputs = evaluate()
     seconds = time.perf_counter() - start
     return Answer(lambda: outputs, lambda: seconds)
-
-
-def _described(names: Sequence[str], output: Output, *, differ: bool) -> str:
-    """As ``3 classes (world, sports, …)``."""
-    if not names:
-        return f"{output.plural} {'of each input' if differ else 'not known yet'}"
-    shown = [" ".join(name.split()) for name in names[:SHOWN_NAMES]]
-    more = ["…"] if len(names) > SHOWN_NAMES else []
-    return f"{len(names)} {output.plural if len(names) > 1 else output.kind} ({', '.join([*shown, *more])})"

@@ -54,9 +54,7 @@ class EstimatorModel(FunctionModel):
 
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)
-        if isinstance(answer, list):
-            return _of_each_label(answer)
-        return np.asarray(answer)
+        return _of_each_label(answer) if isinstance(answer, list) else np.asarray(answer)
 
 
 def feature_names(estimator: Any) -> list[str] | None:
@@ -64,9 +62,8 @@ def feature_names(estimator: Any) -> list[str] | None:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # lightgbm before version 4.6, which also has names of its own for an array's columns
         names = getattr(estimator, "feature_name_", None)
-        if names is None or names == [f"Column_{i}" for i in range(len(names))]:
-            return None
-    return [str(name) for name in names]
+        names = None if names == [f"Column_{i}" for i in range(len(names or ()))] else names
+    return None if names is None else [str(name) for name in names]
 
 
 def natural_output(estimator: Any) -> str:
@@ -76,11 +73,11 @@ def natural_output(estimator: Any) -> str:
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     binarizer = getattr(last, "_label_binarizer", None)
     several = (
-        getattr(last, "multilabel_", False),
-        isinstance(getattr(last, "classes_", None), list),
-        getattr(binarizer, "y_type_", "") == "multilabel-indicator",
+        getattr(last, "multilabel_", False)
+        or isinstance(getattr(last, "classes_", None), list)
+        or getattr(binarizer, "y_type_", "") == "multilabel-indicator"
     )
-    return "label-probability" if any(several) else "probability"
+    return "label-probability" if several else "probability"
 
 
 def _class_names(estimator: Any) -> list[str]:
@@ -92,8 +89,7 @@ def _class_names(estimator: Any) -> list[str]:
 
 def _of_each_label(answer: Sequence[Array]) -> Array:
     """The probability that each label is true, if an estimator returns one array per label."""
-    wide = [label.shape for label in answer if label.ndim != 2 or label.shape[1] != 2]
-    if wide:
+    if any(label.ndim != 2 or label.shape[1] != 2 for label in answer):
         raise ModelError(
             "The estimator answers several questions at once, one of them with more than two classes: "
             "wrap a function that answers one of them."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,20 +26,11 @@ class ImageClassifierModel(ModuleModel):
     of the model.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        processor: Any,
-        *,
-        classes: Sequence[str] = (),
-        output: str | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(
-            model, kind="image", classes=classes, output=output or natural_output(model.config), **options
-        )
+    def __init__(self, model: Any, processor: Any, *, output: str | None = None, **options: Any) -> None:
+        super().__init__(model, kind="image", output=output or natural_output(model.config), **options)
         self.processor = processor
         self.classes = self.classes or own_names(model.config, self.output)
+        self._channels = int(getattr(model.config, "num_channels", 3))
         scale = 255 * getattr(processor, "rescale_factor", 1 / 255) if processor.do_rescale else 255
         mean, deviation = (processor.image_mean, processor.image_std) if processor.do_normalize else (0, 1)
         self._factor = scale / self._per_channel(deviation)
@@ -57,7 +47,7 @@ class ImageClassifierModel(ModuleModel):
         """
         pixels = as_pixels(raw)
         is_floats = not isinstance(raw, str | Path) and not hasattr(raw, "getbands")
-        if is_floats and _is_whole(raw):
+        if is_floats and np.asarray(raw.detach().cpu() if hasattr(raw, "detach") else raw).dtype.kind in "iu":
             pixels, is_floats = pixels / 255, False
         if pixels.min() < 0 or pixels.max() > 1:
             raise InputError("An image must hold whole numbers from 0 to 255 or floats from 0 to 1.")
@@ -75,10 +65,6 @@ class ImageClassifierModel(ModuleModel):
     def _size(self) -> tuple[int, ...]:
         """The shape of an image as the model sees it."""
         return self._see(np.zeros((self._channels, 64, 64), dtype=np.float32)).shape
-
-    @property
-    def _channels(self) -> int:
-        return int(getattr(self.module.config, "num_channels", 3))
 
     def _see(self, pixels: Array) -> Array:
         """The image as the processor resizes and crops it, with values in [0, 1]."""
@@ -102,9 +88,3 @@ class ImageClassifierModel(ModuleModel):
 
     def _per_channel(self, values: Any) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float32, device=self.device).reshape(-1, 1, 1)
-
-
-def _is_whole(raw: Any) -> bool:
-    """Whether an array or tensor holds whole numbers."""
-    values = raw.detach().cpu().numpy() if hasattr(raw, "detach") else np.asarray(raw)
-    return bool(values.dtype.kind in "iu")

@@ -54,9 +54,8 @@ class ModuleModel(FunctionModel):
         self._n_weights = n_weights(module)
         super().__init__(module, output=output or "logit", **options)
         self._output_given = output
-        layers = (part for part in module.modules() if isinstance(part, torch.nn.Conv2d))
-        first = next(layers, None)
-        self._n_channels = None if first is None else first.in_channels
+        read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
+        self._n_channels = next(read, None)
         self._told = False
         self._settled = output is not None
         if self.device.type == "cuda":

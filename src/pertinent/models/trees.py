@@ -224,18 +224,11 @@ def _check_sum(model: EstimatorModel, trees: Trees, scale: Scale, rows: Array) -
         logits = replace(model.output, from_logits=True)
         sums = logits.natural(logits.widen(sums))
     if sums.shape != answers.shape or np.abs(sums - answers).max() > PRECISION * np.abs(answers).max():
-        raise ModelError(_refusal(model, scale))
-
-
-def _refusal(model: EstimatorModel, scale: Scale) -> str:
-    name = type(model.estimator).__name__
-    if model.output.kind != "value":
         what, other = ("probabilities", "logit") if scale == "natural" else ("logits", "natural")
-        return (
-            f"The {what} of this {name} are not a sum over its trees, so trees do not give their Shapley "
-            f"values: try scale={other!r}, or a method that asks for values, such as kernel-shap."
+        hint = f"try scale={other!r}, or"
+        if model.output.kind == "value":
+            what, hint = "answers", "use"
+        raise ModelError(
+            f"The {what} of this {type(model.estimator).__name__} are not the sum over its trees, so trees "
+            f"do not give their Shapley values: {hint} a method that asks for values, such as kernel-shap."
         )
-    return (
-        f"The answers of this {name} are not the sum over its trees, so trees do not give their Shapley "
-        "values: use a method that asks for values, such as kernel-shap."
-    )

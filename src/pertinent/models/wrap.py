@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pkgutil import resolve_name
 from typing import Any
 
 from pertinent.errors import ModelError, unknown
@@ -13,7 +14,18 @@ _ACCEPTED = (
     "tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table rows; a fitted "
     "scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
 )
-_TRANSFORMERS = ("transformer", "question-answering model", "image classifier")
+_CLASSES = {
+    "image classifier": "pertinent.models.image_classifier:ImageClassifierModel",
+    "module": "pertinent.models.module:ModuleModel",
+    "estimator": "pertinent.models.estimator:EstimatorModel",
+    "function": "pertinent.models.function:FunctionModel",
+}
+_TASKS = {
+    "text-classification": "transformer",
+    "sentiment-analysis": "transformer",
+    "image-classification": "image classifier",
+    "question-answering": "question-answering model",
+}
 _MEANING = ("classes", "names", "output", "unit")
 _READING = ("max_length", "compaction")
 _DATA = ("kind", "background", "columns", "groups")
@@ -21,9 +33,7 @@ _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
     "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
     "image classifier": _MEANING,
-    "module": (*_MEANING, *_DATA),
-    "estimator": (*_MEANING, *_DATA),
-    "function": (*_MEANING, *_DATA),
+    **dict.fromkeys(("module", "estimator", "function"), (*_MEANING, *_DATA)),
 }
 
 
@@ -65,29 +75,19 @@ def wrap(thing: Any, **options: Any) -> Model:
         if option not in _OPTIONS[kind]:
             article = "an" if kind[0] in "aeio" else "a"
             raise unknown(f"option for {article} {kind}", option, _OPTIONS[kind])
-    if kind in _TRANSFORMERS:
-        return _wrap_transformer(thing, kind, options)
-    if kind == "module":
-        from pertinent.models.module import ModuleModel
-
-        return ModuleModel(thing, **options)
-    if kind == "estimator":
-        from pertinent.models.estimator import EstimatorModel
-
-        return EstimatorModel(thing, **options)
-    from pertinent.models.function import FunctionModel
-
-    return FunctionModel(thing, **options)
+    if kind in _CLASSES:
+        wrapped = _pair(thing, "image_processor") if kind == "image classifier" else (thing,)
+        return resolve_name(_CLASSES[kind])(*wrapped, **options)  # type: ignore[no-any-return]
+    return _wrap_transformer(_pair(thing, "tokenizer"), kind, options)
 
 
-def _wrap_transformer(thing: Any, kind: str, options: dict[str, Any]) -> Model:
-    """Wrap the model and the tokenizer or image processor of a pipeline or a pair."""
-    reader = "image_processor" if kind == "image classifier" else "tokenizer"
-    pair = thing if isinstance(thing, tuple) else (thing.model, getattr(thing, reader))
-    if kind == "image classifier":
-        from pertinent.models.image_classifier import ImageClassifierModel
+def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
+    """The model of a pipeline or a pair, with its tokenizer or image processor."""
+    return thing if isinstance(thing, tuple) else (thing.model, getattr(thing, reader))
 
-        return ImageClassifierModel(*pair, **options)
+
+def _wrap_transformer(pair: tuple[Any, Any], kind: str, options: dict[str, Any]) -> Model:
+    """Wrap a transformers model that reads texts, with its tokenizer."""
     from pertinent.models.heads.classification import ClassificationHead
     from pertinent.models.heads.reader import ReaderHead
     from pertinent.models.transformer import TransformerModel
@@ -122,22 +122,19 @@ def _kind(thing: Any) -> str:
 
 def _transformer_kind(thing: Any) -> str:
     if not isinstance(thing, tuple):
-        if thing.task == "image-classification":
-            return "image classifier"
-        if thing.task == "question-answering":
-            return "question-answering model"
-        if thing.task not in ("text-classification", "sentiment-analysis"):
+        if thing.task not in _TASKS:
             raise ModelError(
                 f"The pipeline's task is {thing.task!r}; only 'text-classification', 'image-classification' "
                 "and 'question-answering' can be explained."
             )
-    elif len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
+        return _TASKS[thing.task]
+    if len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
         raise ModelError(
             f"A pair must be (transformers model, its tokenizer or image processor). Accepted: {_ACCEPTED}."
         )
-    elif hasattr(thing[1], "do_normalize"):
+    if hasattr(thing[1], "do_normalize"):
         return "image classifier"
-    elif any("ForQuestionAnswering" in own.__name__ for own in type(thing[0]).__mro__):
+    if any("ForQuestionAnswering" in own.__name__ for own in type(thing[0]).__mro__):
         return "question-answering model"
     return "transformer"
 
@@ -155,14 +152,14 @@ def _check_estimator(thing: Any) -> None:
             f"{type(thing).__name__} has no predict_proba, so it gives no class probabilities; "
             "wrap it in sklearn.calibration.CalibratedClassifierCV, or pass a function."
         )
-    if not is_regressor and not hasattr(thing, "classes_"):
-        raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
+    is_fitted = is_regressor or hasattr(thing, "classes_")
     if is_regressor and hasattr(thing, "__sklearn_tags__"):
-        validation = optional("sklearn.utils.validation")
         try:
-            validation.check_is_fitted(thing)
+            optional("sklearn.utils.validation").check_is_fitted(thing)
         except optional("sklearn.exceptions").NotFittedError:
-            raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.") from None
+            is_fitted = False
+    if not is_fitted:
+        raise ModelError(f"The {type(thing).__name__} is not fitted: call its fit() first.")
 
 
 def _is_module(thing: Any) -> bool:

@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from torch import nn
 from torch.nn import functional
 
 from pertinent._optional import optional
-from pertinent.array_types import Array, Ints
+from pertinent.array_types import Array
 from pertinent.errors import FileError
 from pertinent.files import write_bytes, write_json
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import as_pixels
+from pertinent.models.embedded.tables import SplitData
 from pertinent.models.module import ModuleModel
 
 logger = logging.getLogger(__name__)
@@ -57,9 +58,8 @@ class DigitsModel(ModuleModel):
         grey = torch.from_numpy(pixels.mean(axis=0, keepdims=True))
         input = super().prepare(functional.adaptive_avg_pool2d(grey, SIDE).numpy(), features)
         was = " × ".join(map(str, pixels.shape))
-        return replace(
-            input, notes=(*input.notes, f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads")
-        )
+        note = f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads"
+        return replace(input, notes=(*input.notes, note))
 
 
 def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> DigitsModel:
@@ -77,25 +77,14 @@ def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> Dig
 
 def example_digit() -> Array:
     """A handwritten digit that the model was not trained on, (1, 8, 8) in [0, 1]."""
-    return np.asarray(_data().test_images[_EXAMPLE])
+    return np.asarray(_data().test_rows[_EXAMPLE])
 
 
-@dataclass(frozen=True)
-class _Digits:
-    """The digits that come with scikit-learn, split for training and testing."""
-
-    images: Array
-    labels: Ints
-    test_images: Array
-    test_labels: Ints
-
-
-def _data() -> _Digits:
+def _data() -> SplitData:
+    """The digits that come with scikit-learn, (1, 8, 8) in [0, 1]."""
     found = optional("sklearn.datasets").load_digits()
     images = (found.images[:, None] / 16).astype(np.float32)
-    order = np.random.default_rng(_SEED).permutation(len(images))
-    train, test = order[: len(order) * 4 // 5], order[len(order) * 4 // 5 :]
-    return _Digits(images[train], found.target[train], images[test], found.target[test])
+    return SplitData.of(images, found.target, len(images) * 4 // 5)
 
 
 def _network() -> nn.Module:
@@ -122,45 +111,40 @@ def _train(network: nn.Module) -> dict[str, Any]:
     optimizer = torch.optim.Adam(network.parameters(), lr=_LEARNING_RATE)
     network.train()
     for _ in range(_EPOCHS):
-        for batch in np.array_split(rng.permutation(len(data.images)), len(data.images) // _BATCH):
-            logits = network(torch.from_numpy(data.images[batch]))
+        for batch in np.array_split(rng.permutation(len(data.rows)), len(data.rows) // _BATCH):
+            logits = network(torch.from_numpy(data.rows[batch]))
             optimizer.zero_grad()
-            functional.cross_entropy(logits, torch.from_numpy(data.labels[batch])).backward()  # type: ignore[no-untyped-call]
+            functional.cross_entropy(logits, torch.from_numpy(data.targets[batch])).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     network.eval()
     with torch.inference_mode():
-        guessed = network(torch.from_numpy(data.test_images)).argmax(dim=1).numpy()
+        guessed = network(torch.from_numpy(data.test_rows)).argmax(dim=1).numpy()
     return {
         "name": "digits",
         "recipe": RECIPE,
         "data": "scikit-learn's load_digits (UCI optical recognition of handwritten digits)",
-        "trained_on": len(data.images),
-        "tested_on": len(data.test_images),
-        "test_accuracy": float((guessed == data.test_labels).mean()),
+        "trained_on": len(data.rows),
+        "tested_on": len(data.test_rows),
+        "test_accuracy": float((guessed == data.test_targets).mean()),
     }
 
 
 def _restored(network: nn.Module, folder: Path) -> dict[str, Any] | None:
     """Load kept weights in place and return their card; ``None`` if there are none that can be used."""
     try:
-        return _restore(network, folder)
+        card: dict[str, Any] = json.loads(_read_kept(folder / _CARD))
+        if card["recipe"] == RECIPE:
+            data = _read_kept(folder / _WEIGHTS)
+            if hashlib.sha256(data).hexdigest() != card["sha256"]:
+                raise FileError("the weights are not those that the card describes")  # noqa: TRY301
+            network.load_state_dict(read_tensors(data))
+            network.eval()
+            return card
     except FileNotFoundError:
-        return None
+        pass
     except Exception as error:  # noqa: BLE001  whatever is wrong with it, it can be trained again
         logger.warning("The digits model in %s is damaged (%s): it is trained again.", folder, error)
-        return None
-
-
-def _restore(network: nn.Module, folder: Path) -> dict[str, Any] | None:
-    card: dict[str, Any] = json.loads(read_kept(folder / _CARD))
-    if card["recipe"] != RECIPE:
-        return None
-    data = read_kept(folder / _WEIGHTS)
-    if hashlib.sha256(data).hexdigest() != card["sha256"]:
-        raise FileError("the weights are not those that the card describes")
-    network.load_state_dict(read_tensors(data))
-    network.eval()
-    return card
+    return None
 
 
 def _keep(network: nn.Module, card: dict[str, Any], folder: Path) -> None:
@@ -195,8 +179,8 @@ def own_cache_folder() -> Path | None:
     return folder
 
 
-def read_kept(path: Path) -> bytes:
-    """A file of the cache folder, which must not be a link to somewhere else."""
+def _read_kept(path: Path) -> bytes:
+    """Read a file of the cache folder, which must not be a link to somewhere else."""
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         return file.read()
 

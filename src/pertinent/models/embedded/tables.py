@@ -1,4 +1,4 @@
-"""A small classifier of wines and a regressor of diabetes, fitted in moments whenever they are loaded."""
+"""A small classifier of wines and a regressor of diabetes, which are fitted whenever they are loaded."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def example_patient() -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class _Data:
-    """A data set that comes with scikit-learn, shuffled and split."""
+class SplitData:
+    """A data set that comes with scikit-learn, split at random into rows to fit on and to test with."""
 
     columns: tuple[str, ...]
     rows: Array
@@ -65,28 +65,28 @@ class _Data:
     test_targets: Array
 
     @classmethod
-    def of(cls, found: Any, columns: tuple[str, ...]) -> _Data:
-        """Three quarters of the rows to fit on, the others to test with."""
-        order = np.random.default_rng(_SEED).permutation(len(found.data))
-        train, test = order[: len(order) * 3 // 4], order[len(order) * 3 // 4 :]
-        return cls(columns, found.data[train], found.target[train], found.data[test], found.target[test])
+    def of(cls, rows: Array, targets: Array, n_train: int, columns: tuple[str, ...] = ()) -> SplitData:
+        """Shuffle the rows, and split them after the first `n_train`."""
+        train, test = np.split(np.random.default_rng(_SEED).permutation(len(rows)), [n_train])
+        return cls(columns, rows[train], targets[train], rows[test], targets[test])
 
     @property
     def example(self) -> dict[str, float]:
-        """The first of the rows to test with, by column."""
+        """The first row to test with, by column."""
         return dict(zip(self.columns, self.test_rows[0].tolist(), strict=True))
 
 
-def _wines() -> _Data:
+def _wines() -> SplitData:
     found = optional("sklearn.datasets").load_wine()
-    return _Data.of(found, tuple(found.feature_names))
+    return SplitData.of(found.data, found.target, len(found.data) * 3 // 4, tuple(found.feature_names))
 
 
-def _patients() -> _Data:
-    return _Data.of(optional("sklearn.datasets").load_diabetes(scaled=False), PATIENT_COLUMNS)
+def _patients() -> SplitData:
+    found = optional("sklearn.datasets").load_diabetes(scaled=False)
+    return SplitData.of(found.data, found.target, len(found.data) * 3 // 4, PATIENT_COLUMNS)
 
 
-def _fitted(estimator: Any, data: _Data, **options: Any) -> EstimatorModel:
+def _fitted(estimator: Any, data: SplitData, **options: Any) -> EstimatorModel:
     estimator.fit(data.rows, data.targets)
     background = data.rows[:_BACKGROUND]
     return EstimatorModel(estimator, kind="table", columns=data.columns, background=background, **options)

@@ -1,4 +1,4 @@
-"""Is it exact, for this architecture, to compute only the kept tokens?
+"""Compaction: computing only the kept tokens of a text, and the test that this is exact for a model.
 
 With attention-mask removal no token attends to a removed one, so a model that takes position ids
 gives the same answer for the kept tokens alone at their original positions. Local-attention
@@ -74,22 +74,17 @@ class Compaction:
     def _difference(self, text: Tokens, keep: Masks) -> float:
         """The largest relative difference over layers, kept tokens and answers."""
         rows = TokenRows(text, keep)
-        padded = self.states(collate([rows], [False], self.pad_id))
-        compact = self.states(collate([rows], [True], self.pad_id))
-        lengths = keep.sum(axis=1)
-        worst = 0.0
-        for layer, (full, short) in enumerate(zip(padded, compact, strict=True)):
-            if layer == len(padded) - 1:
-                pairs = [(full, short)]
-            else:
-                pairs = [
-                    (full[r][torch.from_numpy(keep[r]).to(full.device)], short[r, :n])
-                    for r, n in enumerate(lengths.tolist())
-                ]
-            for one, other in pairs:
-                scale = max(1.0, float(one.abs().max()))
-                worst = max(worst, float((one - other).abs().max()) / scale)
-        return worst if np.isfinite(worst) else float("inf")
+        *padded, answer = self.states(collate([rows], [False], self.pad_id))
+        *compact, short_answer = self.states(collate([rows], [True], self.pad_id))
+        kept = torch.from_numpy(keep).to(answer.device)
+        pairs = [(answer, short_answer)]
+        for full, short in zip(padded, compact, strict=True):
+            pairs += [(full[r][kept[r]], short[r, : int(kept[r].sum())]) for r in range(len(keep))]
+        scales = [max(1.0, float(one.abs().max())) for one, _ in pairs]
+        worst = np.max(
+            [float((a - b).abs().max()) / scale for (a, b), scale in zip(pairs, scales, strict=True)]
+        )
+        return float(worst) if np.isfinite(worst) else float("inf")
 
 
 def _trial_masks(text: Tokens) -> Masks:

@@ -45,7 +45,7 @@ class RandomisedModel:
             # Not torch.manual_seed, which would seed the generators of all devices, too.
             torch.default_generator.manual_seed(int(generator(self._seed, "sanity", layer).integers(2**62)))
             for part in whole.modules():
-                if _has_own(part):
+                if _has_parameters(part, recurse=False):
                     _copy_into(part, _randomised(part, layer))
 
 
@@ -57,7 +57,7 @@ def module_of(model: Model) -> nn.Module:
             "The sanity check randomises a model's parameters, which only torch modules and transformers "
             f"models have; this is {model!r}."
         )
-    if next(module.parameters(), None) is None:
+    if not _has_parameters(module):
         raise ModelError(f"The {type(module).__name__} has no parameters that could be randomised.")
     return module
 
@@ -73,7 +73,7 @@ def layers_of(model: Model, named: Sequence[str] | None = None) -> list[str]:
     layers = list(_layers(module, ""))
     if named is None:
         return layers[::-1]
-    known = [name for name, part in module.named_modules() if name and any(True for _ in part.parameters())]
+    known = [name for name, part in module.named_modules() if name and _has_parameters(part)]
     for name in named:
         if name not in known:
             raise unknown("layer", name, layers)
@@ -83,18 +83,18 @@ def layers_of(model: Model, named: Sequence[str] | None = None) -> list[str]:
 
 def _layers(module: nn.Module, path: str) -> Iterator[str]:
     """Names of layers in the order of their registration; parameters of the whole are named by its class."""
-    if _has_own(module):
+    if _has_parameters(module, recurse=False):
         yield path or type(module).__name__
     for name, part in module.named_children():
         inner = f"{path}.{name}" if path else name
         if not isinstance(module, _LISTS) or isinstance(part, _CONTAINERS):
             yield from _layers(part, inner)
-        elif any(True for _ in part.parameters()):
+        elif _has_parameters(part):
             yield inner
 
 
-def _has_own(module: nn.Module) -> bool:
-    return any(True for _ in module.parameters(recurse=False))
+def _has_parameters(module: nn.Module, *, recurse: bool = True) -> bool:
+    return next(module.parameters(recurse=recurse), None) is not None
 
 
 def _randomised(part: nn.Module, layer: str) -> nn.Module:
@@ -114,8 +114,6 @@ def _randomised(part: nn.Module, layer: str) -> nn.Module:
 
 def _copy_into(part: nn.Module, fresh: nn.Module) -> None:
     """Copy the module's own parameters and buffers, such as a normalisation's statistics, from `fresh`."""
-    for mine, new in (
-        *zip(part.parameters(recurse=False), fresh.parameters(recurse=False), strict=True),
-        *zip(part.buffers(recurse=False), fresh.buffers(recurse=False), strict=True),
-    ):
-        mine.copy_(new)
+    own, new = ([*of.parameters(recurse=False), *of.buffers(recurse=False)] for of in (part, fresh))
+    for mine, other in zip(own, new, strict=True):
+        mine.copy_(other)

@@ -1,4 +1,4 @@
-"""Texts as tokens with the features they belong to, and rows of many texts as one rectangular batch."""
+"""Tokenising a text into features, and collating the rows of many texts into one batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pertinent.removal.base import TokenRows
 
 @dataclass(frozen=True, eq=False)
 class TokenBatch:
-    """Arrays (rows, length); `attend` is ``None`` if every row attends to all of its tokens."""
+    """Arrays (rows, length); `attend` is ``None`` if all tokens are attended to, `zeroed` if none is zero."""
 
     ids: Ints
     types: Ints
@@ -27,8 +27,8 @@ class TokenBatch:
 
     def pick(self, rows: Ints) -> TokenBatch:
         """A batch of some of the rows, with the same length."""
-        own = (self.ids, self.types, self.positions, self.attend, self.zeroed)
-        return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
+        own: list[Any] = list(vars(self).values())
+        return TokenBatch(*(None if array is None else array[rows] for array in own))
 
 
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
@@ -38,8 +38,8 @@ def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
     """One batch of the rows of all parts; of `compact` parts the tokens not attended to are left out."""
-    flats = [_flatten(rows, drop) for rows, drop in zip(parts, compact, strict=True)]
-    lengths = np.concatenate([flat.lengths for flat in flats])
+    each, flats = zip(*(_flatten(*own) for own in zip(parts, compact, strict=True)), strict=True)
+    lengths = np.concatenate(each)
     if not lengths.all():
         raise InputError(
             "Nothing is left of this text when all its features are removed, as the tokenizer adds no "
@@ -49,39 +49,31 @@ def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) ->
     full = bool((lengths == shape[1]).all())
     place = None if full else (np.repeat(np.arange(len(lengths)), lengths), _within(lengths))
 
-    def lay(values: Sequence[Array], fill: int) -> Array:
-        flat = np.concatenate(values)
+    def lay(values: Sequence[Array | None], padding: int, default: bool = False) -> Array:
+        """Rows of equal length; a part without values of its own has the default for each token."""
+        known = [
+            np.full(len(flat.ids), default) if own is None else own
+            for flat, own in zip(flats, values, strict=True)
+        ]
+        concatenated = np.concatenate(known)
         if place is None:
-            return flat.reshape(shape)
-        laid = np.full(shape, fill, dtype=flat.dtype)
-        laid[place] = flat
+            return concatenated.reshape(shape)
+        laid = np.full(shape, padding, dtype=concatenated.dtype)
+        laid[place] = concatenated
         return laid
 
-    seen = full and all(flat.attend is None for flat in flats)
+    attend, zeroed = [flat.attend for flat in flats], [flat.zeroed for flat in flats]
     return TokenBatch(
         lay([flat.ids for flat in flats], pad_id),
         lay([flat.types for flat in flats], 0),
         lay([flat.positions for flat in flats], 0),
-        None if seen else lay([_or(flat.attend, flat, fill=True) for flat in flats], 0),
-        None
-        if all(flat.zeroed is None for flat in flats)
-        else lay([_or(flat.zeroed, flat, fill=False) for flat in flats], 0),
+        None if full and all(own is None for own in attend) else lay(attend, 0, default=True),
+        None if all(own is None for own in zeroed) else lay(zeroed, 0),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Flat:
-    """The tokens of several rows, concatenated; ``None`` if all are attended to, or none is zeroed."""
-
-    lengths: Ints
-    ids: Ints
-    types: Ints
-    positions: Ints
-    attend: Masks | None
-    zeroed: Masks | None
-
-
-def _flatten(rows: TokenRows, compact: bool) -> _Flat:
+def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
+    """The length of each row, and the tokens of all rows, concatenated."""
     n, length = rows.attend.shape
     if compact or rows.renumber:
         flat = rows.attend.ravel().nonzero()[0]
@@ -91,8 +83,7 @@ def _flatten(rows: TokenRows, compact: bool) -> _Flat:
         flat, column = np.arange(n * length), np.tile(np.arange(length), n)
         lengths = np.full(n, length)
     hides = not (compact or rows.renumber or rows.attend.all())
-    return _Flat(
-        lengths,
+    return lengths, TokenBatch(
         rows.tokens.ids[column] if rows.ids is None else rows.ids.ravel()[flat],
         rows.tokens.types[column],
         _within(lengths) if rows.renumber else column,
@@ -106,18 +97,13 @@ def _within(lengths: Ints) -> Ints:
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _or(values: Masks | None, flat: _Flat, *, fill: bool) -> Masks:
-    return np.full(len(flat.ids), fill) if values is None else values
-
-
 def tokenised(text: Text, features: Features, tokenizer: Any, max_length: int) -> TextInput:
     """Tokenise a text of at most `max_length` tokens, and find the tokens of each feature."""
     granularity, spans = _cut(text, features)
+    truncated = {"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
     encoded = tokenizer(
         *text.segments,
-        truncation={"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
-        if text.second is not None
-        else True,
+        truncation=True if text.second is None else truncated,
         max_length=max_length,
         return_offsets_mapping=True,
     )
@@ -154,7 +140,7 @@ def tokenised(text: Text, features: Features, tokenizer: Any, max_length: int) -
 
 
 def _cut(text: Text, features: Features) -> tuple[str, Ints]:
-    """The granularity and the spans; those of tokens are known once the text is tokenised."""
+    """The granularity and the spans; for tokens no spans, which are known once the text is tokenised."""
     if not isinstance(features, str):
         return "spans", own_spans(text, features)
     return features, np.empty((0, 3), dtype=np.int64) if features == "tokens" else cut(text, features)
@@ -171,9 +157,8 @@ def _owners(spans: Ints, place: Ints, *, gaps: bool) -> tuple[Ints, Ints]:
         tokens = np.flatnonzero(place[:, 0] == segment)
         mine = np.flatnonzero(spans[:, 0] == segment)
         if len(mine):
-            found = mine[
-                np.minimum(np.searchsorted(spans[mine, 2], place[tokens, 1], side="right"), len(mine) - 1)
-            ]
+            after = np.searchsorted(spans[mine, 2], place[tokens, 1], side="right")
+            found = mine[np.minimum(after, len(mine) - 1)]
             inside = (spans[found, 1] < place[tokens, 2]) & (place[tokens, 1] < spans[found, 2])
             owner[tokens] = found if gaps else np.where(inside, found, -1)
     seen = np.unique(owner[owner >= 0])
