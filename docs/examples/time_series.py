@@ -21,7 +21,7 @@ import pertinent
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.decoding import Shape
 from pertinent.digests import digest
-from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import ArrayInput
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.removal import Removal, removals
 from pertinent.report.colours import DARK, LIGHT, MARKS, mark_numbers, shade

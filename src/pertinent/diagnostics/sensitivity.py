@@ -17,8 +17,7 @@ from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import ArrayInput, Input
 from pertinent.models.base import Model
 from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations

@@ -14,8 +14,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.decoding import Shape, decode, expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, require, unknown
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Features
+from pertinent.inputs.base import ArrayInput, Features
 from pertinent.inputs.image_file import is_image_file, pil_pixels, read_image
 from pertinent.inputs.modality import Modality, modalities
 

@@ -16,8 +16,7 @@ from pertinent.array_types import Array, Floats, Ints
 from pertinent.decoding import expect
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, unknown
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Features, objects
+from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
 

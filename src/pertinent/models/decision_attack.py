@@ -13,8 +13,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import ArrayInput, Input
 from pertinent.models.base import Answer, immediately
 
 if TYPE_CHECKING:

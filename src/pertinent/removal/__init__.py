@@ -10,9 +10,9 @@ from pertinent.removal.array_removals import (
     UniformNoise,
 )
 from pertinent.removal.base import Removal, removals
-from pertinent.removal.marginalize import Marginalize
 from pertinent.removal.token_removals import (
     AttentionMask,
+    Marginalize,
     MaskToken,
     PadToken,
     RandomToken,

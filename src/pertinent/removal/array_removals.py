@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import generator
 from pertinent.errors import SettingError, require
-from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import ArrayInput
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.table import Background, TableInput
 from pertinent.registry import settings_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pertinent.inputs.array_input import ArrayInput
+from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks

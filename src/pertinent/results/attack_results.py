@@ -13,8 +13,7 @@ from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.decoding import PlainData, encode, expect, wholes
 from pertinent.errors import InputError
-from pertinent.inputs.array_input import ArrayInput
-from pertinent.inputs.base import Input
+from pertinent.inputs.base import ArrayInput, Input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.results.base import Result
 from pertinent.results.failures import Failure, failures_from_plain, failures_of
