@@ -109,7 +109,7 @@ def test_boosted_classifiers_are_explained_in_logits(name):
 
 def test_a_forest_has_no_sum_of_logits():
     wrapped = pertinent.wrap(RandomForestClassifier(**SMALL).fit(ROWS, THREE), background=ROWS[:20])
-    with pytest.raises(ModelError, match="logits of this RandomForestClassifier are not a sum"):
+    with pytest.raises(ModelError, match="logits of this RandomForestClassifier are not the sum"):
         pertinent.explain(wrapped, ROWS[0], "tree-shap", scale="logit")
 
 

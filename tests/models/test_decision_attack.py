@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
-from pertinent.models.decision_attack import MOST_KNOWN, TRIES
+from pertinent.models.attacks import MOST_KNOWN, TRIES
 
 QUIET = {"progress": False}
 

@@ -206,7 +206,9 @@ def image_input(raw: Any, features: Features = "patches") -> ImageInput:
 def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
     """The feature of each pixel, and the granularity with its size."""
     granularity, _, number = features.partition(":")
-    size = _size(number) if number else None
+    is_size = not number or (number.isdigit() and int(number) > 0)
+    require(is_size, "features", "like 'patches:4', a whole number after the colon", number)
+    size = int(number) if number else None
     _, height, width = pixels.shape
     if granularity == "pixels":
         return np.arange(height * width).reshape(height, width), features
@@ -245,16 +247,6 @@ def _renumbered(segments: Any, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
         )
     ids, places = np.unique(numbers, return_inverse=True)
     return ids, places.reshape(shape).astype(np.int64)
-
-
-def _size(number: str) -> int:
-    require(
-        number.isdigit() and int(number) > 0,
-        "features",
-        "like 'patches:4', a whole number after the colon",
-        number,
-    )
-    return int(number)
 
 
 def _names(labels: Ints, granularity: str) -> list[str]:

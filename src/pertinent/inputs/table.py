@@ -196,14 +196,9 @@ class TableInput(ArrayInput):
 
     def limits(self, background: Background | None) -> tuple[Array, Array] | None:
         """The range of each column of the background, if there is one."""
-        if background is None:
-            return None
-        known = background.values.astype(np.float64)
-        return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+        return None if background is None else background.range()
 
-    def deviation(self, background: Background | None) -> Floats:
-        """The standard deviation of each column of the background; 1 without one."""
-        return self.units(background)
+    deviation = units
 
     def absent(self, background: Background | None) -> Any:
         """The mean of each column of the background; 0 without one."""
@@ -259,16 +254,10 @@ def table_input(raw: Any, columns: Columns | None = None) -> TableInput:
     """
     values, names = as_row(raw, columns.names if columns else None)
     features = (columns or Columns(names)).features()
-    return TableInput(
-        values if isinstance(raw, np.ndarray) else raw,
-        tuple(features),
-        "columns",
-        (),
-        digest(values, names, tuple(features.items())),
-        values,
-        tuple(features.values()),
-        names,
-    )
+    fingerprint = digest(values, names, tuple(features.items()))
+    raw = values if isinstance(raw, np.ndarray) else raw
+    columns_of = tuple(features.values())
+    return TableInput(raw, tuple(features), "columns", (), fingerprint, values, columns_of, names)
 
 
 @modalities.register("table")

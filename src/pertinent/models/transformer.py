@@ -87,15 +87,10 @@ class TransformerModel(Model):
         self.example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
-        self.compaction = Compaction(
-            self._states,
-            self._text_of,
-            self.max_length,
-            self.pad_id,
-            allowed=compaction and self._position_base is not None,
-        )
         if compaction and self._position_base is None:
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
+            compaction = False
+        self.compaction = Compaction(self._states, self._text_of, self.max_length, self.pad_id, compaction)
         self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -149,57 +148,11 @@ def _groups(draws: int) -> tuple[Ints, ...]:
     return tuple(np.array_split(shuffled, min(draws, MOST_GROUPS)))
 
 
-class TokenRemoval(Removal):
-    """A removal that works on tokens, so the model must be a transformer."""
-
-    inputs = TextInput
-
-    def check(self, input: TextInput) -> None:
-        """The model must read tokens."""
-        super().check(input)
-        self.tokens_of(input)
-
-    def tokens_of(self, input: TextInput) -> Tokens:
-        """The tokens of a text that a transformer reads."""
-        if input.tokens is None:
-            raise SettingError(
-                f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
-                "strings; choose 'slice-out' or 'mask-token'."
-            )
-        return input.tokens
-
-
 def kept_tokens(input: TextInput, masks: Masks) -> Masks:
     """Masks over features as masks over tokens; fixed tokens are always kept."""
     assert input.tokens is not None
     fixed = np.ones((len(masks), 1), dtype=np.bool_)
     return np.concatenate([masks, fixed], axis=1)[:, input.tokens.feature]
-
-
-def rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
-    """The text as a string, each removed feature replaced.
-
-    Cutting a feature out also removes the space after it, unless that would join its neighbours.
-    """
-    segments = input.text.segments
-    heads, pieces, without, owner = list(segments), [], [], []
-    for i, segment in enumerate(segments):
-        spans = input.spans[input.spans[:, 0] == i]
-        if len(spans):
-            starts = [*spans[:, 1].tolist(), len(segment)]
-            heads[i] = segment[: starts[0]]
-            for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
-                pieces.append(segment[start:after])
-                joined = start > 0 and not segment[start - 1].isspace()
-                rest = segment[end:after]
-                without.append(placeholder + rest if placeholder or joined else rest.lstrip())
-                owner.append(i)
-    rows = []
-    for mask in masks.tolist():
-        chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
-        parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
-        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, input.text.fixed))
-    return rows
 
 
 def row_generators(input: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:

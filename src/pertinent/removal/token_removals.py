@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -11,23 +12,33 @@ import numpy as np
 
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.text import TextInput, Tokens
+from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.registry import settings_of
-from pertinent.removal.base import (
-    NOT_KEPT,
-    Removal,
-    Rows,
-    TokenRemoval,
-    TokenRows,
-    kept_tokens,
-    rebuild,
-    removals,
-    row_generators,
-)
+from pertinent.removal.base import NOT_KEPT, Removal, Rows, TokenRows, kept_tokens, removals, row_generators
 from pertinent.settings import Count
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
+
+
+class TokenRemoval(Removal):
+    """A removal that works on tokens, so the model must be a transformer."""
+
+    inputs = TextInput
+
+    def check(self, input: TextInput) -> None:
+        """The model must read tokens."""
+        super().check(input)
+        self.tokens_of(input)
+
+    def tokens_of(self, input: TextInput) -> Tokens:
+        """The tokens of a text that a transformer reads."""
+        if input.tokens is None:
+            raise SettingError(
+                f"The removal {self.name!r} works on a transformer's tokens, but this model reads "
+                "strings; choose 'slice-out' or 'mask-token'."
+            )
+        return input.tokens
 
 
 @removals.register("attention-mask")
@@ -59,7 +70,7 @@ class SliceOut(Removal):
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
         """Shorter rows of tokens, or shorter strings where the model reads strings."""
         if input.tokens is None:
-            return rebuild(input, masks, "")
+            return _rebuild(input, masks, "")
         return TokenRows(input.tokens, kept_tokens(input, masks), renumber=True)
 
 
@@ -84,7 +95,7 @@ class MaskToken(Removal):
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> Rows:
         """Rows as long as the text."""
         if input.tokens is None:
-            return rebuild(input, masks, self.text)
+            return _rebuild(input, masks, self.text)
         return _replaced(input, input.tokens, masks, input.tokens.mask_id)
 
 
@@ -105,6 +116,32 @@ class PadToken(TokenRemoval):
         """Rows as long as the text."""
         tokens = self.tokens_of(input)
         return _replaced(input, tokens, masks, tokens.pad_id)
+
+
+def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
+    """The text as a string, each removed feature replaced.
+
+    Cutting a feature out also removes the space after it, unless that would join its neighbours.
+    """
+    segments = input.text.segments
+    heads, pieces, without, owner = list(segments), [], [], []
+    for i, segment in enumerate(segments):
+        spans = input.spans[input.spans[:, 0] == i]
+        if len(spans):
+            starts = [*spans[:, 1].tolist(), len(segment)]
+            heads[i] = segment[: starts[0]]
+            for (_, start, end), after in zip(spans.tolist(), starts[1:], strict=True):
+                pieces.append(segment[start:after])
+                joined = start > 0 and not segment[start - 1].isspace()
+                rest = segment[end:after]
+                without.append(placeholder + rest if placeholder or joined else rest.lstrip())
+                owner.append(i)
+    rows = []
+    for mask in masks.tolist():
+        chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
+        parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
+        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, input.text.fixed))
+    return rows
 
 
 def _replaced(input: TextInput, tokens: Tokens, masks: Masks, token_id: int | None) -> TokenRows:

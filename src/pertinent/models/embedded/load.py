@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 from pertinent.settings import checked
-
-if TYPE_CHECKING:
-    import torch
 
 NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
@@ -36,10 +33,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
         if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
-            raise SettingError(
-                f"The embedded model {name!r} runs on the cpu in its own precision: leave out device and "
-                "dtype."
-            )
+            raise SettingError(f"The embedded model {name!r} has neither device nor dtype: leave them out.")
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model
@@ -52,11 +46,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
 
 
 def load_transformer(
-    folder: str | Path,
-    *,
-    device: str | torch.device = "cpu",
-    dtype: str | torch.dtype = "float32",
-    **options: Any,
+    folder: str | Path, *, device: Any = "cpu", dtype: Any = "float32", **options: Any
 ) -> Model:
     """Load a classifier of texts or images, or a reader that answers questions, from a folder.
 
@@ -80,7 +70,7 @@ def load_transformer(
     return wrap((model.to(place), reader), **options)
 
 
-def _read(folder: Path, dtype: torch.dtype) -> tuple[Any, Any]:
+def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
     """The model, and its tokenizer or image processor."""
     import transformers
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pertinent.array_types import Ints, Masks
 from pertinent.models.torch import devices
@@ -31,9 +32,9 @@ class Candidates:
         Whether it is still the input's own token, neither replaced nor set to zero.
     """
 
-    slots: torch.Tensor
-    places: torch.Tensor
-    unchanged: torch.Tensor
+    slots: Tensor
+    places: Tensor
+    unchanged: Tensor
 
     @classmethod
     def of(cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device) -> Candidates:
@@ -51,9 +52,7 @@ class Candidates:
         return cls(*devices.send(np.stack([slots, places, 1 - changed]), device))
 
 
-def best_spans(
-    logits: torch.Tensor, candidates: Candidates, longest: int, *, no_answer: bool
-) -> torch.Tensor:
+def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answer: bool) -> Tensor:
     """The first and last candidate of each row's answer (rows, 2), from logits (rows, length, 2).
 
     It is the span of at most `longest` tokens with the largest sum of its start's and its end's logits.
@@ -73,7 +72,7 @@ def best_spans(
     return spans.masked_fill(scores.isnan()[:, None], torch.nan)
 
 
-def whole_spans(spans: torch.Tensor, candidates: Candidates) -> torch.Tensor:
+def whole_spans(spans: Tensor, candidates: Candidates) -> Tensor:
     """Convert spans of candidates to spans of places, in rows that are whole inputs.
 
     There the places of candidates are consecutive.
@@ -81,7 +80,7 @@ def whole_spans(spans: torch.Tensor, candidates: Candidates) -> torch.Tensor:
     return spans + candidates.places[:, :1]
 
 
-def overlaps(spans: torch.Tensor, candidates: Candidates, references: torch.Tensor) -> torch.Tensor:
+def overlaps(spans: Tensor, candidates: Candidates, references: Tensor) -> Tensor:
     """The Jaccard index of each row's span and a span of places in its whole input (rows,).
 
     |A ∩ B| / |A ∪ B|, as sets of tokens: a token that was replaced is not the input's own. Two empty
@@ -94,9 +93,7 @@ def overlaps(spans: torch.Tensor, candidates: Candidates, references: torch.Tens
     return torch.where(n_together == 0, 1.0, n_shared / n_together)
 
 
-def log_probabilities(
-    logits: torch.Tensor, context: Candidates, references: torch.Tensor, *, no_answer: bool
-) -> torch.Tensor:
+def log_probabilities(logits: Tensor, context: Candidates, references: Tensor, *, no_answer: bool) -> Tensor:
     """The log-probabilities of spans of places in whole inputs, log p(start) + log p(end) (rows,).
 
     Both are softmax over the context, and with `no_answer` the first token of all.
@@ -115,13 +112,13 @@ def whole_row(part: TokenRows) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def _of_candidates(logits: torch.Tensor, candidates: Candidates) -> torch.Tensor:
+def _of_candidates(logits: Tensor, candidates: Candidates) -> Tensor:
     """The logits (rows, candidates, 2), −∞ where there is none."""
     found = logits.float().gather(1, candidates.slots[..., None].expand(-1, -1, 2))
     return found.masked_fill(candidates.places[..., None] < 0, -torch.inf)
 
 
-def _within(numbers: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
+def _within(numbers: Tensor, spans: Tensor) -> Tensor:
     return (numbers >= spans[:, :1]) & (numbers <= spans[:, 1:])
 
 

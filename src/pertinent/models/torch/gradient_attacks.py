@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from pertinent.errors import ModelError
 
@@ -35,22 +36,22 @@ _FAR = 1e18
 class ChangeBounds:
     """The lower and upper ends of changes (rows, values); ``None`` without bounds."""
 
-    lower: torch.Tensor | None
-    upper: torch.Tensor | None
+    lower: Tensor | None
+    upper: Tensor | None
 
-    def clip(self, change: torch.Tensor) -> torch.Tensor:
+    def clip(self, change: Tensor) -> Tensor:
         """The nearest change within the bounds."""
         if self.lower is None or self.upper is None:
             return change
         return torch.clamp(change, self.lower, self.upper)
 
-    def around(self, change: torch.Tensor) -> ChangeBounds:
+    def around(self, change: Tensor) -> ChangeBounds:
         """The bounds of what may be added to a change."""
         if self.lower is None or self.upper is None:
             return self
         return ChangeBounds(self.lower - change, self.upper - change)
 
-    def __getitem__(self, rows: torch.Tensor) -> ChangeBounds:
+    def __getitem__(self, rows: Tensor) -> ChangeBounds:
         """The bounds of some of the rows."""
         return ChangeBounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
 
@@ -63,9 +64,9 @@ class AttackedRows:
     The first step looks at so many `rivals` of the decision, those with the least margins.
     """
 
-    free: torch.Tensor
-    origin: torch.Tensor
-    firsts: torch.Tensor
+    free: Tensor
+    origin: Tensor
+    firsts: Tensor
     rivals: int
 
 
@@ -84,15 +85,15 @@ class AttackProblem:
         Whether the changes are wanted, or only their norms.
     """
 
-    values: torch.Tensor
-    free: torch.Tensor
+    values: Tensor
+    free: Tensor
     bounds: ChangeBounds
-    margins: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    margins: Callable[[Tensor, Tensor], Tensor]
     rows: AttackedRows
     norm: Literal["l2", "linf"] = "l2"
     keep: bool = True
 
-    def differentiate(self, points: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def differentiate(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The least margin at each point, and its gradient by the free values."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
@@ -100,15 +101,15 @@ class AttackProblem:
             gradient = _gradient(margin, leaf)
         return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
 
-    def length(self, change: torch.Tensor) -> torch.Tensor:
+    def length(self, change: Tensor) -> Tensor:
         """The norm of the change of each row."""
         return change.norm(dim=1) if self.norm == "l2" else change.abs().amax(dim=1)
 
-    def along(self, gradient: torch.Tensor) -> torch.Tensor:
+    def along(self, gradient: Tensor) -> Tensor:
         """The direction in which the smallest change lowers the margin most."""
         return gradient if self.norm == "l2" else gradient.sign()
 
-    def nearest_rival(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def nearest_rival(self) -> tuple[Tensor, Tensor]:
         """At the unperturbed values, the margin to the rival whose boundary seems nearest, and its gradient.
 
         The rival with the least margin need not be the nearest: the distance is the margin by the norm of
@@ -140,7 +141,7 @@ class AttackProblem:
             gradient = torch.where(nearer[:, None], slope, gradient)
         return margin, gradient
 
-    def _slope_length(self, gradient: torch.Tensor, bounds: ChangeBounds) -> torch.Tensor:
+    def _slope_length(self, gradient: Tensor, bounds: ChangeBounds) -> Tensor:
         """The dual norm of a gradient, of the values that can follow it downwards."""
         if bounds.lower is not None and bounds.upper is not None:
             room = torch.where(gradient > 0, bounds.lower, bounds.upper)
@@ -152,9 +153,9 @@ class AttackProblem:
 class AttackResult:
     """For each row the norm of the smallest change found (infinite: none), that change, and the passes."""
 
-    radii: torch.Tensor
-    changes: torch.Tensor
-    passes: torch.Tensor
+    radii: Tensor
+    changes: Tensor
+    passes: Tensor
 
     @classmethod
     def nothing(cls, problem: AttackProblem) -> AttackResult:
@@ -164,14 +165,14 @@ class AttackResult:
         passes = torch.zeros(n, dtype=torch.int64, device=radii.device)
         return cls(radii, torch.zeros_like(problem.values if problem.keep else problem.values[:, :0]), passes)
 
-    def note(self, rows: torch.Tensor, radii: torch.Tensor, changes: torch.Tensor | None) -> None:
+    def note(self, rows: Tensor, radii: Tensor, changes: Tensor | None) -> None:
         """Set the smallest norms and changes of these rows."""
         self.radii[rows] = radii
         if changes is not None:
             self.changes[rows] = changes
 
 
-def _gradient(margin: torch.Tensor, leaf: torch.Tensor, *, retain_graph: bool = False) -> torch.Tensor:
+def _gradient(margin: Tensor, leaf: Tensor, *, retain_graph: bool = False) -> Tensor:
     """The gradient of the margin of each row, or an error if the model has none."""
     if not margin.requires_grad:
         raise ModelError(
@@ -182,13 +183,11 @@ def _gradient(margin: torch.Tensor, leaf: torch.Tensor, *, retain_graph: bool = 
     return gradient
 
 
-def _dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _dot(a: Tensor, b: Tensor) -> Tensor:
     return torch.einsum("ij,ij->i", a, b)
 
 
-def project(
-    problem: AttackProblem, gradient: torch.Tensor, wanted: torch.Tensor, bounds: ChangeBounds
-) -> torch.Tensor:
+def project(problem: AttackProblem, gradient: Tensor, wanted: Tensor, bounds: ChangeBounds) -> Tensor:
     r"""The smallest change with gradient · change = wanted, within the bounds as far as they allow.
 
     A value changes by :math:`\min(\lambda, r)\,e`, where e is the gradient (L2) or its sign (L∞) and r how
@@ -211,7 +210,7 @@ def project(
     return bounds.clip(along * torch.minimum(reach, factor[:, None]))
 
 
-def _divided(wanted: torch.Tensor, slope: torch.Tensor) -> torch.Tensor:
+def _divided(wanted: Tensor, slope: Tensor) -> Tensor:
     """The quotient, 0 where the slope is not positive."""
     return torch.where(slope > 0, wanted / slope, 0.0).clamp_max(_FAR)
 
@@ -290,14 +289,8 @@ def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) ->
 
 
 def _descend(
-    problem: AttackProblem,
-    every: torch.Tensor,
-    ball: torch.Tensor,
-    found: AttackResult,
-    *,
-    steps: int,
-    size: float,
-) -> torch.Tensor:
+    problem: AttackProblem, every: Tensor, ball: Tensor, found: AttackResult, *, steps: int, size: float
+) -> Tensor:
     """Descend in the ball of each row, and tell in which rows an attack was found."""
     succeeded = torch.zeros(len(problem.values), dtype=torch.bool, device=ball.device)
     rows = every

@@ -14,16 +14,7 @@ from pertinent.asks import Part
 from pertinent.errors import ModelError, SettingError
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
-from pertinent.models.torch import devices, weighted_attention
-from pertinent.models.torch.gradients import (
-    baseline_of,
-    baselines_of,
-    differentiate,
-    length_of,
-    normal_of,
-    row_weights,
-    sum_by_feature,
-)
+from pertinent.models.torch import devices, gradients, weighted_attention
 from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
 from pertinent.removal.base import TokenRows, kept_tokens
 
@@ -79,12 +70,12 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
         with weighted_attention.in_use(model.model):
             return follow(model.answer(texts.batch, inputs_embeds=words, attention_mask=bias), bias)
 
-    return differentiate(
+    return gradients.differentiate(
         model,
         parts,
         devices.send(kept, model.device),
         scores,
-        lambda gradient: sum_by_feature(gradient, texts.owner, texts.n_features),
+        lambda gradient: gradients.sum_by_feature(gradient, texts.owner, texts.n_features),
     )
 
 
@@ -96,7 +87,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     with torch.no_grad():
         text, plain = model.embed(texts.batch), model.embed(baseline)
     share = devices.send(shares, model.device).to(text.dtype)[:, None, None]
-    weights = devices.send(row_weights(parts).astype(np.float32), model.device).to(text.dtype)
+    weights = devices.send(gradients.row_weights(parts).astype(np.float32), model.device).to(text.dtype)
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
     unit, moved = _noise(parts, text)
     follow = model.head.followed_scores(
@@ -107,9 +98,11 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
         gradient = gradient * unit
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
         parts = (gradient * factor).float().sum(dim=-1)
-        return length_of(sum_by_feature(parts, texts.owner, texts.n_features), of_itself[..., 0])
+        return gradients.length_of(
+            gradients.sum_by_feature(parts, texts.owner, texts.n_features), of_itself[..., 0]
+        )
 
-    return differentiate(
+    return gradients.differentiate(
         model,
         parts,
         plain + share * (text - plain) + moved,
@@ -126,7 +119,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
     draws = np.zeros(text.shape, dtype=np.float32)
     for part in parts:
         n, end = len(part.input.tokens.ids), first + len(part.rows)
-        draws[first:end, :n] = normal_of(part, (n, text.shape[-1]))
+        draws[first:end, :n] = gradients.normal_of(part, (n, text.shape[-1]))
         spread = text[first, :n].float().std(correction=0)
         noise = part.question.noise
         units.append((noise * spread if noise else torch.ones_like(spread)).expand(len(part.rows)))
@@ -170,10 +163,10 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
     """The baseline of each row, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
-    removal, tokens = baseline_of(part, model), part.input.tokens
+    removal, tokens = gradients.baseline_of(part, model), part.input.tokens
     ids: list[Ints] = []
     zeroed: list[Masks] = []
-    for rows, place in baselines_of(part, removal):
+    for rows, place in gradients.baselines_of(part, removal):
         if not isinstance(rows, TokenRows) or rows.renumber or not rows.attend.all():
             raise SettingError(
                 f"The removal {removal.name!r} leaves tokens out, so it makes no baseline; "

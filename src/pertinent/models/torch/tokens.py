@@ -128,14 +128,9 @@ def tokenised(text: Text, features: Features, tokenizer: Any, max_length: int) -
     truncation = Truncation(len(spans), n_all, max_length, granularity) if overflowing else None
     if truncation is None and granularity == "spans" and len(spans) < n_all:
         notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
-    tokens = Tokens(
-        ids,
-        np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64),
-        np.where(removable, feature, -1),
-        tokenizer.mask_token_id,
-        tokenizer.pad_token_id,
-        place,
-    )
+    types = np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64)
+    feature = np.where(removable, feature, -1)
+    tokens = Tokens(ids, types, feature, tokenizer.mask_token_id, tokenizer.pad_token_id, place)
     return text_input(text, granularity, spans, tokens, notes, truncation=truncation)
 
 

@@ -12,15 +12,8 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, AttackRadii, Part
 from pertinent.asks.base import split
 from pertinent.errors import SettingError
+from pertinent.models import attacks
 from pertinent.models.base import Answer
-from pertinent.models.decision_attack import (
-    AttackSpace,
-    attackable,
-    decision_attacks,
-    norms_by_feature,
-    sets_of,
-    space_of,
-)
 from pertinent.models.torch import devices
 from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, pgd, projection
 from pertinent.models.torch.gradients import frozen
@@ -35,9 +28,9 @@ if TYPE_CHECKING:
 def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     """Attack the values of images or table rows of the same shape."""
     if _attack(parts).algorithm == "decision":
-        return decision_attacks(model, parts)
-    space = space_of(model, parts)
-    shape = attackable(parts[0].input).array.shape
+        return attacks.decision_attacks(model, parts)
+    space = attacks.space_of(model, parts)
+    shape = attacks.attackable(parts[0].input).array.shape
     origin = devices.send(space.origin, model.device)
     values, units = (_send(array, model)[origin] for array in (space.values, space.units))
     bounds = ChangeBounds(
@@ -60,7 +53,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     return _attacked(model, problem, decisions, (len(values), *shape), kept)
 
 
-def _free(space: AttackSpace, sets: torch.Tensor) -> torch.Tensor:
+def _free(space: attacks.AttackSpace, sets: torch.Tensor) -> torch.Tensor:
     """Which values of each row may change."""
     if np.array_equal(space.owner[0], np.arange(sets.shape[1])) and (space.owner == space.owner[0]).all():
         return sets
@@ -76,7 +69,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     texts = padded(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)
-    sets, numbers = sets_of(parts)
+    sets, numbers = attacks.sets_of(parts)
     origin = devices.send(numbers, model.device)
     owned = torch.nn.functional.pad(devices.send(sets, model.device), (0, 1))  # tokens of no feature
     free = owned.gather(1, texts.owner % (texts.n_features + 1))
@@ -97,7 +90,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
-        norms = norms_by_feature(changes, owner, texts.n_features, problem.norm)
+        norms = attacks.norms_by_feature(changes, owner, texts.n_features, problem.norm)
         return changes.reshape(len(changes), *words.shape[1:]), norms
 
     return _attacked(model, problem, decisions, texts.batch.ids.shape, kept)

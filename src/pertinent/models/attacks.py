@@ -1,4 +1,4 @@
-"""Where the values of an image or a table row may go when they are perturbed."""
+"""Attacks on the values of images and table rows: their bounds, and attacks that need decisions alone."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from pertinent.asks import Part
 from pertinent.digests import generator
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import ArrayInput, Input
-from pertinent.models.base import Answer, immediately
+from pertinent.models.base import Answer, Model, immediately
 
 if TYPE_CHECKING:
-    from pertinent.models.base import Model
     from pertinent.models.function import FunctionModel
 
 
 @dataclass(frozen=True, eq=False)
 class AttackSpace:
-    """The values that attacks may change (inputs, values), in `units`, their bounds, and the rows' sets.
+    """The values that attacks may change (inputs, values), in `units`, their bounds, and the set of each row.
 
     The unit of a column is its standard deviation in the background, so that a radius does not depend on
     how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds. `owner` is the feature
@@ -58,17 +57,11 @@ def space_of(model: Model, parts: Sequence[Part]) -> AttackSpace:
     """The values, bounds and sets that the rows of a batch attack."""
     inputs = [attackable(part.input) for part in parts]
     values, units, lower, upper = zip(*(_ranges(model, input) for input in inputs), strict=True)
-    bounded = all(low is not None for low in lower)
+    bounds = [None if ends[0] is None else np.stack(ends) for ends in (lower, upper)]
+    owners = np.stack([input.owners.ravel() for input in inputs])
     known = inputs[0].known_rows(model.background)
-    return AttackSpace(
-        np.stack(values),
-        np.stack(units),
-        np.stack(lower) if bounded else None,
-        np.stack(upper) if bounded else None,
-        np.stack([input.owners.ravel() for input in inputs]),
-        *sets_of(parts),
-        known=None if known is None else known / units[0],
-    )
+    known = None if known is None else known / units[0]
+    return AttackSpace(np.stack(values), np.stack(units), *bounds, owners, *sets_of(parts), known)
 
 
 def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
@@ -131,9 +124,16 @@ MOST_RESET = 64
 """The most free values of a row for which each one is tried at its unperturbed value at the end."""
 
 
+# -- attacks by decisions ----------------------------------------------------------------------------
+
+
 def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
-    """Attack the rows of a batch of images or table rows, by decisions alone."""
-    attack, keep = parts[0].question.attack, parts[0].question.keep_changes
+    """Attack images or table rows by decisions alone, in the manner of HopSkipJump (Chen et al. 2020).
+
+    From a first point where the decision differs: bisection to the boundary, an estimate of its normal from
+    random probes, a step along it, and again. At last each value is reset if the decision then still differs.
+    """
+    attack = parts[0].question.attack
     if attack.algorithm not in ("auto", "decision"):
         raise SettingError(
             f"`algorithm` must be 'decision' for a model without gradients, but got {attack.algorithm!r}."
@@ -146,10 +146,10 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
     def run() -> Any:
         found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
         found.run(attack.steps or STEPS)
-        if not keep:
-            return found.radii, found.passes, None, None
-        norms = space.norms(found.changes, attack.norm)
-        return found.radii, found.passes, space.changes(found.changes, shape), norms
+        kept: tuple[Any, Any] = None, None
+        if parts[0].question.keep_changes:
+            kept = space.changes(found.changes, shape), space.norms(found.changes, attack.norm)
+        return found.radii, found.passes, *kept
 
     return immediately(run)
 
@@ -279,7 +279,7 @@ class _Attacks:
         probes = np.stack([self._drawn(rows, lambda rng, n: rng.standard_normal(n)) for _ in range(PROBES)])
         probes /= np.maximum(np.linalg.norm(probes, axis=-1, keepdims=True), 1e-12)
         width = (radii / np.sqrt(step) / 4)[:, None]
-        points = self._clip(at + width * probes, rows)
+        points = np.clip(at + width * probes, *self._bounds(rows))
         probes = points - at
         asked = points.reshape(-1, points.shape[-1])
         sides = np.where(self._ask(asked, np.tile(rows, PROBES)).reshape(PROBES, -1), 1.0, -1.0)
@@ -291,14 +291,11 @@ class _Attacks:
         for _ in range(HALVINGS):
             if not len(todo):
                 return
-            moved = self._clip(at[todo] + length[todo, None] * normal[todo], rows[todo])
+            moved = np.clip(at[todo] + length[todo, None] * normal[todo], *self._bounds(rows[todo]))
             differs = self._ask(moved, rows[todo])
             self._keep(rows[todo[differs]], self._bisected(rows[todo[differs]], moved[differs]))
             todo = todo[~differs]
             length[todo] /= 2
-
-    def _clip(self, changes: Floats, rows: Ints) -> Floats:
-        return np.clip(changes, *self._bounds(rows))
 
     def _bounds(self, rows: Ints) -> tuple[Floats, Floats]:
         assert self.space.lower is not None and self.space.upper is not None
