@@ -37,7 +37,7 @@ def test_projections_solve_the_linear_problem_within_bounds(norm):
         most = np.maximum(gradient * lower, gradient * upper).sum()
         for wanted in (0.3 * most, -0.3 * np.abs(np.minimum(gradient * lower, gradient * upper)).sum()):
             given = [torch.tensor(own)[None] for own in (gradient, lower, upper)]
-            made = problem(given[0], given[0] == given[0], ChangeBounds(given[1], given[2]), None, norm)
+            made = problem(given[0], given[0] == given[0], ChangeBounds(torch.stack(given[1:3])), None, norm)
             found = project(made, given[0], torch.tensor([wanted]), made.bounds)[0].numpy()
             assert (found >= lower - 1e-12).all() and (found <= upper + 1e-12).all()
             exact = by_bisection(gradient, wanted, lower, upper, norm)
@@ -48,7 +48,7 @@ def test_projections_solve_the_linear_problem_within_bounds(norm):
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 def test_without_bounds_projections_are_exact(norm):
     gradient, wanted = torch.tensor([[3.0, -4.0, 0.0]]), torch.tensor([-10.0])
-    made = problem(gradient, gradient == gradient, ChangeBounds(None, None), None, norm)
+    made = problem(gradient, gradient == gradient, ChangeBounds(), None, norm)
     found = project(made, gradient, wanted, made.bounds)[0]
     expected = [-1.2, 1.6, 0.0] if norm == "l2" else [-10 / 7, 10 / 7, 0.0]
     torch.testing.assert_close(found, torch.tensor(expected))
@@ -56,12 +56,12 @@ def test_without_bounds_projections_are_exact(norm):
 
 def test_a_product_that_the_bounds_do_not_allow_goes_as_far_as_they_do():
     gradient = torch.tensor([[1.0, 2.0]])
-    made = problem(gradient, gradient > 0, ChangeBounds(-torch.ones(1, 2), torch.ones(1, 2)), None)
+    made = problem(gradient, gradient > 0, ChangeBounds(torch.tensor([[[-1.0, -1.0]], [[1.0, 1.0]]])), None)
     torch.testing.assert_close(project(made, gradient, torch.tensor([100.0]), made.bounds), torch.ones(1, 2))
 
 
 @pytest.mark.parametrize(
-    "bounds", [ChangeBounds(None, None), ChangeBounds(-torch.full((3, 2), 1e6), torch.full((3, 2), 1e6))]
+    "bounds", [ChangeBounds(), ChangeBounds(torch.tensor([-1e6, 1e6])[:, None, None].expand(2, 3, 2))]
 )
 def test_gradients_of_almost_nothing_make_no_nan(bounds):
     gradient = torch.tensor([[0.0, 0.0], [1e-38, 0.0], [1e-20, 1e-42]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pertinent.models.heads.spans import Candidates, best_spans, log_probabilities, overlaps, whole_spans
+from pertinent.models.heads.reader import Candidates, best_spans, log_probabilities, overlaps
 
 
 def candidates(places, slots=None, unchanged=None):
@@ -84,12 +84,6 @@ def test_a_replaced_token_is_not_shared():
     own = candidates([[5, 6, 7]], unchanged=[[1, 0, 1]])
     found = overlaps(torch.tensor([[0.0, 2.0]]), own, torch.tensor([[5.0, 7.0]]))
     assert found.tolist() == pytest.approx([2 / 4])  # each has a token of its own at place 6
-
-
-def test_spans_of_whole_inputs_are_places():
-    own = candidates([[5, 6, 7], [3, 4, -1]])
-    found = whole_spans(torch.tensor([[1.0, 2.0], [0.0, -1.0]]), own)
-    assert found.tolist() == [[6, 7], [3, 2]]
 
 
 @pytest.mark.parametrize("no_answer", [False, True])

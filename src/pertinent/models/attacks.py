@@ -25,15 +25,14 @@ class AttackSpace:
     """The values that attacks may change (inputs, values), in `units`, their bounds, and the set of each row.
 
     The unit of a column is its standard deviation in the background, so that a radius does not depend on
-    how columns are scaled. `lower` and `upper` are changes; ``None`` without bounds. `owner` is the feature
-    that each value belongs to. Row r attacks the features `sets[r]` of the input `origin[r]`. `known` are
-    the values of the background's rows, ``None`` without one.
+    how columns are scaled. `bounds` are the least and the greatest change (2, inputs, values), ``None`` if
+    there are none. `owner` is the feature that each value belongs to. Row r attacks the features `sets[r]` of
+    the input `origin[r]`. `known` are the values of the background's rows, ``None`` without one.
     """
 
     values: Floats
     units: Floats
-    lower: Floats | None
-    upper: Floats | None
+    bounds: Floats | None
     owner: Ints
     sets: Masks
     origin: Ints
@@ -56,12 +55,12 @@ class AttackSpace:
 def space_of(model: Model, parts: Sequence[Part]) -> AttackSpace:
     """The values, bounds and sets that the rows of a batch attack."""
     inputs = [attackable(part.input) for part in parts]
-    values, units, lower, upper = zip(*(_ranges(model, input) for input in inputs), strict=True)
-    bounds = [None if ends[0] is None else np.stack(ends) for ends in (lower, upper)]
+    values, units, bounds = zip(*(_ranges(model, input) for input in inputs), strict=True)
+    stacked = None if bounds[0] is None else np.stack(bounds, axis=1)
     owners = np.stack([input.owners.ravel() for input in inputs])
     known = inputs[0].known_rows(model.background)
     known = None if known is None else known / units[0]
-    return AttackSpace(np.stack(values), np.stack(units), *bounds, owners, *sets_of(parts), known)
+    return AttackSpace(np.stack(values), np.stack(units), stacked, owners, *sets_of(parts), known)
 
 
 def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
@@ -84,14 +83,14 @@ def attackable(input: Input) -> ArrayInput:
     return input
 
 
-def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | None, Floats | None]:
-    """The values of an input in units, these units, and the largest changes down and up, in units."""
-    values = input.array.astype(np.float64)
+def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | None]:
+    """The values of an input in units, the units, and the least and greatest changes (2, values)."""
+    values, bounds = input.array.astype(np.float64), None
     units, limits = input.units(model.background), input.limits(model.background)
-    if limits is None:
-        return (values / units).ravel(), units.ravel(), None, None
-    lower, upper = np.minimum(limits[0] - values, 0), np.maximum(limits[1] - values, 0)
-    return (values / units).ravel(), units.ravel(), (lower / units).ravel(), (upper / units).ravel()
+    if limits is not None:
+        ends = np.minimum(limits[0] - values, 0), np.maximum(limits[1] - values, 0)
+        bounds = np.stack([(end / units).ravel() for end in ends])
+    return (values / units).ravel(), units.ravel(), bounds
 
 
 def norms_by_feature(changes: Floats, owner: Ints, n_features: int, norm: str) -> Floats:
@@ -139,7 +138,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
             f"`algorithm` must be 'decision' for a model without gradients, but got {attack.algorithm!r}."
         )
     space = space_of(model, parts)
-    if space.lower is None:
+    if space.bounds is None:
         raise InputError("An attack by decisions starts from other values: wrap the model with a background.")
     shape = attackable(parts[0].input).array.shape
 
@@ -297,10 +296,10 @@ class _Attacks:
             todo = todo[~differs]
             length[todo] /= 2
 
-    def _bounds(self, rows: Ints) -> tuple[Floats, Floats]:
-        assert self.space.lower is not None and self.space.upper is not None
-        origin, free = self.space.origin[rows], self.space.free[rows]
-        return self.space.lower[origin] * free, self.space.upper[origin] * free
+    def _bounds(self, rows: Ints) -> Floats:
+        """The least and the greatest change of each row (2, rows, values); 0 where a value is not free."""
+        assert self.space.bounds is not None
+        return np.asarray(self.space.bounds[:, self.space.origin[rows]] * self.space.free[rows])
 
     def _reset(self, rows: Ints) -> None:
         """Undo the change of each value, wholly or by half, as far as the decision still differs."""

@@ -1,30 +1,22 @@
-"""A head that answers a question with a span of a context."""
+"""A head that answers a question with a span of a context, and the spans of many rows at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from pertinent.array_types import Array
+from pertinent.array_types import Array, Ints, Masks
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
-from pertinent.models.heads.spans import (
-    CONTEXT,
-    Candidates,
-    best_spans,
-    log_probabilities,
-    overlaps,
-    whole_row,
-    whole_spans,
-)
 from pertinent.models.torch import devices
-from pertinent.models.torch.tokens import whole_rows
+from pertinent.models.torch.tokens import collate, whole_rows
 from pertinent.outputs import PlainValues
 from pertinent.removal.base import TokenRows
 from pertinent.settings import Count, checked
@@ -32,8 +24,120 @@ from pertinent.settings import Count, checked
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
+CONTEXT = 1
+"""The segment that answers are found in: a question comes first."""
+
+
 OVERLAP = "answer overlap"
 """The name of the only column of a reader."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The tokens of the context that each row still has, in order: arrays (rows, most candidates).
+
+    Attributes
+    ----------
+    slots
+        Where in the batch each of them is.
+    places
+        Where in the whole input it is; −1 where a row has fewer.
+    unchanged
+        Whether it is still the input's own token, neither replaced nor set to zero.
+    """
+
+    slots: Tensor
+    places: Tensor
+    unchanged: Tensor
+
+    @classmethod
+    def of(cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device) -> Candidates:
+        """The candidates in the batch that `collate` makes of these parts."""
+        # Laid out like the batch itself, with the place of each candidate instead of its id.
+        marked = [
+            TokenRows(part.tokens, part.attend, _places(part), _changed(part), part.renumber)
+            for part in parts
+        ]
+        laid = collate(marked, compact, -1)
+        assert laid.zeroed is not None
+        width = max(1, int((laid.ids >= 0).sum(axis=1).max()))
+        slots = np.argsort(laid.ids < 0, axis=1, kind="stable")[:, :width]
+        places, changed = (np.take_along_axis(own, slots, axis=1) for own in (laid.ids, laid.zeroed))
+        return cls(*devices.send(np.stack([slots, places, 1 - changed]), device))
+
+
+def best_spans(logits: Tensor, candidates: Candidates, longest: int, *, no_answer: bool) -> Tensor:
+    """The first and last candidate of each row's answer (rows, 2), from logits (rows, length, 2).
+
+    It is the span of at most `longest` tokens with the largest sum of its start's and its end's logits.
+    It is empty, its last before its first, where no candidate is left; and, with `no_answer`, where the
+    sum for the first token of all, which stands for no answer, is larger. NaN where a logit is.
+    """
+    start, end = _of_candidates(logits, candidates).unbind(dim=2)
+    window = min(longest, start.shape[1])
+    ends = torch.nn.functional.pad(end, (0, window - 1), value=-torch.inf).unfold(1, window, 1)
+    best_ends, steps = ends.max(dim=2)
+    scores, first = (start + best_ends).max(dim=1)
+    last = first + steps.gather(1, first[:, None])[:, 0]
+    empty = scores == -torch.inf
+    if no_answer:
+        empty |= logits[:, 0].float().sum(dim=1) > scores
+    spans = torch.stack([first, torch.where(empty, first - 1, last)], dim=1).float()
+    return spans.masked_fill(scores.isnan()[:, None], torch.nan)
+
+
+def overlaps(spans: Tensor, candidates: Candidates, references: Tensor) -> Tensor:
+    """The Jaccard index of each row's span and a span of places in its whole input (rows,).
+
+    |A ∩ B| / |A ∪ B|, as sets of tokens: a token that was replaced is not the input's own. Two empty
+    spans are the same.
+    """
+    number = torch.arange(candidates.places.shape[1], device=spans.device)
+    shared = _within(number, spans) & _within(candidates.places, references) & candidates.unchanged.bool()
+    n_shared = shared.sum(dim=1)
+    n_together = (spans[:, 1] - spans[:, 0] + 1) + (references[:, 1] - references[:, 0] + 1) - n_shared
+    return torch.where(n_together == 0, 1.0, n_shared / n_together)
+
+
+def log_probabilities(logits: Tensor, context: Candidates, references: Tensor, *, no_answer: bool) -> Tensor:
+    """The log-probabilities of spans of places in whole inputs, log p(start) + log p(end) (rows,).
+
+    Both are softmax over the context, and with `no_answer` the first token of all.
+    """
+    chances = _of_candidates(logits, context)
+    if no_answer:
+        chances = torch.cat([chances, logits[:, :1].float()], dim=1)
+    at = (references - context.places[:, :1]).nan_to_num(0).long()
+    at = torch.where((at[:, 1] < at[:, 0])[:, None], chances.shape[1] - 1, at)
+    return chances.log_softmax(dim=1).gather(1, at[:, None]).sum(dim=(1, 2))
+
+
+def whole_row(part: TokenRows) -> int | None:
+    """The number of the first row that is the whole input, if there is one."""
+    rows = np.flatnonzero(part.attend.all(axis=1) & ~_changed(part).any(axis=1))
+    return int(rows[0]) if len(rows) else None
+
+
+def _of_candidates(logits: Tensor, candidates: Candidates) -> Tensor:
+    """The logits (rows, candidates, 2), −∞ where there is none."""
+    found = logits.float().gather(1, candidates.slots[..., None].expand(-1, -1, 2))
+    return found.masked_fill(candidates.places[..., None] < 0, -torch.inf)
+
+
+def _within(numbers: Tensor, spans: Tensor) -> Tensor:
+    return (numbers >= spans[:, :1]) & (numbers <= spans[:, 1:])
+
+
+def _places(part: TokenRows) -> Ints:
+    """The place of each token that is a candidate, −1 for the others."""
+    place = part.tokens.place
+    assert place is not None
+    return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
+
+
+def _changed(part: TokenRows) -> Masks:
+    changed = np.zeros_like(part.attend) if part.ids is None else part.ids != part.tokens.ids
+    return changed if part.zeroed is None else changed | part.zeroed
 
 
 class ReaderHead(Head):
@@ -101,7 +205,8 @@ class ReaderHead(Head):
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an error if no token of the context is left after truncation."""
-        if not (_places(input)[:, 0] == CONTEXT).any():
+        assert input.tokens is not None and input.tokens.place is not None
+        if not (input.tokens.place[:, 0] == CONTEXT).any():
             raise InputError(f"`max_length` = {encoder.max_length} tokens leave no room for the context.")
 
     def split(self, raw: Any) -> Iterable[Any] | None:
@@ -195,7 +300,7 @@ class _ReaderBatch(HeadBatch):
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
         """The overlap of each row, and its answer as a span of the whole input (rows, 3)."""
         spans = self._head.spans(answer, self._candidates)
-        answers = whole_spans(spans, self._candidates)
+        answers = spans + self._candidates.places[:, :1]  # right where a row is a whole input: no gaps
         for tokens, row in self._wholes.items():
             self._head.references[tokens] = answers[row].clone()
         found = overlaps(spans, self._candidates, self._head.references_of(self.parts, answer.device))
@@ -221,8 +326,3 @@ def _check_room(text: Text, encoder: TransformerModel) -> None:
             f"The {fixed} is fixed and leaves no room for the {other}: with special tokens it has "
             f"{length} tokens, and the model reads {encoder.max_length}."
         )
-
-
-def _places(input: TextInput) -> Array:
-    assert input.tokens is not None and input.tokens.place is not None
-    return input.tokens.place

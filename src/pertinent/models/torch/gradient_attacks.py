@@ -34,26 +34,21 @@ _FAR = 1e18
 
 @dataclass(frozen=True, eq=False)
 class ChangeBounds:
-    """The lower and upper ends of changes (rows, values); ``None`` without bounds."""
+    """The lower and upper ends of changes, as one tensor (2, rows, values); ``None`` without bounds."""
 
-    lower: Tensor | None
-    upper: Tensor | None
+    ends: Tensor | None = None
 
     def clip(self, change: Tensor) -> Tensor:
         """The nearest change within the bounds."""
-        if self.lower is None or self.upper is None:
-            return change
-        return torch.clamp(change, self.lower, self.upper)
+        return change if self.ends is None else torch.clamp(change, *self.ends)
 
     def around(self, change: Tensor) -> ChangeBounds:
         """The bounds of what may be added to a change."""
-        if self.lower is None or self.upper is None:
-            return self
-        return ChangeBounds(self.lower - change, self.upper - change)
+        return ChangeBounds(None if self.ends is None else self.ends - change)
 
     def __getitem__(self, rows: Tensor) -> ChangeBounds:
         """The bounds of some of the rows."""
-        return ChangeBounds(*(None if own is None else own[rows] for own in (self.lower, self.upper)))
+        return ChangeBounds(None if self.ends is None else self.ends[:, rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +118,8 @@ class AttackProblem:
                 _gradient(margins[:, k], leaf, retain_graph=True)
                 for k in range(min(self.rows.rivals, margins.shape[1]))
             ]
-        rows = self.rows.free
-        origin, bounds, free, margins = (
-            self.rows.origin[rows],
-            self.bounds[rows],
-            self.free[rows],
-            margins.detach(),
-        )
+        rows, margins = self.rows.free, margins.detach()
+        origin, bounds, free = self.rows.origin[rows], self.bounds[rows], self.free[rows]
         margin, gradient = margins[origin, 0], torch.where(free, each[0][origin], 0.0)
         nearest = (margin / self._slope_length(gradient, bounds)).nan_to_num(nan=torch.inf, posinf=torch.inf)
         for k in range(1, len(each)):
@@ -143,8 +133,8 @@ class AttackProblem:
 
     def _slope_length(self, gradient: Tensor, bounds: ChangeBounds) -> Tensor:
         """The dual norm of a gradient, of the values that can follow it downwards."""
-        if bounds.lower is not None and bounds.upper is not None:
-            room = torch.where(gradient > 0, bounds.lower, bounds.upper)
+        if bounds.ends is not None:
+            room = torch.where(gradient > 0, *bounds.ends)
             gradient = torch.where(room != 0, gradient, 0.0)
         return gradient.norm(dim=1) if self.norm == "l2" else gradient.abs().sum(dim=1)
 
@@ -198,9 +188,9 @@ def project(problem: AttackProblem, gradient: Tensor, wanted: Tensor, bounds: Ch
     weight = gradient * along
     along = torch.where(wanted[:, None] < 0, -along, along)
     wanted = wanted.abs()
-    if bounds.lower is None or bounds.upper is None:
+    if bounds.ends is None:
         return along * _divided(wanted, weight.sum(dim=1))[:, None]
-    room = torch.where(along > 0, bounds.upper, bounds.lower)
+    room = torch.where(along < 0, *bounds.ends)
     reach = torch.where(along == 0, 0.0, room / along).clamp_max(_FAR)
     factor = torch.zeros_like(wanted)
     for _ in range(_NEWTON_STEPS):

@@ -33,9 +33,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     shape = attacks.attackable(parts[0].input).array.shape
     origin = devices.send(space.origin, model.device)
     values, units = (_send(array, model)[origin] for array in (space.values, space.units))
-    bounds = ChangeBounds(
-        *(None if end is None else _send(end, model)[origin] for end in (space.lower, space.upper))
-    )
+    bounds = ChangeBounds(None if space.bounds is None else _send(space.bounds, model)[:, origin])
     scaled = bool((space.units != 1).any())
     decisions = Decisions(model.output, parts, origin)
 
@@ -86,7 +84,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
 
     values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)
     rows = decisions.rows(sets, origin)
-    problem = AttackProblem(values, free, ChangeBounds(None, None), margins, rows, *_wanted(parts))
+    problem = AttackProblem(values, free, ChangeBounds(), margins, rows, *_wanted(parts))
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
