@@ -69,7 +69,7 @@ def missing(values: Array) -> Masks:
 
 
 def match_columns(given: Iterable[str], names: Iterable[str], what: str) -> dict[str, str]:
-    """Map each of `names` to the name that was given; lightgbm writes underscores in place of spaces."""
+    """Map each of `names` to the name that the user gave; lightgbm writes underscores in place of spaces."""
     given = list(given)
     found = {name.replace(" ", "_"): name for name in reversed(given)} | {name: name for name in given}
     lacking = [name for name in names if name not in found]

@@ -40,7 +40,7 @@ CATEGORICAL = 1
 """The type of a split that shap reads but walks as a threshold."""
 
 PRECISION = 1e-4
-"""How closely the trees as shap reads them must give the estimator's answers; some compute in float32."""
+"""Largest relative difference of shap's sums over trees to the answers, which may be in float32."""
 
 
 class Trees:
@@ -129,7 +129,7 @@ def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
 
 
 def _means(trees: Trees, rows: Floats, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
-    """Shapley values (rows, columns, features) and base values; then those without each group of fillings."""
+    """Shapley values (rows, columns, features) and base values, for all rows, then without each group."""
     outputs, n = trees.outputs(trees.background), len(trees.background)
     if not groups:
         return [(trees.shapley_values(rows), outputs.mean(axis=0))]
@@ -154,7 +154,7 @@ def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
 
 
 def _offset_missed(estimator: Any, read: Any) -> Floats:
-    """What to add to each column: of xgboost's offsets, one per column, shap 0.51 reads only the first."""
+    """The number to add to each column: shap 0.51 reads only the first of xgboost's offsets of columns."""
     offsets = np.atleast_1d(getattr(estimator, "intercept_", 0.0))
     return np.asarray(offsets - read if len(offsets) > 1 else np.zeros(1), dtype=np.float64)
 

@@ -55,7 +55,7 @@ class TokenRows:
 Rows: TypeAlias = TokenRows | list[Text] | Array
 
 MOST_GROUPS = 10
-"""Groups of draws that are left out in turn, to see how much depends on the draws."""
+"""The largest number of groups of draws; each is left out in turn to estimate the error due to the draws."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Removal(Settings, ABC):
 
     @property
     def undrawn(self) -> float:
-        """Fraction of what could be drawn that is not; less than 1 only if nothing is drawn twice."""
+        """Fraction of the distinct values that are not drawn; 1 if draws are made with replacement."""
         return 1.0
 
     @property
@@ -96,7 +96,7 @@ class Removal(Settings, ABC):
 
     @property
     def groups(self) -> tuple[Ints, ...]:
-        """The draws of each group that is left out in turn; no groups if each mask has one draw."""
+        """The indices of the draws of each group; no groups if nothing is random or there is one draw."""
         return _groups(self.draws) if self.is_random and self.draws > 1 else ()
 
     @cached_property
@@ -143,7 +143,7 @@ removals = Removals("removal", "pertinent.removal")
 
 @lru_cache
 def _groups(draws: int) -> tuple[Ints, ...]:
-    """Groups of nearly equal size; shuffled, since draws may be in the order of a table."""
+    """Groups of nearly equal size; shuffled, because draws may be in the order of a table."""
     shuffled = np.random.default_rng(0).permutation(draws)
     return tuple(np.array_split(shuffled, min(draws, MOST_GROUPS)))
 

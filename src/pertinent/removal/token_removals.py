@@ -27,7 +27,7 @@ class TokenRemoval(Removal):
     inputs = TextInput
 
     def check(self, input: TextInput) -> None:
-        """The model must read tokens."""
+        """Raise a `SettingError` if the model does not read tokens."""
         super().check(input)
         self.tokens_of(input)
 
@@ -87,7 +87,7 @@ class MaskToken(Removal):
     text: str = "[MASK]"
 
     def check(self, input: TextInput) -> None:
-        """A transformer's tokenizer must have a mask token."""
+        """Raise a `SettingError` if a transformer's tokenizer has no mask token."""
         super().check(input)
         if input.tokens is not None and input.tokens.mask_id is None:
             raise SettingError("The removal 'mask-token' needs a tokenizer that has a mask token.")
@@ -107,7 +107,7 @@ class PadToken(TokenRemoval):
     summary = "replaced by the padding token, attention left on"
 
     def check(self, input: TextInput) -> None:
-        """The tokenizer must have a padding token."""
+        """Raise a `SettingError` if the tokenizer has no padding token."""
         super().check(input)
         if self.tokens_of(input).pad_id is None:
             raise SettingError("The removal 'pad-token' needs a tokenizer that has a padding token.")
@@ -253,7 +253,7 @@ class Marginalize(TokenRemoval):
         return settings
 
     def check(self, input: TextInput) -> None:
-        """There must be a filler, and it must be able to read the text."""
+        """Raise an error if there is no filler, or if it cannot read a text of this length."""
         super().check(input)
         if self.filler is None:
             raise SettingError(

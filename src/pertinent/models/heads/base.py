@@ -1,4 +1,4 @@
-"""What a head says of a transformer: what it reads, what its answers mean and how they become numbers."""
+"""The interface of a head: what a transformer reads, what its answers mean and how they become numbers."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FollowedScores: TypeAlias = Callable[[torch.Tensor, torch.Tensor | None], torch.
 
 
 class HeadBatch:
-    """One batch of rows on its way through a head.
+    """One batch of rows that a head answers.
 
     Attributes
     ----------
     parts
-        The rows that are read: those asked for, and after them any that the head needs beside them.
+        The rows that the network reads: those asked for, followed by any others that the head needs.
     """
 
     def __init__(self, parts: Sequence[TokenRows]) -> None:
@@ -50,7 +50,7 @@ class HeadBatch:
 
 
 class Head(ABC):
-    """What stands on a transformer's hidden states.
+    """The part of a model that turns a transformer's hidden states into an answer.
 
     The encoder's plumbing (tokens, compaction, devices, embeddings) is shared: see `TransformerModel`.
 
@@ -72,7 +72,7 @@ class Head(ABC):
     settings: tuple[object, ...] = ()
 
     def check_encoder(self, encoder: TransformerModel) -> None:
-        """Raise an error unless the head can stand on this encoder, which is complete but for the head."""
+        """Raise an error unless the head suits this encoder, which is complete except for the head."""
 
     def forget(self) -> None:
         """Forget what was derived from the network's parameters, because they have changed."""
@@ -98,7 +98,7 @@ class Head(ABC):
 
     @abstractmethod
     def answer_of(self, network_output: Any) -> torch.Tensor:
-        """The answer in what the network returned: (rows, …), or (rows, tokens, …) if it is of each token."""
+        """The answer in what the network returned: (rows, …), or (rows, tokens, …) if each token has one."""
 
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
         """A batch of these rows; its columns are the model's."""
@@ -107,9 +107,9 @@ class Head(ABC):
     def followed_scores(
         self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
     ) -> FollowedScores:
-        """How scores whose gradients are taken are made; by default they are the answer itself.
+        """A function that makes the scores whose gradients are taken; by default the answer itself.
 
-        `seen` gives the rows that the gradients are taken at, as the network sees them.
+        `seen` returns the rows at which the gradients are taken, as the network sees them.
         """
         return lambda answer, _: answer
 

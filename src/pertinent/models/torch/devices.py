@@ -23,7 +23,7 @@ ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBack
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 GROWTH = 1 / 32
-"""The share by which the process may grow before a trim; trims more often cost time in page faults."""
+"""Fraction by which the process may grow before memory is trimmed; frequent trims cause page faults."""
 
 
 class Heap:

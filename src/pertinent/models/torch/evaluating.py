@@ -17,15 +17,15 @@ from torch.nn.parameter import is_lazy
 from pertinent.models.torch.devices import ATTENTION
 
 WORK_PER_THREAD = 2**28
-"""Multiplications for which another thread is worth it, a few milliseconds; else the threads of a small
-model mostly wait for each other, on a busy machine for long."""
+"""Number of multiplications, a few milliseconds of work, that justify one more thread; with less, threads
+mostly wait for each other, which takes long on a busy machine."""
 
 
 class _Turns:
-    """A lock that many threads share, or that one thread has alone.
+    """A lock that many threads share, or that one thread holds exclusively.
 
-    A thread that shares it may ask to have it alone: it lets go of its shares meanwhile, so that two such
-    threads never wait for each other. New threads do not share it while one waits to have it alone.
+    A thread that shares the lock may ask for it exclusively: it gives up its shares meanwhile, so that two
+    such threads never wait for each other. While a thread waits, no further thread may share the lock.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class _Turns:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Keep out threads that change something."""
+        """Share the lock: no other thread changes anything meanwhile."""
         held = getattr(self._own, "held", 0)
         if self._alone == get_ident():
             yield
@@ -55,7 +55,7 @@ class _Turns:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep out all other threads, because something changes."""
+        """Hold the lock exclusively, in order to change something."""
         if self._alone == get_ident():
             yield
             return
@@ -78,7 +78,7 @@ class _Turns:
 
 _TURNS = _Turns()
 alone = _TURNS.alone
-"""To be entered while torch's settings or a module are changed for a while: they hold for all threads."""
+"""Must be entered while a module or torch's settings, which apply to all threads, are changed for a while."""
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def evaluating(
     Parameters
     ----------
     work
-        About how many multiplications are to be made, which decides how many threads torch uses.
+        The approximate number of multiplications, which decides how many threads torch uses.
     setting
         A function whose context changes one of torch's settings, or is a `nullcontext` if it need not.
     """
@@ -110,7 +110,7 @@ def evaluating(
 
 
 def _attention_kernels() -> AbstractContextManager[None]:
-    """Allow the kernels that suit batches of varying shape; nothing changes if they are allowed."""
+    """Allow only kernels that suit batches of varying shape; a `nullcontext` if that is so already."""
     kernels: Any = torch.backends.cuda
     plain = kernels.flash_sdp_enabled() and kernels.mem_efficient_sdp_enabled() and kernels.math_sdp_enabled()
     cudnn = torch.cuda.is_initialized() and kernels.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
@@ -118,7 +118,7 @@ def _attention_kernels() -> AbstractContextManager[None]:
 
 
 def _eval_mode(module: torch.nn.Module) -> AbstractContextManager[None]:
-    """Switch every part of the module to eval mode; nothing changes if they all are in it."""
+    """Switch every part of the module to eval mode; a `nullcontext` if all parts are in it."""
     training = [part for part in _parts(module) if part is not None and part.training]
     return _switched(training) if training else nullcontext()
 

@@ -15,16 +15,16 @@ from torch import Tensor
 from pertinent.errors import ModelError
 
 OVERSHOOT, SETTLING = 0.02, 0.8
-"""How far behind the boundary to aim, as a share of the first margin, and its factor in each step."""
+"""Distance behind the boundary to aim at, as a fraction of the first margin, and its factor in each step."""
 
 FASTER, SLOWER = 1.3, 0.6
 """Factors of the part of a step that goes towards the input, if the last step helped and if it did not."""
 
 ENOUGH, PATIENCE = 1e-3, 5
-"""A row is done when `PATIENCE` steps in a row have not made its radius smaller by the share `ENOUGH`."""
+"""A row is done after `PATIENCE` successive steps that reduced its radius by less than `ENOUGH` of it."""
 
 LEAVING = 10
-"""Steps between which rows that are done leave the batch: finding them takes waiting for the device."""
+"""Number of steps after which finished rows leave the batch; to find them one must wait for the device."""
 
 _NEWTON_STEPS = 4
 
@@ -53,10 +53,18 @@ class ChangeBounds:
 
 @dataclass(frozen=True, eq=False)
 class AttackedRows:
-    """The numbers of the rows with `free` values, which are attacked, and the points that rows begin at.
+    """The rows that are attacked, and the unperturbed points that they start from, which many rows share.
 
-    Many begin at the same point: `origin` is the number of each row's point, `firsts` a row of each point.
-    The first step looks at so many `rivals` of the decision, those with the least margins.
+    Attributes
+    ----------
+    free
+        The indices of the attacked rows: those with a value that may change.
+    origin
+        The index of the point that each row starts from.
+    firsts
+        The index of one row for each point.
+    rivals
+        The number of rivals that the first step compares: those with the least margins.
     """
 
     free: Tensor
@@ -72,12 +80,12 @@ class AttackProblem:
     Attributes
     ----------
     margins
-        Gets points and the rows that they belong to; by how much the decision stands against each of its
-        rivals (points, rivals), infinite where there is none.
+        A function of points and the indices of their rows, which returns the margin of the decision over
+        each of its rivals (points, rivals); infinite where there is no rival.
     rows
-        Which of them are attacked.
+        The rows that are attacked.
     keep
-        Whether the changes are wanted, or only their norms.
+        Whether the changes are returned, or only their norms.
     """
 
     values: Tensor
@@ -107,9 +115,9 @@ class AttackProblem:
     def nearest_rival(self) -> tuple[Tensor, Tensor]:
         """At the unperturbed values, the margin to the rival whose boundary seems nearest, and its gradient.
 
-        The rival with the least margin need not be the nearest: the distance is the margin by the norm of
-        the gradient, of the values that are free and not at their bound. A pass for each rival of each
-        point, not of each row.
+        The rival with the least margin need not be the nearest: the distance is the margin divided by the
+        norm of the gradient, over the values that are free and not at their bound. Takes one backward pass
+        for each rival of each point, not of each row.
         """
         with torch.enable_grad():
             leaf = self.values[self.rows.firsts].detach().requires_grad_()
@@ -132,7 +140,7 @@ class AttackProblem:
         return margin, gradient
 
     def _slope_length(self, gradient: Tensor, bounds: ChangeBounds) -> Tensor:
-        """The dual norm of a gradient, of the values that can follow it downwards."""
+        """The dual norm of a gradient over the values that have room to follow it downwards."""
         if bounds.ends is not None:
             room = torch.where(gradient > 0, *bounds.ends)
             gradient = torch.where(room != 0, gradient, 0.0)
@@ -141,7 +149,7 @@ class AttackProblem:
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """For each row the norm of the smallest change found (infinite: none), that change, and the passes."""
+    """For each row: norm of the smallest change found (infinite: none), the change, and number of passes."""
 
     radii: Tensor
     changes: Tensor
