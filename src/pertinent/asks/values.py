@@ -60,12 +60,13 @@ class Values(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
         found = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
-        return [
+        means: list[Any] = [
             rows
             if isinstance(rows, Exception) or part.removal.draws == 1
             else _means(rows, part.removal, model.output)
             for part, rows in zip(parts, found, strict=True)
         ]
+        return means
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""

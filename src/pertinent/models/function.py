@@ -186,7 +186,7 @@ class FunctionModel(Model):
 
     def _batch(self, rows: Sequence[Rows]) -> Any:
         if isinstance(rows[0], list):
-            texts: Any = chain(*rows)
+            texts: Any = chain(*rows)  # type: ignore[arg-type]
             return [text.first if text.second is None else text.segments for text in texts]
         return np.concatenate(rows)  # type: ignore[arg-type]
 

@@ -113,7 +113,7 @@ class Classes(Probabilities):
 
     def _are_valid(self, outputs: Floats) -> Masks:
         """Whether each row lies in [0, 1] and sums to one."""
-        return super()._are_valid(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING)
+        return np.asarray(super()._are_valid(outputs) & (np.abs(outputs.sum(axis=1) - 1) < ROUNDING))
 
     def _flaw(self, row: Floats) -> tuple[Floats, str]:
         was_widened = len(row) == 2 and row.sum() == 1 and row.min() < 0

@@ -33,7 +33,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
         if (str(device), str(dtype).removeprefix("torch.")) != ("cpu", "float32"):
-            raise SettingError(f"The embedded model {name!r} runs on the cpu alone: leave out device and dtype.")
+            raise SettingError(f"The model {name!r} runs on the cpu alone: leave out device and dtype.")
         return table_model() if name == "table" else diabetes_model()
     if name == "digits":
         from pertinent.models.embedded.digits import digits_model

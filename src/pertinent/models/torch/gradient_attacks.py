@@ -142,7 +142,7 @@ class AttackProblem:
     def _slope_length(self, gradient: Tensor, bounds: ChangeBounds) -> Tensor:
         """The dual norm of a gradient over the values that have room to follow it downwards."""
         if bounds.ends is not None:
-            room = torch.where(gradient > 0, *bounds.ends)
+            room = torch.where(gradient > 0, bounds.ends[0], bounds.ends[1])
             gradient = torch.where(room != 0, gradient, 0.0)
         return gradient.norm(dim=1) if self.norm == "l2" else gradient.abs().sum(dim=1)
 
@@ -198,7 +198,7 @@ def project(problem: AttackProblem, gradient: Tensor, wanted: Tensor, bounds: Ch
     wanted = wanted.abs()
     if bounds.ends is None:
         return along * _divided(wanted, weight.sum(dim=1))[:, None]
-    room = torch.where(along < 0, *bounds.ends)
+    room = torch.where(along < 0, bounds.ends[0], bounds.ends[1])
     reach = torch.where(along == 0, 0.0, room / along).clamp_max(_FAR)
     factor = torch.zeros_like(wanted)
     for _ in range(_NEWTON_STEPS):

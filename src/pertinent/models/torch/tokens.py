@@ -27,8 +27,8 @@ class TokenBatch:
 
     def pick(self, rows: Ints) -> TokenBatch:
         """A batch of some of the rows, with the same length."""
-        own: list[Any] = list(vars(self).values())
-        return TokenBatch(*(None if array is None else array[rows] for array in own))
+        own = vars(self).values()
+        return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
 
 
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
