@@ -327,15 +327,12 @@ class Engine:
         """Launch before any algorithm goes on: a full batch, or a good one if the device is about to idle."""
         if len(self._flights) >= self.model.in_flight or not self._scheduler.cost:
             return False
-        chunks = self._scheduler.pop_batch(GOOD if self._about_to_idle else FULL)
+        # Is this a device that computes on its own, without a batch to go on with after the current one?
+        about_to_idle = self.model.in_flight > 1 and len(self._flights) < 2
+        chunks = self._scheduler.pop_batch(GOOD if about_to_idle else FULL)
         if chunks:
             self._launch(chunks)
         return bool(chunks)
-
-    @property
-    def _about_to_idle(self) -> bool:
-        """Whether a device that computes on its own has no batch to go on with after this one."""
-        return self.model.in_flight > 1 and len(self._flights) < 2
 
     @property
     def _is_worth_launching_behind(self) -> bool:

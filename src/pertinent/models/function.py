@@ -13,7 +13,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import AttackRadii
 from pertinent.errors import InputError, ModelError, PertinentError, require
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.image_file import is_image_file
+from pertinent.inputs.image import is_image_file
 from pertinent.inputs.modality import modalities, modality_named, modality_of, split_collection
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Background, Columns
@@ -64,13 +64,12 @@ class FunctionModel(Model):
                 self._leave_out(extra)
             self.frame = Frame.like(background)
             columns = [str(label) for label in background.columns]
-        self.background = Background(background) if background is not None else None
-        self.columns = None
-        if columns is not None:
-            self.columns = Columns(tuple(map(str, columns)), groups)
-            self.columns.features()  # wrong groups are found now
-        if self.background is not None and self.columns is not None:
-            self.background.check_width(len(self.columns.names), "table")
+        self.background = None if background is None else Background(background)
+        self.columns = None if columns is None else Columns(tuple(map(str, columns)), groups)
+        if self.columns is not None:
+            self.columns.features()  # raises an error if the groups are wrong
+            if self.background is not None:
+                self.background.check_width(len(self.columns.names), "table")
         is_table = self.background is not None or self.columns is not None
         self.kind = "table" if kind is None and is_table else kind
         settings = {"columns": self.columns} if self.kind == "table" else {}

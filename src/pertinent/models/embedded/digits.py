@@ -196,11 +196,7 @@ def _check_is_own(folder: Path) -> None:
 
 
 def _system_caches() -> Path:
-    chosen = os.environ.get("XDG_CACHE_HOME")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    return Path.home() / ".cache"
+    home = Path.home()
+    local = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    own = {"darwin": home / "Library" / "Caches", "win32": local}.get(sys.platform, home / ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or own)
