@@ -47,7 +47,7 @@ class Question(ABC):
         """A key for each row. Rows with the same key have the same answer, which is computed once."""
 
     def price(self, paid: set[Hashable]) -> int:
-        """What it costs the budget: by default 1 for each row that was not asked for before.
+        """The price in evaluations of the budget: by default 1 for each row that was not asked for before.
 
         `paid` holds the keys of this kind that were paid for before, and is updated.
         """
@@ -60,7 +60,7 @@ class Question(ABC):
         return 0
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Question:
-        """The same question, asked on this scale and for so many groups of draws, if the kind knows them.
+        """The same question on this scale, and with this number of groups of draws, if its kind has them.
 
         By default only the natural scale is accepted, and groups are ignored.
         """

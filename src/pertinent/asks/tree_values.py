@@ -63,7 +63,7 @@ class TreeValues(Question):
         return int(answer is None)
 
     def on_scale(self, scale: Scale, groups: int = 0) -> TreeValues:
-        """The same question on this scale, for so many groups of draws."""
+        """The same question on this scale, with this number of groups of draws."""
         return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:

@@ -40,7 +40,7 @@ class Values(Question):
         return mask_bytes(self.masks)
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Values:
-        """The same question on this scale, for so many groups of draws."""
+        """The same question on this scale, with this number of groups of draws."""
         return replace(self, scale=scale, groups=groups)
 
     def check(self, input: Input) -> None:

@@ -30,7 +30,7 @@ class Meter:
         return self._total[0]
 
     def watch(self, algorithm: Algorithm) -> Algorithm:
-        """The same algorithm, with its questions charged to the budget."""
+        """Run the algorithm, and charge its questions to the budget."""
         return relay(algorithm, self._charge, self._refund)
 
     def _charge(self, ask: Ask) -> Ask:

@@ -120,7 +120,7 @@ class Input(ABC):
 
     @property
     def content(self) -> Hashable:
-        """What makes two inputs the same, however they are divided into features."""
+        """A key that two inputs share if they are the same, however they are divided into features."""
         return self.fingerprint
 
     @property
@@ -137,7 +137,7 @@ class Input(ABC):
         return objects([None] * self.n_features)
 
     def for_shap(self, scores: Floats) -> tuple[Array, Array, tuple[str, ...] | None]:
-        """What shap plots: scores, the data that they belong to, and the names of features, if any."""
+        """The arguments of shap's plots: scores, the data that they belong to, and feature names, if any."""
         return scores, self.feature_values(), self.features
 
     def heatmap(self, scores: Floats) -> Floats:

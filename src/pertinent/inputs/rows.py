@@ -43,7 +43,7 @@ def as_row(raw: Any, names: Sequence[str] | None) -> tuple[Array, tuple[str, ...
 
 
 def is_row(thing: Any) -> bool:
-    """Whether it holds several values, so that it cannot be the value of one column."""
+    """Whether `thing` holds several values, so that it cannot be the value of one column."""
     return hasattr(thing, "__len__") and not isinstance(thing, str | bytes)
 
 
@@ -145,7 +145,7 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def is_frame(thing: Any) -> bool:
-    """Whether it is a pandas frame."""
+    """Whether `thing` is a pandas frame."""
     return hasattr(thing, "iterrows") and hasattr(thing, "dtypes")
 
 

@@ -42,17 +42,16 @@ class Columns:
         for group, members in (self.groups or {}).items():
             if not members:
                 raise InputError(f"The group {group!r} has no columns.")
+            if group in place and group not in members:
+                raise InputError(
+                    f"The group {group!r} has the name of a column that is not in it: rename it."
+                )
             for member in members:
                 if member not in place:
                     raise unknown("column", member, self.names)
                 if member in grouped:
                     raise InputError(f"Column {member!r} is in two groups.")
                 grouped[member] = group
-        for group, members in (self.groups or {}).items():
-            if group in place and group not in members:
-                raise InputError(
-                    f"The group {group!r} has the name of a column that is not in it: rename it."
-                )
         features: dict[str, tuple[int, ...]] = {}
         for name in self.names:
             feature = grouped.get(name, name)

@@ -1,1 +1,1 @@
-"""What is explained: transformers, torch modules, estimators and functions."""
+"""Models that can be explained: transformers, torch modules, estimators and functions."""

@@ -130,7 +130,7 @@ class TransformerModel(Model):
         return self.head.columns_of(input)
 
     def details(self, input: Any) -> dict[str, str]:
-        """What the head tells of its prediction."""
+        """What the head adds to its prediction."""
         return self.head.details(input, self)
 
     def default_removal(self, input: Input) -> str:
@@ -157,7 +157,7 @@ class TransformerModel(Model):
         return Answer(lambda: own.collect(answer.outputs()), answer.seconds, answer.done)
 
     def answer(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
-        """What the network answers to a batch, before the head makes rows of numbers of it."""
+        """The network's answer to a batch, before the head turns it into rows of numbers."""
         return self.head.answer_of(self.forward(batch, **options))
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
@@ -214,7 +214,7 @@ class TransformerModel(Model):
         return embeddings * devices.send(~batch.zeroed, self.device)[..., None]  # type: ignore[no-any-return]
 
     def exactly(self, batch: TokenBatch, **options: Any) -> Any:
-        """What the network returns in float32, so that rounding does not hide differences."""
+        """The network's output computed in float32, so that rounding does not hide differences."""
         exact = self.model if self.dtype == torch.float32 else copy.deepcopy(self.model).float()
         work = self._n_weights * batch.ids.size
         with torch.inference_mode(), evaluating(exact, work, devices.in_full_precision):

@@ -15,7 +15,7 @@ from pertinent.settings import checked
 
 NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
-"""Nothing is downloaded and no code in the folder is run. Left unset, transformers would ask on stdin."""
+"""Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 
 
 @checked

@@ -1,1 +1,1 @@
-"""What stands on a transformer's hidden states, one file per kind of head."""
+"""Heads of transformers, one file per kind."""

@@ -63,7 +63,7 @@ class Head(ABC):
     columns_differ
         As in `Model`.
     settings
-        What its answers depend on beside the network, the tokenizer and what the output means.
+        Settings that its answers depend on, besides the network, the tokenizer and the output.
     """
 
     output: Output
@@ -114,5 +114,5 @@ class Head(ABC):
         return lambda answer, _: answer
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
-        """What a person should be told of the prediction beside its numbers."""
+        """What a person should be told about the prediction besides its numbers."""
         return {}

@@ -178,7 +178,7 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
 
 
 def _seen(part: Part) -> TokenRows:
-    """What the network sees of each row: the kept tokens, and zeros or nothing in place of the others."""
+    """The rows as the network sees them: the kept tokens, and zeros or nothing in place of the others."""
     kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)
     return TokenRows(part.input.tokens, attended, zeroed=~kept)
