@@ -1,4 +1,4 @@
-"""The engine: many algorithms and one model, in full batches."""
+"""The engine runs many algorithms over one model, in full batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNANSWERED = 16
 without this limit far too many jobs would be started before the backlog grows."""
 
 PATIENCE = 0.25
-"""Seconds that work may wait for further jobs of a stream, between two batches."""
+"""Seconds between two batches that may be spent on waiting for further jobs of a stream."""
 
 WAITING = object()
 """Stands for an answer that is not known yet."""
@@ -203,7 +203,7 @@ class Engine:
 
     @property
     def _is_slow(self) -> bool:
-        """Whether work would wait too long for the next job of a stream, if it takes as long as the last."""
+        """Whether the next job of a stream would exceed `PATIENCE`, if it takes as long as the last."""
         return self._is_stream and self._pulling + self._last_pull > PATIENCE
 
     def _pull(self, source: Iterator[Job | Done]) -> None:
@@ -311,7 +311,7 @@ class Engine:
         self._done.append(Done(root.job.key, result, error, root.seconds))
 
     def _release(self, root: JobRun) -> None:
-        """Free what is kept for a job that has ended."""
+        """Free what was kept for a job that has ended."""
         self._note_first_answer(root)
         self.cache.close(root.job.name)
 
@@ -324,7 +324,7 @@ class Engine:
     # -- batches -------------------------------------------------------------------------------
 
     def _launch_if_worthwhile(self) -> bool:
-        """Launch before any algorithm goes on: a full batch, or a good one if the device is about to idle."""
+        """Launch a full batch, or a good one if the device is about to idle; return whether there was one."""
         if len(self._flights) >= self.model.in_flight or not self._scheduler.cost:
             return False
         # Is this a device that computes on its own, without a batch to go on with after the current one?
@@ -336,7 +336,7 @@ class Engine:
 
     @property
     def _is_worth_launching_behind(self) -> bool:
-        """Whether so much waits that a few batches should be ready behind each other, good or not."""
+        """Whether the backlog is large enough to queue several batches on the device, good or not."""
         return 2 * len(self._flights) < self.model.in_flight and self._scheduler.backlog >= 0.5
 
     def _launch(self, chunks: list[Chunk]) -> None:
@@ -358,7 +358,7 @@ class Engine:
         return _Flight(by_question, parts, chunks[0].kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
-        """Whether the oldest batch need not be waited for; one that failed need not."""
+        """Whether the oldest batch is answered or has failed, so that collecting it takes no waiting."""
         try:
             return bool(self._flights) and self._flights[0].answer.done()
         except Exception:  # noqa: BLE001  raised again, and sorted out, when it is collected

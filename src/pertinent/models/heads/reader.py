@@ -276,7 +276,7 @@ class ReaderHead(Head):
 
 
 class _ReaderBatch(HeadBatch):
-    """Rows whose answers are compared with those on whole inputs, which are read with them if not known."""
+    """Rows whose answers are compared with those on whole inputs, which are added if not answered yet."""
 
     def __init__(self, head: ReaderHead, parts: Sequence[TokenRows]) -> None:
         self._head = head

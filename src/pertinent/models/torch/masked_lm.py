@@ -19,7 +19,7 @@ from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating
 
 _MOST_LOGITS = {"cuda": 2**27}
-"""The most logits in one batch (tokens × vocabulary), which take most of the memory; elsewhere 2²⁵."""
+"""Largest number of logits in a batch (tokens × vocabulary), which take most memory; elsewhere 2²⁵."""
 
 
 class Filler:

@@ -111,7 +111,7 @@ class Decisions:
         return self._output.margins(scores, decided, toward, self._sides[rows])
 
     def rows(self, sets: Masks, origin: torch.Tensor) -> AttackedRows:
-        """The rows that are attacked, and the points that they begin at."""
+        """The rows that are attacked, and the points that they start from."""
         free = devices.send(np.flatnonzero(sets.any(axis=1)), origin.device)
         firsts = np.cumsum([0, *(len(part.rows) for part in self.parts[:-1])])
         rivals = max(self._rivals(part) for part in self.parts)
@@ -135,7 +135,7 @@ def _attacked(
     shape: Sequence[int],
     kept: Callable[[Floats], tuple[Array, Floats]],
 ) -> Answer:
-    """Attack batches of this shape: radii and passes, and where asked for what is `kept` of the changes."""
+    """Attack a batch of this shape; `kept` turns changes into what is returned of them, if wanted."""
     attack = _attack(decisions.parts)
 
     def run() -> torch.Tensor:

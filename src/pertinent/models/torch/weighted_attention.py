@@ -1,4 +1,4 @@
-"""Attention with a weight for every token, a cheap gradient by these weights, and where it can be used."""
+"""Attention with a weight for every token, its gradient, and a check of which models allow it."""
 
 from __future__ import annotations
 
