@@ -26,6 +26,7 @@ from pertinent.intervals import paired_difference
 BUDGETS = (10, 25, 50, 100, 250, 1000)
 SEARCHES = ("parallel-local-search", "thompson-search")
 SPARSITY = 0.2
+DECISIONS = {"learns_from": "decisions"}  # as the page was made
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def texts(data: Path) -> Case:
         pertinent.load("sentiment"),
         short[:1000],
         short[1000:],
-        {"aim": {"epochs": 10}, "magnex": {"epochs": 10}},
+        {"aim": DECISIONS | {"epochs": 10}, "magnex": {"epochs": 10}},
     )
 
 
@@ -63,7 +64,10 @@ def digits(data: Path) -> Case:
     images = (load_digits().images[:, None] / 16).astype(np.float32)
     settings = {"samples": 10, "epochs": 30}
     return Case(
-        pertinent.load("digits"), images[:600], images[600:], {"aim": {}, "amortized-shapley": settings}
+        pertinent.load("digits"),
+        images[:600],
+        images[600:],
+        {"aim": DECISIONS, "amortized-shapley": settings},
     )
 
 
@@ -80,7 +84,7 @@ def table(data: Path) -> Case:
 
     rows = rng.normal(size=(1600, 24))
     model = pertinent.wrap(classify, kind="table", background=rows[:100])
-    return Case(model, rows[:1500], rows[1500:], {"aim": {}, "amortized-shapley": {"samples": 10}})
+    return Case(model, rows[:1500], rows[1500:], {"aim": DECISIONS, "amortized-shapley": {"samples": 10}})
 
 
 CASES: dict[str, Callable[[Path], Case]] = {"texts": texts, "digits": digits, "table": table}

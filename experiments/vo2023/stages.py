@@ -117,12 +117,15 @@ def fitted(job: Job, which: str, row: str, seed: int, k: int = K) -> dict[str, A
 
 
 def aim_settings(which: str, row: str) -> dict[str, Any]:
-    """Those of a row, and of the paper's Table 6: alpha with a selector, beta with an explainer."""
+    """Those of a row, and of the paper's Table 6: alpha with a selector, beta with an explainer.
+
+    All rows learn from decisions, as the paper; `paper_form.py` compares that with probabilities.
+    """
     alpha, beta = ALPHA_BETA[which]
     own = FITTED[row]
     train = own.get("trained", "explainer")
     table_6 = {"alpha": alpha} if train != "explainer" else {}
-    table_6 |= {"beta": beta} if train != "selector" else {}
+    table_6 |= {"beta": beta, "learns_from": "decisions"} if train != "selector" else {}
     return table_6 | own
 
 

@@ -203,6 +203,8 @@ def fitted(rows: Rows, which: str, row: str, seed: int) -> tuple[Any, dict[str, 
     if row == "maple":  # scores are slopes: their signs say nothing of a row
         return pertinent.fit(rows.model, rows.training, row, **options), {"absolute": True}
     options |= {"k": rows.k, "epochs": EPOCHS[which], "patience": None, "learning_rate": LEARNING_RATE}
+    if row == "aim":
+        options["learns_from"] = "decisions"
     return pertinent.fit(rows.model, rows.training, row, **options), {}
 
 

@@ -113,6 +113,70 @@ def test_aim_without_context_scores_a_word_by_itself(model, fits):
     assert not np.allclose(one.class_scores[:, 1], two.class_scores[:, 1])
 
 
+PAPER = {
+    "trained": "both",
+    "learns_from": "decisions",
+    "explore": 0.0,
+    "context": False,
+    "intercept": False,
+    "centring": False,
+}
+
+
+def test_aim_in_the_form_of_the_paper(model, tmp_path):
+    texts = ["the goal was a bank", "moon goal it"]
+    options = QUICK | PAPER | {"layers": "paper"}
+    fit = pertinent.fit(model, sentences(40, 0), "aim", out=tmp_path / "f", **options)
+    assert 0 < fit.network.card["dev_kept"] < 1
+    assert any("eval_kept" in log for log in fit.network.card["history"])
+    one, two = pertinent.explain(model, texts, fit, progress=False)
+    np.testing.assert_allclose(one.class_scores[:, 1], two.class_scores[:, 1], atol=1e-6)
+    assert np.abs(one.class_scores.sum(axis=0)).max() > 1e-3  # as they are
+    assert same(model, texts, fit, pertinent.load_explainer(tmp_path / "f"))
+    wide = pertinent.fit(model, sentences(20, 0), "aim", layers="paper", **QUICK)
+    (alone,) = pertinent.explain(model, texts[1:], wide, progress=False)
+    _, beside = pertinent.explain(model, texts, wide, progress=False)
+    np.testing.assert_allclose(alone.class_scores, beside.class_scores, atol=1e-6)
+
+
+def test_the_layers_of_the_paper_read_texts():
+    digits = pertinent.load("digits")
+    images = list(np.random.default_rng(0).uniform(0, 16, (20, 8, 8)))
+    with pytest.raises(SettingError, match="`layers` must be 'own' for other inputs than texts"):
+        pertinent.fit(digits, images, "aim", features="patches:4", layers="paper", **QUICK)
+
+
+def test_aim_finds_the_words_of_a_linear_model_in_texts_it_has_not_seen(monkeypatch):
+    """Faithfulness is 1.00 either way; when it learned from decisions, 0.73 of the words were found."""
+    monkeypatch.setattr("pertinent.learned.networks.word_scorer.BUCKETS", 2**14)
+    rng = np.random.default_rng(0)
+    weights = {f"w{i}": weight for i, weight in enumerate(rng.normal(0, 0.6, 600))}
+    chances = 1 / np.arange(3, 603)
+
+    def texts(n):
+        drawn = (rng.choice(list(weights), 30, replace=False, p=chances / chances.sum()) for _ in range(n))
+        return [" ".join(words) for words in drawn]
+
+    def answer(batch):
+        positive = 1 / (1 + np.exp([-sum(map(weights.get, text.split())) for text in batch]))
+        return np.stack([1 - positive, positive], axis=1)
+
+    linear = pertinent.wrap(answer, kind="text")
+    fitted = pertinent.fit(linear, texts(400), "aim", epochs=10, progress=False)
+    shares = []
+    for e in pertinent.explain(linear, texts(60), fitted, progress=False):
+        truth = np.array([weights[word] for word in e.features]) * (1 if e.target else -1)
+        shares.append((truth[np.argsort(-e.scores)[:10]] >= np.sort(truth)[-10]).mean())
+    assert np.mean(shares) >= 0.8
+
+
+def test_a_word_that_aim_never_saw_has_no_weight_of_its_own(model):
+    fitted = pertinent.fit(model, sentences(40, 0), "aim", context=False, **QUICK)
+    e = pertinent.explain(model, "goal was zyzzyva", fitted, progress=False)
+    assert np.abs(e.class_scores[:, 2]).max() == 0
+    assert np.abs(e.class_scores[:, 0]).max() > 0
+
+
 def test_invase_gives_probabilities(fits):
     task = Task(3, 1, np.array([0.2, 0.5, 0.3]), 10, (0.5,), np.random.default_rng(0))
     steps = fits["invase"].explain(task)

@@ -14,6 +14,7 @@ from pertinent.learned.methods.invase import LearnsINVASE, share_selected
 from pertinent.learned.methods.l2x import LearnsL2X
 from pertinent.learned.methods.vibi import LearnsVIBI, divergence_from_uniform
 from pertinent.learned.networks.joint_networks import SelectionBatch
+from pertinent.learned.networks.word_scorer import TextApproximator, WordScorer
 from pertinent.learned.subsets import cross_entropy, log_probability, one_hot, relaxed_subset
 
 REAL = torch.tensor([[True, True, True, False], [True, True, True, True]])
@@ -62,10 +63,12 @@ def aim_scores():
     return {"explainer": torch.randn(2, 3, 4), "selector": torch.randn(2, 1, 4)}
 
 
-def test_the_loss_of_aim_by_hand():
+@pytest.mark.parametrize("learns_from", ["decisions", "probabilities"])
+def test_the_loss_of_aim_by_hand(learns_from):
     told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
     torch.manual_seed(5)
-    loss = LearnsAIM(trained="both", alpha=1.7, beta=0.3, temperature=0.4, explore=0.0).compute_loss(told)
+    settings = {"beta": 0.3, "temperature": 0.4, "explore": 0.0, "learns_from": learns_from}
+    loss = LearnsAIM(trained="both", alpha=1.7, **settings).compute_loss(told)
     z = told.approximated["approximator"]
     (asked,) = told.asked
     assert torch.equal(asked, z > 0.5)
@@ -73,11 +76,12 @@ def test_the_loss_of_aim_by_hand():
     linear = torch.tensor(
         [[sum(own[c, i] * z[row, i] for i in range(4)) for c in range(3)] for row, own in enumerate(every)]
     )
-    constants = intercepts(one_hot(readings(asked.float())), linear)
+    wanted = readings(asked.float())
+    wanted = one_hot(wanted) if learns_from == "decisions" else wanted
+    constants = intercepts(wanted, linear)
     by_hand = 0.0
     for row, weights in enumerate(every):
-        decided = readings(asked[row].float()).argmax()
-        by_hand += torch_cross_entropy(linear[row] + constants, decided)  # Eqn. 2
+        by_hand += torch_cross_entropy(linear[row] + constants, wanted[row])  # Eqn. 2
         by_hand += 1.7 * torch_cross_entropy(readings(z[row]), PREDICTIONS[row].argmax())  # Eqn. 4
         real = range(3 if row == 0 else 4)
         by_hand += 0.3 * sum(math.sqrt(sum(weights[c, i] ** 2 for c in range(3))) for i in real)
@@ -174,6 +178,9 @@ def test_padding_is_nothing_to_aim():
         ("selector", {"context": False}),
         ("selector", {"explore": 0.0}),
         ("selector", {"infer": "selector"}),
+        ("selector", {"intercept": False}),
+        ("selector", {"centring": False}),
+        ("selector", {"sizes": "uniform"}),
     ],
 )
 def test_settings_of_what_is_not_trained_are_not_ignored(train, settings):
@@ -196,6 +203,102 @@ def test_what_aim_trains_and_asks():
         learner.compute_loss(told)
         assert len(told.asked) == asks
         assert bool(told.approximated) == ("approximator" in networks)
+
+
+class Toy(SelectionBatch):
+    """Texts of 200 words, of which the first 5 speak for one class and the next 5 for the other."""
+
+    def __init__(self, networks, generator):
+        lean = torch.rand(16, 1, generator=generator)
+        side = (torch.rand(16, 200, generator=generator) < lean).long()
+        topic = 1 + 5 * side + torch.randint(5, (16, 200), generator=generator)
+        others = torch.randint(11, 200, (16, 200), generator=generator)
+        self.ids = topic.where(torch.rand(16, 200, generator=generator) < 0.05, others)
+        self.networks, self.real, self.memory = networks, self.ids > 0, torch.zeros(0)
+        self.predictions = self.ask(self.real)
+
+    def scores(self, network):
+        return self.networks[network](ids=self.ids, segments=torch.zeros_like(self.ids)).transpose(1, 2)
+
+    def approximate(self, network, kept):
+        return self.networks[network](kept, ids=self.ids)
+
+    def ask(self, kept):
+        first, second = (((self.ids - 1) // 5 == side) & kept.bool() for side in (0, 1))
+        return torch.stack([first.sum(1) + 0.1, second.sum(1)], 1).float().softmax(-1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_selector_of_aim_lives_and_the_words_of_topics_are_found(seed):
+    """While all words had one score that moved fast, it kept nothing or everything after 20 steps."""
+    torch.manual_seed(seed)
+    learner, generator = LearnsAIM(trained="both", explore=0.0), torch.Generator().manual_seed(seed)
+    networks = {name: WordScorer(n, 200) for name, n in (("explainer", 2), ("selector", 1))}
+    networks["approximator"] = TextApproximator(200, 2)
+    weights = [weight for network in networks.values() for weight in network.parameters()]
+    optimizer, kept = torch.optim.AdamW(weights, 2e-3), []
+    for _ in range(60):
+        optimizer.zero_grad()
+        toy = Toy(networks, generator)
+        learner.compute_loss(toy).backward()
+        optimizer.step()
+        kept.append(float(learner.watched(toy)["kept"].detach().mean()))
+    assert min(kept) > 0.02 and max(kept) < 0.98
+    toy = Toy(networks, generator)
+    with torch.no_grad():
+        found = centred(toy.scores("explainer"))[:, 0]
+    topics = toy.ids <= 10
+    assert ((found > 0) == (toy.ids <= 5))[topics].float().mean() > 0.95
+    five = found.abs().topk(5).indices  # of about ten
+    assert topics.gather(1, five).float().mean() > 0.95
+
+
+def test_the_first_loss_of_aim_teaches_the_selector():
+    scores = {name: own.requires_grad_() for name, own in aim_scores().items()}
+    told = Told(scores, lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
+    torch.manual_seed(0)
+    LearnsAIM(trained="both", alpha=0.0, beta=0.0, explore=0.0, temperature=1.0).compute_loss(told).backward()
+    assert (scores["selector"].grad[:, 0][REAL] != 0).all()
+    assert scores["selector"].grad[0, 0, 3] == 0  # padding
+
+
+def test_the_loss_of_aim_as_the_paper_has_it():
+    told = Told(aim_scores(), lambda _, kept: readings(kept), lambda kept: readings(kept.float()))
+    torch.manual_seed(5)
+    plain = {
+        "learns_from": "decisions",
+        "intercept": False,
+        "centring": False,
+        "context": False,
+        "explore": 0.0,
+    }
+    loss = LearnsAIM(trained="both", alpha=0.0, beta=0.3, **plain).compute_loss(told)
+    z, weights = told.approximated["approximator"], told.scores("explainer")
+    decided = readings((z > 0.5).float()).argmax(1)
+    by_hand = torch_cross_entropy((weights * z[:, None]).sum(-1), decided)
+    by_hand += 0.3 * (weights.norm(dim=1) * REAL).sum(1).mean()
+    torch.testing.assert_close(loss, by_hand, atol=1e-4, rtol=1e-5)
+
+
+def test_random_neighbours_of_aim_may_have_uniform_sizes():
+    real = torch.ones(4000, 100, dtype=torch.bool)
+    scores = {"explainer": torch.zeros(4000, 3, 100)}
+    for sizes, share in (("uniform", 0.5), ("mostly-few", 0.215)):  # ∫ 100^(u − 1) du
+        told = Told(scores, None, lambda kept: torch.ones(len(kept), 3), real, torch.ones(4000, 3))
+        torch.manual_seed(0)
+        LearnsAIM(sizes=sizes).compute_loss(told)
+        assert float(told.asked[0].float().mean()) == pytest.approx(share, abs=0.02)
+
+
+def test_a_selector_that_does_not_select_is_told():
+    told = Told({"selector": torch.full((2, 1, 4), -6.0)}, None)
+    kept = LearnsAIM(trained="both").watched(told)["kept"]
+    np.testing.assert_allclose(kept, 1 / (1 + math.exp(6)), rtol=1e-5)
+    doubt = LearnsAIM(trained="both").doubt
+    assert doubt({"dev_kept": 0.5}) is None
+    assert doubt({}) is None
+    assert doubt({"dev_kept": 0.002}) == "The selector does not select: it keeps 0.2% of the features."
+    assert doubt({"dev_kept": 0.99}) == "The selector does not select: it keeps 99.0% of the features."
 
 
 # -- the relaxed subset of L2X and VIBI --------------------------------------------------------

@@ -109,6 +109,8 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
     lines.append(_measured(card, _count(n_dev, "held-out input")))
     if "dev_random" in card and card["dev_random"] >= card.get("dev_faithfulness", card.get("dev_quality")):
         lines.append("That says nothing: as many random features do as well.")
+    if "doubt" in card:
+        lines.append(card["doubt"])
     if n_dev < ENOUGH:
         lines.append(f"That is uncertain: fit on more inputs, to hold out at least {ENOUGH}.")
     return lines

@@ -20,6 +20,7 @@ from pertinent.inputs.base import Input
 from pertinent.learned.networks.forest_scorer import ForestScorer
 from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer, device_of, scorer_of_modality
 from pertinent.learned.networks.token_scorers import HiddenStateScorer, TokenScorer
+from pertinent.learned.networks.word_scorer import PaperWordScorer
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
@@ -27,7 +28,9 @@ from pertinent.removal.base import Removal
 from pertinent.training.run_folder import RECORD
 
 _WEIGHTS = "model.safetensors"
-_OTHER_SCORERS: Mapping[str, type[Scorer]] = {own.kind: own for own in (ForestScorer, HiddenStateScorer)}
+_OTHER_SCORERS: Mapping[str, type[Scorer]] = {
+    own.kind: own for own in (ForestScorer, HiddenStateScorer, PaperWordScorer)
+}
 """Scorers by their kind, beside those that a modality names."""
 
 

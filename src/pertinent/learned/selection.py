@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pertinent.learned.networks.joint_networks import SelectionBatch
     from pertinent.models.base import Model
     from pertinent.results.explanation import Explanation
+
+logger = logging.getLogger(__name__)
 
 SELECTED = 10
 """Number of features that are selected by default, but at most half of them, rounded up."""
@@ -68,13 +71,16 @@ class Prediction(Explainer):
 class ScoringNetwork:
     """A network that gives every feature `columns` scores; ``None`` for one for each column of the model.
 
-    Without `context` a word is scored by itself, whatever stands around it. With `hidden` the network reads
-    the hidden states of a model that has them.
+    Without `context` a word is scored by itself, whatever stands around it; without `bias`, a word never seen
+    has no score of its own. With `hidden` the network reads the hidden states of a model that has them. The
+    `layers` of networks of words are our own, or those of Vo et al. 2023.
     """
 
     columns: int | None = 1
     context: bool = True
+    bias: bool = True
     hidden: bool = False
+    layers: Literal["own", "paper"] = "own"
 
 
 @dataclass(frozen=True)
@@ -178,24 +184,35 @@ class LearnsSelection(Learner):
         del answers, kept, real, predictions
         return {}
 
+    def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
+        """Numbers (rows,) about the networks themselves by name, for the history and the card."""
+        del batch
+        return {}
+
+    def doubt(self, described: Mapping[str, float]) -> str | None:
+        """A sentence for the card and the log if the entries `described` show that training went wrong."""
+        del described
+        return None
+
     def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
         """How good the selections are, and the number by which the best network is chosen.
 
         Of networks that are equally faithful it is the one with which the model is surest of its decisions.
         """
-        n, quality, certainty = 0, 0.0, 0.0
+        n, quality, certainty, watched = 0, 0.0, 0.0, dict[str, float]()
         for batch, kept in self._selections(batches):
             answers = batch.ask(kept)
             n += len(kept)
             quality += float(self.quality(answers, kept, batch.real, batch.predictions).sum())
             decided = batch.predictions.argmax(-1, keepdim=True)
             certainty += float(answers.gather(-1, decided).sum())
+            _add(watched, self._watched(batch))
         chosen_by = round(quality, DIGITS) / n  # answers depend a little on the rest of a batch
         if self.measure == "faithfulness":  # a decision that is kept counts for more
             chosen_by += 0.5 * round(certainty / n, DIGITS) / n
-        return {self.measure: quality / n, CHOICE: chosen_by}
+        return {self.measure: quality / n, CHOICE: chosen_by, **{k: v / n for k, v in watched.items()}}
 
-    def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
+    def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, Any]:
         """Further entries of the card: other measures, and all of them for as many random features."""
         n, sums = 0, dict[str, float]()
         for batch, kept in self._selections(batches):
@@ -206,9 +223,16 @@ class LearnsSelection(Learner):
             own |= {f"random_{name}": each for name, each in others.items()}
             own["random"] = self.quality(guessed, random, *known)
             n += len(kept)
-            for name, each in own.items():
-                sums[name] = sums.get(name, 0.0) + float(each.sum())
-        return {f"dev_{name}": total / n for name, total in sums.items()}
+            _add(sums, own | self._watched(batch))
+        described = {f"dev_{name}": total / n for name, total in sums.items()}
+        if doubt := self.doubt(described):
+            logger.warning(doubt)
+            return described | {"doubt": doubt}
+        return described
+
+    def _watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
+        with batch.inference():
+            return self.watched(batch)
 
     def _selections(self, batches: Iterable[SelectionBatch]) -> Iterator[tuple[SelectionBatch, Tensor]]:
         """The features (rows, width) that the network selects of each batch."""
@@ -216,6 +240,12 @@ class LearnsSelection(Learner):
             with batch.inference():
                 scores = batch.scores(self.answering)
             yield batch, self.selected(scores, batch.real, batch.predictions)
+
+
+def _add(sums: dict[str, float], own: Mapping[str, Tensor]) -> None:
+    """Add the numbers of a batch to sums by name."""
+    for name, each in own.items():
+        sums[name] = sums.get(name, 0.0) + float(each.sum())
 
 
 @dataclass(frozen=True)

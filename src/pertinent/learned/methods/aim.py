@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 SCALINGS = 10
 """Rounds of iterative scaling, after which intercepts hardly change."""
 
+ALIVE = (0.02, 0.98)
+"""The range of the mean keep-probability π of a selector that tells features apart."""
+
 UNUSED = {
     "explainer": ("alpha", "temperature", "explore", "infer"),
     "both": (),
-    "selector": ("beta", "context", "explore", "infer"),
+    "selector": ("beta", "context", "explore", "infer", "learns_from", "intercept", "centring", "sizes"),
 }
 """The settings that have no effect, by which networks are trained."""
 
@@ -59,6 +63,19 @@ class LearnsAIM(LearnsSelection):
         selector's. With 0, as in the paper, the weights of features that it drops are hardly learned.
     infer
         With both, from the ``"explainer"`` or from the ``"selector"`` (App. D.1).
+    learns_from
+        The model's ``"probabilities"`` for a neighbour, or as in the paper its ``"decisions"``, 1 for the
+        class it decides for and 0 for others. Decisions tell less: weights of a linear model are found worse.
+    intercept
+        Whether the explainer's linear classifier has an intercept; in the paper it has none.
+    centring
+        Whether weights are relative to their mean over classes; in the paper they are not.
+    sizes
+        Number of features in random neighbours: ``"mostly-few"``, or ``"uniform"`` as in the paper
+        (App. D.3).
+    layers
+        ``"own"``, or for texts ``"paper"``, the networks of the paper's App. A with random embeddings: a
+        bidirectional LSTM with context, three dense layers without.
     """
 
     spec = replace(LearnsSelection.spec, classes=("predicted", "all"))
@@ -69,6 +86,11 @@ class LearnsAIM(LearnsSelection):
     temperature: Positive = 0.2
     explore: ShareOrZero = 0.5
     infer: Literal["explainer", "selector"] = "explainer"
+    learns_from: Literal["probabilities", "decisions"] = "probabilities"
+    intercept: bool = True
+    centring: bool = True
+    sizes: Literal["mostly-few", "uniform"] = "mostly-few"
+    layers: Literal["own", "paper"] = "own"
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -81,9 +103,13 @@ class LearnsAIM(LearnsSelection):
         """E : x → W (features × classes), S : x → π (features), and G."""
         networks: dict[str, ScoringNetwork | ApproximatingNetwork] = {}
         if self.trained != "selector":
-            networks["explainer"] = ScoringNetwork(columns=None, context=self.context)
+            options = {"context": self.context, "bias": self.layers == "paper"}
+            networks["explainer"] = ScoringNetwork(columns=None, layers=self.layers, **options)
         if self.trained != "explainer":
-            networks |= {"selector": ScoringNetwork(), "approximator": ApproximatingNetwork()}
+            networks |= {
+                "selector": ScoringNetwork(layers=self.layers),
+                "approximator": ApproximatingNetwork(),
+            }
         return networks
 
     @property
@@ -99,23 +125,44 @@ class LearnsAIM(LearnsSelection):
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """Eqn. 5: sample the neighbourhood, ask the model about it, and fit the networks to it."""
         loss = 0.0
-        neighbours = random_subset(batch.real, mostly_few=True)  # as an explanation has few
+        neighbours = random_subset(batch.real, mostly_few=self.sizes == "mostly-few")
         if self.trained != "explainer":
             samples = self._relaxed(batch.scores("selector")[:, 0]) * batch.real
             logits = batch.approximate("approximator", samples)
             loss = self.alpha * cross_entropy(one_hot(batch.predictions), logits).mean()  # Eqn. 4
             neighbours = neighbours.where(uniform_like(samples[:, :1]) < self.explore, samples)
         if self.trained != "selector":
-            weights = centred(batch.scores("explainer"))
-            decided = one_hot(batch.ask(neighbours > 0.5))
+            weights = self._weights(batch.scores("explainer"))
+            answers = batch.ask(neighbours > 0.5)
+            decided = one_hot(answers) if self.learns_from == "decisions" else answers
             logits = (weights * neighbours[:, None]).sum(-1)
-            loss = loss + cross_entropy(decided, logits + intercepts(decided, logits)).mean()  # Eqn. 2
+            if self.intercept:
+                logits = logits + intercepts(decided, logits)
+            loss = loss + cross_entropy(decided, logits).mean()  # Eqn. 2
             loss = loss + self.beta * weights.square().sum(1).add(1e-12).sqrt().mul(batch.real).sum(-1).mean()
         return loss
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
         """By weights as they are explained."""
-        return super().selected(centred(scores), real, predictions)
+        return super().selected(self._weights(scores), real, predictions)
+
+    def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
+        """The mean keep-probability π of each input's features."""
+        if self.trained == "explainer":
+            return {}
+        kept = batch.scores("selector")[:, 0].sigmoid() * batch.real
+        return {"kept": kept.sum(-1) / batch.real.sum(-1)}
+
+    def doubt(self, described: Mapping[str, float]) -> str | None:
+        """Say so if the selector keeps nothing or everything."""
+        kept = described.get("dev_kept", 0.5)
+        if ALIVE[0] < kept < ALIVE[1]:
+            return None
+        return f"The selector does not select: it keeps {kept:.1%} of the features."
+
+    def _weights(self, scores: Tensor) -> Tensor:
+        """The weights of features, from the scores of the explainer."""
+        return centred(scores) if self.centring else scores
 
     def _relaxed(self, logits: Tensor) -> Tensor:
         """Samples of the Concrete distribution: π is the sigmoid of the selector's logits."""
@@ -159,12 +206,13 @@ class AIM(SelectionExplainer):
     Note
     ----
     The paper's neighbours come from a selector. Here they keep random features, most of them few (in App. D.3
-    sizes are uniform), which takes less time and was as faithful or more on texts and tables; with
-    ``trained="both"`` there is a selector, and random neighbours beside its own. Ours are also an intercept,
-    without which the weights have to say what is decided when nothing is known, and weights that sum to zero
-    over classes. The model is asked about features that are kept or removed, not about relaxed ones, so that
-    it may be any model. The temperature is inside the exponent, and the norm has a group for each feature, as
-    in the paper and not in its code.
+    sizes are uniform), which takes less time and was more faithful on texts and tables; with
+    ``trained="both"`` there is a selector, and random neighbours beside its own. Ours are also: learning from
+    probabilities, by which words of known weight are found better; an intercept, without which the weights
+    have to say what is decided when nothing is known; weights that sum to zero over classes; and layers
+    without biases, so that a word never seen has no weight of its own. The model is asked about features that
+    are kept or removed, not about relaxed ones, so that it may be any model. The temperature is inside the
+    exponent, and the norm has a group for each feature, as in the paper and not in its code.
     """
 
     learner = LearnsAIM
@@ -172,9 +220,10 @@ class AIM(SelectionExplainer):
     summary = "weights for every class by a network, learned from answers to parts of inputs"
 
     def explain(self, task: Task) -> Steps:
-        """Predict, relative to the mean of all classes."""
+        """Predict, relative to the mean of all classes if it was fitted so."""
         found = yield from super().explain(task)
         assert found.scores is not None
         if found.scores.ndim == 2:
-            return Finding(found.scores - found.scores.mean(axis=0))
+            centring = self.network.card["settings"].get("centring", True)
+            return Finding(found.scores - found.scores.mean(axis=0) if centring else found.scores)
         return selecting(probability(found.scores))

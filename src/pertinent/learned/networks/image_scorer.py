@@ -43,11 +43,9 @@ class ImageScorer(Scorer):
         self.head = nn.Conv2d(WIDTH, n_columns, 1)
 
     @classmethod
-    def of(
-        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
-    ) -> ImageScorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> ImageScorer:
         """One that standardises the values of each channel."""
-        del model, context
+        del model, options
         images = [_image(input).pixels for input in inputs]
         made = cls(len(images[0]), n_columns)
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from pertinent.errors import require
 from pertinent.inputs.base import Input
 from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch, device_of, small_scorer_for
 from pertinent.learned.networks.token_scorers import HiddenStateScorer
+from pertinent.learned.networks.word_scorer import PaperWordScorer, WordScorer
 from pertinent.models.base import Model
 from pertinent.models.torch import devices
 
@@ -131,4 +133,8 @@ def _scorer(layout: Any, model: Model, inputs: Sequence[Input], n_columns: int) 
     columns = n_columns if layout.columns is None else layout.columns
     if layout.hidden and HiddenStateScorer.suits(model):
         return HiddenStateScorer.of(model, inputs, columns)
-    return small_scorer_for(inputs).of(model, inputs, columns, context=layout.context)
+    kind = small_scorer_for(inputs)
+    if layout.layers == "paper":
+        require(kind is WordScorer, "layers", "'own' for other inputs than texts", "paper")
+        kind = PaperWordScorer
+    return kind.of(model, inputs, columns, context=layout.context, bias=layout.bias)

@@ -66,10 +66,10 @@ class Scorer(torch.nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> Scorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Scorer:
         """Make a scorer for inputs like these, with random weights where it has nothing to start from.
 
-        Without `context` one of words scores each word by itself.
+        Of the `options` of a `ScoringNetwork`, `context` and `bias`, a scorer uses those it has.
         """
 
     @classmethod

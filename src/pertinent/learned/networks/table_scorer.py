@@ -79,9 +79,9 @@ class RowScorer(Scorer):
         self.columns = tuple(columns)
 
     @classmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> Self:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Self:
         """One that encodes columns as these rows suggest."""
-        del model, context
+        del model, options
         names = _row(inputs[0]).names
         for input in inputs:
             _check_names(input, names)

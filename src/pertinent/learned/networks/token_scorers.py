@@ -52,11 +52,9 @@ class TokenScorer(TransformerScorer):
         self.head = torch.nn.Linear(encoder.config.hidden_size, n_columns)
 
     @classmethod
-    def of(
-        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
-    ) -> TokenScorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> TokenScorer:
         """A copy of the model's encoder with a new linear layer."""
-        del inputs, context
+        del inputs, options
         encoder = copy.deepcopy(_transformer(model).model.base_model)
         return cls(encoder.float(), n_columns).requires_grad_(True)
 
@@ -114,11 +112,9 @@ class HiddenStateScorer(TransformerScorer):
         )
 
     @classmethod
-    def of(
-        cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True
-    ) -> HiddenStateScorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> HiddenStateScorer:
         """One as wide as the model's hidden states."""
-        del inputs, context
+        del inputs, options
         return cls(n_columns, _transformer(model).model.config.hidden_size)
 
     @classmethod

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import gelu, relu
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from pertinent.array_types import Ints
 from pertinent.digests import digest
@@ -30,37 +31,43 @@ class WordScorer(Scorer):
     """Embeddings of hashed words, two convolutions over neighbours, and the mean over the text.
 
     Without `context` a word is scored by itself. Tokens are told apart by their number modulo `n_words`.
+    Without `bias` in any layer the score of a word that was never seen is zero, but for its context.
     """
 
     kind = "text"
 
-    def __init__(self, n_columns: int, n_words: int = BUCKETS, *, context: bool = True) -> None:
+    def __init__(
+        self, n_columns: int, n_words: int = BUCKETS, *, context: bool = True, bias: bool = True
+    ) -> None:
         super().__init__(n_columns)
-        self.n_words, self.context = n_words, context
+        self.n_words, self.context, self.bias = n_words, context, bias
         self.embedding = nn.Embedding(n_words + 1, WIDTH, padding_idx=0)
         nn.init.zeros_(self.embedding.weight)  # random scores of words seldom or never seen would stay random
         self.segment = nn.Embedding(2, WIDTH)
+        nn.init.zeros_(self.segment.weight)  # all words share it: random ones would move all scores together
         if context:
-            self.near = nn.Conv1d(WIDTH, WIDTH, 3, padding=1)
-            self.far = nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
-            self.whole = nn.Linear(WIDTH, WIDTH)
+            self.near = nn.Conv1d(WIDTH, WIDTH, 3, padding=1, bias=bias)
+            self.far = nn.Conv1d(WIDTH, WIDTH, 5, padding=2, bias=bias)
+            self.whole = nn.Linear(WIDTH, WIDTH, bias=bias)
         else:
-            self.deep = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Linear(WIDTH, WIDTH), nn.GELU())
-        self.head = nn.Linear(2 * WIDTH, n_columns)
+            linear = partial(nn.Linear, WIDTH, WIDTH, bias=bias)
+            self.deep = nn.Sequential(linear(), nn.GELU(), linear(), nn.GELU())
+        self.head = nn.Linear(2 * WIDTH, n_columns, bias=bias)
 
     @classmethod
-    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, *, context: bool = True) -> WordScorer:
+    def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> WordScorer:
         """One that knows nothing of any word."""
-        return cls(n_columns, vocabulary_size(model, inputs), context=context)
+        return cls(n_columns, vocabulary_size(model, inputs), **options)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> WordScorer:
         """One for as many words."""
-        return cls(n_columns, config.get("n_words", BUCKETS), context=config.get("context", True))
+        options = {name: config[name] for name in ("context", "bias") if name in config}
+        return cls(n_columns, config.get("n_words", BUCKETS), **options)
 
     def arguments(self) -> dict[str, Any]:
-        """How many words are told apart, and whether each is scored by itself."""
-        return {"n_words": self.n_words, "context": self.context}
+        """How many words are told apart, whether each is scored by itself, and whether layers have biases."""
+        return {"n_words": self.n_words, "context": self.context, "bias": self.bias}
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The words of both texts of a pair; those of a fixed text belong to no feature."""
@@ -82,7 +89,8 @@ class WordScorer(Scorer):
         ids: torch.Tensor = options["ids"]
         real = (ids > 0)[:, None].float()
         words = self.embedding(ids).transpose(1, 2)
-        x = (words + self.segment(options["segments"]).transpose(1, 2)) * real
+        segment = self.segment(options["segments"]).transpose(1, 2)
+        x = (words + (segment if self.bias else words * segment)) * real
         if not self.context:
             x = self.deep(x.transpose(1, 2)).transpose(1, 2)
             return torch.as_tensor(self.head(torch.cat([x, words], dim=1).transpose(1, 2)))
@@ -91,6 +99,42 @@ class WordScorer(Scorer):
         mean = x.sum(dim=2) / real.sum(dim=2).clamp(min=1)
         x = (x + gelu(self.far(x) + self.whole(mean)[:, :, None])) * real
         scores: torch.Tensor = self.head(torch.cat([x, words], dim=1).transpose(1, 2))
+        return scores
+
+
+class PaperWordScorer(WordScorer):
+    """The networks of words of Vo et al. 2023 (App. A), with the sizes of its code and random embeddings.
+
+    With `context` it is the paper's selector, a bidirectional LSTM and three dense layers; without, its
+    explainer, three dense layers.
+    """
+
+    kind = "text-vo2023"
+
+    def __init__(
+        self, n_columns: int, n_words: int = BUCKETS, *, context: bool = True, bias: bool = True
+    ) -> None:
+        Scorer.__init__(self, n_columns)
+        self.n_words, self.context, self.bias = n_words, context, bias
+        self.embedding = nn.Embedding(n_words + 1, 100, padding_idx=0)
+        width, dense, dropout = (200, 100, 0.2) if context else (100, 250, 0.0)
+        if context:
+            self.recurrent = nn.LSTM(100, 100, batch_first=True, bidirectional=True)
+        self.dense = nn.Sequential(
+            *(nn.Dropout(dropout), nn.Linear(width, dense), nn.ReLU()),
+            *(nn.Dropout(dropout), nn.Linear(dense, dense), nn.ReLU()),
+            *(nn.Dropout(dropout), nn.Linear(dense, n_columns)),
+        )
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, words, columns)."""
+        ids: torch.Tensor = options["ids"]
+        x = self.embedding(ids)
+        if self.context:
+            lengths = (ids > 0).sum(1).clamp(min=1).cpu()
+            packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+            x, _ = pad_packed_sequence(self.recurrent(packed)[0], batch_first=True, total_length=ids.shape[1])
+        scores: torch.Tensor = self.dense(x)
         return scores
 
 
