@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pertinent.api.attack_radius import attack_radius
     from pertinent.api.catalogue import methods, metrics, removals
-    from pertinent.api.compare import compare
-    from pertinent.api.evaluate import evaluate
+    from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
     from pertinent.api.request import Request
+    from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
-    from pertinent.diagnostics.read import read
     from pertinent.diagnostics.removal_check import RemovalCheck
     from pertinent.diagnostics.sanity import Sanity, sanity
     from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
@@ -53,7 +52,7 @@ _HOME = {
     "Text": "pertinent.inputs.text",
     "attack_radius": "pertinent.api.attack_radius",
     "check_removal": "pertinent.diagnostics.check_removal",
-    "compare": "pertinent.api.compare",
+    "compare": "pertinent.api.evaluate",
     "evaluate": "pertinent.api.evaluate",
     "explain": "pertinent.api.explain",
     "explain_iter": "pertinent.api.explain",
@@ -63,7 +62,7 @@ _HOME = {
     "methods": "pertinent.api.catalogue",
     "metrics": "pertinent.api.catalogue",
     "neighbour_stability": "pertinent.diagnostics.neighbour_stability",
-    "read": "pertinent.diagnostics.read",
+    "read": "pertinent.diagnostics",
     "removals": "pertinent.api.catalogue",
     "sanity": "pertinent.diagnostics.sanity",
     "save_report": "pertinent.report.html.page",

@@ -8,7 +8,7 @@ import pytest
 
 import pertinent
 from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
-from pertinent.diagnostics.seed_agreement import Agreement
+from pertinent.diagnostics.stability import Agreement
 from pertinent.errors import FileError
 from pertinent.results.base import KINDS
 

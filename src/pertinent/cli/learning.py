@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pertinent
-from pertinent.cli.console import NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, read_pairs
-from pertinent.cli.output import Output
+from pertinent.cli.output import NothingDone, Output, conclude
 from pertinent.cli.signatures import given
 from pertinent.cli.verbs import Call
 from pertinent.errors import ExampleError, InputError

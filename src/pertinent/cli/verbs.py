@@ -10,11 +10,10 @@ from typing import Annotated, Any
 
 import pertinent
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.console import Failed, NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, load_methods
-from pertinent.cli.output import Output
+from pertinent.cli.output import Failed, NothingDone, Output, conclude
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError

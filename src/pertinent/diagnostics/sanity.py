@@ -27,7 +27,7 @@ from pertinent.diagnostics.base import (
     interval,
     method_fields,
 )
-from pertinent.diagnostics.seed_agreement import SAME_SCORE
+from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError
 from pertinent.explainers.base import Explainer

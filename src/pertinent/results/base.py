@@ -25,7 +25,7 @@ class Result(ABC):
     """A result that can be shown, converted, saved and read.
 
     A subclass has a `kind`, the name of its files' format, and `to_dict`, `from_dict` and `to_dataframe`.
-    How it is shown is listed in `pertinent.report.displays`.
+    How it is shown is listed in `pertinent.report`.
     """
 
     kind: ClassVar[str]
@@ -102,7 +102,7 @@ def display(result: Any, form: Literal["terminal", "html", "figure"], *args: Any
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.
     """
-    from pertinent.report.displays import show
+    from pertinent.report import show
 
     return show(result, form, *args, **options)
 
