@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from pertinent.decoding import PlainData, json_text
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
+from pertinent.results.failures import Failure, HasIndex, failures_of
 from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Self
 
+T = TypeVar("T", bound=HasIndex)
 
 KINDS: dict[str, type[Result]] = {}
 """The classes of results by what their files call them, which register themselves."""
@@ -94,6 +96,32 @@ class Result(ABC):
 
     def __rich__(self) -> Any:
         return display(self, "terminal")
+
+
+class ResultSequence(Result, Sequence[T]):
+    """The results of several inputs, in their order; `failures` lists the inputs that failed and why.
+
+    A slice has the failures of its inputs; an input without result stays with the next one that has one.
+    """
+
+    def __init__(self, results: Sequence[T], failures: Sequence[Failure] = ()) -> None:
+        self._all = list(results)
+        self.failures = list(failures)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> T | Self:
+        if isinstance(index, slice):
+            return type(self)(self._all[index], failures_of(self.failures, self._all, index))
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all)
 
 
 def display(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:

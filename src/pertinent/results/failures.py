@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol
 
-from pertinent.decoding import Index, decode, encode
+from pertinent.decoding import Index, decode
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,6 @@ class Failure:
 
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.method, self.metric, self.reason)))
-
-
-def failures_to_plain(failures: Iterable[Failure]) -> Any:
-    """A dict for each failure."""
-    return encode(list(failures))
 
 
 def failures_from_plain(plain: Any) -> list[Failure]:
