@@ -72,7 +72,7 @@ def test_an_unknown_meaning_or_direction_is_an_error(model):
     plain = explained(model, "leave-one-out").to_dict()
     with pytest.raises(pertinent.PertinentError, match="Unknown meaning 'size'"):
         Explanation.from_dict(plain | {"meaning": "size"})
-    with pytest.raises(pertinent.PertinentError, match="Unknown better.sufficiency 'sideways'"):
+    with pytest.raises(pertinent.PertinentError, match=r"Unknown better\.sufficiency 'sideways'"):
         Explanation.from_dict(plain | {"better": {"sufficiency": "sideways"}})
 
 
