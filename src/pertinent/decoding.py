@@ -26,6 +26,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_orig
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.control_characters import shortened
 from pertinent.errors import InputError, SettingError
 from pertinent.settings import Range, as_declared, settings_types
 
@@ -35,9 +36,7 @@ NOT_FINITE = "may be NaN or infinite"
 """Annotates a number that may be NaN (null in JSON) or, unless a range excludes it, infinite."""
 
 Index: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
-"""A position from 0."""
-
-_SHOWN = 60
+"""A position, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     """A value of the annotated type from plain data, which may come from a damaged file.
 
     A dataclass is made of an object, or of a list of its fields in order; fields that are missing have their
-    defaults, and other entries of the object are ignored. A mapping whose keys are no strings is a list of
+    defaults, and other entries of the object are ignored. A mapping whose keys are not strings is a list of
     pairs. An `InputError` names the field, what it must be and what it was.
 
     Parameters
@@ -72,9 +71,9 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     plain
         Numbers, strings, lists and dicts.
     name
-        What errors call it.
+        The name of the value in error messages.
     sizes
-        The lengths that shapes name.
+        The lengths of axes that shapes refer to by name.
     """
     return _Decoder(sizes or {}).decoded(hint, plain, name)
 
@@ -117,9 +116,7 @@ def json_text(plain: Any, indent: int | None = None) -> str:
 def expect(condition: bool, name: str, must: str, got: object) -> None:
     """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
     if not condition:
-        text = repr(got)
-        text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-        raise InputError(f"`{name}` must be {must}, but got {text}.")
+        raise InputError(f"`{name}` must be {must}, but got {shortened(repr(got), 60)}.")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from typing import get_type_hints as type_hints
 
 import numpy as np
 
+from pertinent.control_characters import shortened
 from pertinent.errors import SettingError, require, unknown
 
 P = ParamSpec("P")
@@ -66,7 +67,7 @@ _WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
 
 @dataclass(frozen=True)
 class Settings:
-    """The base of what has settings; they are checked, and converted to their types, when it is made."""
+    """Base class of everything with settings, which are checked and converted when an instance is made."""
 
     def __post_init__(self) -> None:
         """Check the settings; subclasses that check more call this first."""
@@ -115,7 +116,9 @@ def as_declared(name: str, value: Any, hint: Any) -> Any:
     try:
         return _converted(name, value, hint)
     except _WrongType:
-        raise SettingError(f"`{name}` must be {_described(hint)}, but got {_shown(value)}.") from None
+        raise SettingError(
+            f"`{name}` must be {_described(hint)}, but got {shortened(repr(value), 60)}."
+        ) from None
 
 
 class _WrongType(Exception):
@@ -215,8 +218,3 @@ def _described(hint: Any) -> str:
         return "a function"
     name = str(getattr(hint, "__name__", hint))
     return _WORDS.get(hint, f"a{'n' if name[0] in 'AEIOU' else ''} {name}")
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:59]}…"

@@ -16,17 +16,7 @@ from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.decoding import NOT_FINITE, Index, expect
-from pertinent.diagnostics.base import (
-    Chart,
-    DiagnosticTable,
-    Line,
-    MethodDiagnostic,
-    TableRow,
-    cell,
-    few_inputs,
-    interval,
-    method_fields,
-)
+from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError
@@ -80,7 +70,7 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sanity(MethodDiagnostic):
+class Sanity(base.MethodDiagnostic):
     """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
 
     Attributes
@@ -109,7 +99,7 @@ class Sanity(MethodDiagnostic):
         for stage, layer in enumerate(self.layers, start=1):
             rows = [row for row in self.rows if row.stage == stage]
             scores, absolute = [row.spearman for row in rows], [row.absolute for row in rows]
-            found.append(Stage(layer, interval(scores), interval(absolute)))
+            found.append(Stage(layer, base.interval(scores), base.interval(absolute)))
         return found
 
     @property
@@ -163,15 +153,15 @@ class Sanity(MethodDiagnostic):
         rows = [{**asdict(row), "layer": self.layers[row.stage - 1]} for row in self.rows]
         return optional("pandas").DataFrame(rows)
 
-    def table(self) -> DiagnosticTable:
+    def table(self) -> base.DiagnosticTable:
         """A row for each stage."""
         rows = []
         for stage in self.stages:
             n = max(found.n for found in stage.correlations.values())
             fails = stage is self.stages[-1] and not self.passed
-            cells = ((f"{n:,}", ""), cell(stage.spearman), cell(stage.absolute))
-            rows.append(TableRow(stage.layer, cells, "fails" if fails else "", "alarm" if fails else ""))
-        return DiagnosticTable(
+            cells = ((f"{n:,}", ""), base.cell(stage.spearman), base.cell(stage.absolute))
+            rows.append(base.TableRow(stage.layer, cells, "fails" if fails else "", "alarm" if fails else ""))
+        return base.DiagnosticTable(
             question=f"Does {self.name} depend on what the model learned?",
             columns=("randomised to", "inputs", "Spearman", "absolute scores"),
             rows=tuple(rows),
@@ -185,7 +175,7 @@ class Sanity(MethodDiagnostic):
             "from the output down in the order of registration, each with those above it. Removal "
             f"{self.removal}; {self.features}. 95% bootstrap intervals over inputs."
         )
-        yield from few_inputs(self.inputs)
+        yield from base.few_inputs(self.inputs)
         missing = sum(bool(np.isnan(row.spearman)) for row in self.rows)
         if missing:
             yield (
@@ -194,19 +184,19 @@ class Sanity(MethodDiagnostic):
             )
 
     @classmethod
-    def chart(cls, several: Sequence[Sanity]) -> Chart:
+    def chart(cls, several: Sequence[Sanity]) -> base.Chart:
         """The rank correlations at each stage, of scores and of absolute scores (Figure 4)."""
         longest = max((sanity.layers for sanity in several), key=len)
         names = [str(n) for n in range(1, len(longest) + 1)]
         if len(longest) <= _MOST_NAMED and all(s.layers == longest[: len(s.layers)] for s in several):
             names = [".".join(layer.split(".")[-2:]) for layer in longest]
-        panels: dict[str, tuple[Line, ...]] = {}
+        panels: dict[str, tuple[base.Line, ...]] = {}
         for what in several[0].stages[0].correlations:
             for sanity in several:
                 found = [Interval(1.0, 1.0, 1.0, 0), *(stage.correlations[what] for stage in sanity.stages)]
-                line = Line(sanity.name, tuple(map(float, range(len(found)))), tuple(found))
+                line = base.Line(sanity.name, tuple(map(float, range(len(found)))), tuple(found))
                 panels[what] = (*panels.get(what, ()), line)
-        return Chart(
+        return base.Chart(
             panels=panels,
             x_label="randomised down to",
             y_label="Spearman's correlation",
@@ -324,7 +314,7 @@ def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "casc
         seed=request.seed,
         noticed=run.warnings,
         failures=tuple(failures),
-        **method_fields(found[0], request.budget),
+        **base.method_fields(found[0], request.budget),
     )
 
 

@@ -15,17 +15,7 @@ from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.decoding import NOT_FINITE, Index, expect
-from pertinent.diagnostics.base import (
-    Chart,
-    DiagnosticTable,
-    Line,
-    MethodDiagnostic,
-    TableRow,
-    cell,
-    few_inputs,
-    interval,
-    method_fields,
-)
+from pertinent.diagnostics import base
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
@@ -151,7 +141,7 @@ class LengthGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability(MethodDiagnostic):
+class Stability(base.MethodDiagnostic):
     """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
 
     Attributes
@@ -196,14 +186,14 @@ class Stability(MethodDiagnostic):
         """The mean of each measure."""
         return {"means": {name: found.mean for name, found in self.summary.items()}}
 
-    def table(self) -> DiagnosticTable:
+    def table(self) -> base.DiagnosticTable:
         """A row for all inputs, and one for each group of lengths."""
         groups = [(str(group), group.inputs, group.measures) for group in self.by_length]
         every = [("all", self.inputs, self.summary)] if len(groups) > 1 else []
-        return DiagnosticTable(
+        return base.DiagnosticTable(
             question=f"How stable is {self.name}?",
             columns=("features", "inputs", *(title for title, _ in _MEASURES.values())),
-            rows=tuple(TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
+            rows=tuple(base.TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
             notes=tuple(self._notes()),
         )
 
@@ -213,7 +203,7 @@ class Stability(MethodDiagnostic):
             "Top 5 and 10: the share in common. Evaluations and model seconds: for one explanation. "
             "95% bootstrap intervals over inputs."
         )
-        yield from few_inputs(self.inputs)
+        yield from base.few_inputs(self.inputs)
         for measure, reason in _WHY_MISSING.items():
             missing = self.inputs - self.summary[measure].n
             if missing:
@@ -221,7 +211,7 @@ class Stability(MethodDiagnostic):
                 yield f"Left out of {title}: {missing:,} of {self.inputs:,} inputs, because {reason}."
 
     @classmethod
-    def chart(cls, several: Sequence[Stability]) -> Chart:
+    def chart(cls, several: Sequence[Stability]) -> base.Chart:
         """Spearman's correlation against the number of features, a line for each result (Figure 3)."""
         names = {group.low: str(group) for stability in several for group in stability.by_length}
         places = {low: float(place) for place, low in enumerate(sorted(names))}
@@ -229,10 +219,10 @@ class Stability(MethodDiagnostic):
         for stability in several:
             found = {group.low: group.measures["spearman"] for group in stability.by_length}
             known = {places[low]: each for low, each in found.items() if each.n}
-            lines.append(Line(stability.name, tuple(known), tuple(known.values())))
+            lines.append(base.Line(stability.name, tuple(known), tuple(known.values())))
         counts = sorted({(s.inputs, len(s.seeds)) for s in several})
         title = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)
-        return Chart(
+        return base.Chart(
             panels={f"{title}, 95% intervals": tuple(lines)},
             x_label=f"number of {several[0].features}",
             y_label="Spearman's correlation between seeds",
@@ -315,7 +305,7 @@ def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
         seeds=tuple(request.seed for request in requests),
         noticed=first.warnings,
         failures=in_order,
-        **method_fields(first, requests[0].budget),
+        **base.method_fields(first, requests[0].budget),
     )
 
 
@@ -332,13 +322,13 @@ def _different_targets(explanations: Sequence[Explanation]) -> Failure:
 
 def _cells(inputs: int, measures: Mapping[str, Interval]) -> tuple[tuple[str, str], ...]:
     """Spearman's correlation, the main measure of the paper, has its bounds; the others are means."""
-    cells = {name: cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
+    cells = {name: base.cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
     means = [(text, "") for name, (text, _) in cells.items() if name != "spearman"]
     return (f"{inputs:,}", ""), cells["spearman"], *means
 
 
 def _summary(rows: Sequence[Agreement]) -> dict[str, Interval]:
-    return {name: interval([getattr(row, name) for row in rows]) for name in _MEASURES}
+    return {name: base.interval([getattr(row, name) for row in rows]) for name in _MEASURES}
 
 
 def _lower_bound(features: int) -> int:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 from pertinent.decoding import PlainData, json_text
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
-from pertinent.results.failures import Failure, HasIndex, failures_of
+from pertinent.results.failures import Failure, failures_of
 from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Self
 
-T = TypeVar("T", bound=HasIndex)
+T = TypeVar("T")
 
 KINDS: dict[str, type[Result]] = {}
 """The classes of results by what their files call them, which register themselves."""

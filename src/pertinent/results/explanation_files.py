@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.control_characters import encodable
 from pertinent.decoding import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
@@ -214,15 +215,8 @@ def _schema(arrow: Any) -> Any:
 
 
 def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: _encodable(value) for name, value in plain.items()}
+    row = {name: encodable(value) for name, value in plain.items()}
     return row | {name: json.dumps(plain[name]) for name in _NESTED}
-
-
-def _encodable(value: Any) -> Any:
-    """Texts without lone surrogates, which Parquet does not hold; anything else as it is."""
-    if isinstance(value, list):
-        return [_encodable(each) for each in value] if value and isinstance(value[0], str) else value
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array
+from pertinent.control_characters import encodable
 from pertinent.errors import require
 from pertinent.inputs.base import objects
 from pertinent.inputs.modality import modality_named
@@ -37,12 +38,7 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
             }
             row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
             rows.append(row)
-    return optional("pandas").DataFrame([{k: _encodable(v) for k, v in row.items()} for row in rows])
-
-
-def _encodable(value: Any) -> Any:
-    """A text without lone surrogates, which pandas cannot hold."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return optional("pandas").DataFrame([{k: encodable(v) for k, v in row.items()} for row in rows])
 
 
 def shap_explanation(e: Explanation) -> Any:

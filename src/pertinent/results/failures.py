@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from pertinent.decoding import Index, decode
 
@@ -48,16 +48,8 @@ def failures_from_plain(plain: Any) -> list[Failure]:
     return decode(list[Failure], plain, "failures")
 
 
-class HasIndex(Protocol):
-    """The result of an input, which knows the position of the input."""
-
-    @property
-    def index(self) -> int:
-        """The position of the input among those that were given, from 0."""
-
-
-def failures_of(failures: Iterable[Failure], results: Sequence[HasIndex], part: slice) -> list[Failure]:
-    """The failures of the inputs in a slice of the results.
+def failures_of(failures: Iterable[Failure], results: Sequence[Any], part: slice) -> list[Failure]:
+    """The failures of the inputs in a slice of the results, each of which has the `index` of its input.
 
     An input that has no result is in a slice with the next input that has one, or with the last.
     """
