@@ -65,43 +65,12 @@ _NAMES = {
 
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "Attacked",
-    "Attacks",
-    "EarlyStopping",
-    "Evaluation",
-    "Explanation",
-    "Explanations",
-    "Failure",
-    "NeighbourStability",
-    "PertinentError",
-    "RemovalCheck",
-    "Request",
-    "Sanity",
-    "Sensitivity",
-    "Stability",
-    "Text",
-    "attack_radius",
-    "check_removal",
-    "compare",
-    "evaluate",
-    "explain",
-    "explain_iter",
-    "fit",
-    "load",
-    "load_explainer",
-    "methods",
-    "metrics",
-    "neighbour_stability",
-    "read",
-    "removals",
-    "sanity",
-    "save_report",
-    "sensitivity",
-    "stability",
-    "train",
-    "wrap",
-]
+__all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
+__all__ += ["methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
+__all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
+__all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
+__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
+__all__ += ["EarlyStopping", "PertinentError", "Request", "Text"]
 
 
 def __getattr__(name: str) -> Any:

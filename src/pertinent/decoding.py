@@ -154,12 +154,10 @@ class _Decoder:
         if shape is not None:
             lengths = tuple(self.sizes[n] if isinstance(n, str) else n for n in shape.lengths)
             return _array(value, name, hint, lengths)
-        if NOT_FINITE in markers and (value is None or isinstance(value, float)):
-            if value is None or isnan(value):
-                return np.nan
-            found: Any = value
-        else:
-            found = self.decoded(hint, value, name)
+        may_be_any = NOT_FINITE in markers and (value is None or isinstance(value, float))
+        if may_be_any and (value is None or isnan(value)):
+            return np.nan
+        found = value if may_be_any else self.decoded(hint, value, name)
         for each in markers:
             expect(not isinstance(each, Range) or found in each, name, str(each), value)
         return found

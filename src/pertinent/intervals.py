@@ -158,7 +158,7 @@ def student_tails(t: float, freedom: float) -> float:
 
 
 def _student_quantile(tails: float, freedom: float) -> float:
-    """The t beyond which, on either side, lies the probability `tails`; by bisection."""
+    """The t whose two tails together have the probability `tails`, by bisection."""
     low, high = 0.0, 1.0
     while student_tails(high, freedom) > tails:
         low, high = high, 2 * high
@@ -283,7 +283,7 @@ def _order(rows: Floats) -> Ints:
 
 
 def student_factor(freedom: float) -> float:
-    """How much wider a 95% interval is than 1.96 standard errors, with so many degrees of freedom.
+    """How much wider a 95% interval is than 1.96 standard errors, with `freedom` degrees of freedom.
 
     By the expansion of Student's t in powers of 1 / freedom, within 3% from 2 degrees on.
 

@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pertinent.errors import SettingError
 
 _BETWEEN = re.compile(r",|(?<=[\d.])\+")
-"""Between the values of a tuple: a comma or, where that separates settings, a plus; not that of 1e+5."""
+"""Separates the values of a tuple: a comma or, where commas separate settings, a plus, but not in 1e+5."""
+
+_FLAGS = {"true": True, "false": False}
 
 SEVERAL = (tuple, Sequence, Iterable)
 """Types of several values, which are separated by commas."""
@@ -68,8 +70,8 @@ def read_text(name: str, text: str, hint: Any) -> Any:
     for kind in wanted:
         if kind in kinds:
             try:
-                return _flag(text) if kind is bool else kind(text)
-            except ValueError:
+                return _FLAGS[text.lower()] if kind is bool else kind(text)
+            except (KeyError, ValueError):
                 continue
     missed = [what for kind, what in wanted.items() if kind in kinds]
     if missed:
@@ -99,9 +101,3 @@ def split_names(text: str) -> list[str]:
         else:
             found.append(part)
     return found
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"

@@ -161,7 +161,7 @@ def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
 
 
 def _several(name: str, value: Any, hint: Any) -> Any:
-    """A tuple of values of one type; a pair or the like is left as it is."""
+    """A tuple of values of one type; a tuple of fixed length is left as it is."""
     if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
         raise _WrongType
     if isinstance(value, np.ndarray) and value.ndim != 1:
@@ -179,7 +179,7 @@ def _mapping(name: str, value: Any, hints: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _number(value: Any, kind: type) -> Any:
-    """A number of Python's or numpy's as the kind wanted; a flag is no number, nor is infinity."""
+    """A Python or numpy number, converted to `kind`; booleans are no numbers, and infinity is refused."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or kind is bool:

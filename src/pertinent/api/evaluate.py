@@ -1,4 +1,4 @@
-"""From explanations to numbers that say how good they are."""
+"""Measuring explanations that are there, and explaining and measuring by several methods in one run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.api.explain_one import measured
-from pertinent.api.explain_run import explain_all
+from pertinent.api.explain_run import explain_all, measured
 from pertinent.api.request import Request, make_metrics, make_removal, with_same_features
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm
@@ -174,8 +173,8 @@ def check_same_input(explanation: Explanation, input: Input, model: Model) -> No
 
 def with_annotations(explanations: Sequence[Explanation], annotations: Any) -> list[Explanation]:
     """The explanations with what people marked of their inputs."""
-    entries = _entries(explanations, annotations)
-    return [replace(e, annotations=entry) for e, entry in zip(explanations, entries, strict=True)]
+    entries = zip(explanations, _entries(explanations, annotations), strict=True)
+    return [replace(e, annotations=entry) for e, entry in entries]
 
 
 def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]:
@@ -183,12 +182,8 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
     if isinstance(annotations, Mapping):
         known = {str(name): entry for name, entry in annotations.items()}
         found = [known.get(str(e.id)) for e in explanations]
-        require(
-            any(entry is not None for entry in found),
-            "annotations",
-            "by the ids of explanations",
-            list(annotations),
-        )
+        has_any = any(entry is not None for entry in found)
+        require(has_any, "annotations", "by the ids of explanations", list(annotations))
         return found
     if isinstance(annotations, str) or not isinstance(annotations, Sequence | np.ndarray):
         raise SettingError(
@@ -204,12 +199,8 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
                 "explain them in one call, or give ids= there and a mapping from id to annotations here."
             )
     least = max(inputs) + 1
-    require(
-        len(annotations) >= least,
-        "annotations",
-        f"one entry for each input, at least {least}",
-        len(annotations),
-    )
+    wanted = f"one entry for each input, at least {least}"
+    require(len(annotations) >= least, "annotations", wanted, len(annotations))
     return [annotations[e.index] for e in explanations]
 
 
@@ -258,9 +249,7 @@ def compare(
         seen.add(request.fingerprint)
     run = Run.of(model, inputs, "compare", ids=ids, batch_size=batch_size, progress=progress)
     found = explain_all(run, requests, out)
-    if not len(found) and not found.failures:
-        raise InputError("There are no inputs to compare methods on.")
-    if found.failures and not len(found):
+    if not len(found):
         raise_first(found.failures, "explained")
     evaluation = evaluation_of(list(found), measures, found.failures)
     if found.failures and not evaluation.rows:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from pertinent.api.explain_run import explain_all, explain_each
-from pertinent.api.request import DEFAULT_METHOD, Request
+from pertinent.api.request import DEFAULT_METHOD, WORDS, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
@@ -135,16 +135,7 @@ def explain(
     >>> pertinent.explain(model, "not bad at all", method="leave-one-out").top(1)
     [('bad', 0.7)]
     """
-    words = {
-        "target": target,
-        "sparsity": sparsity,
-        "budget": budget,
-        "removal": removal,
-        "features": features,
-        "scale": scale,
-        "early_stopping": early_stopping,
-        "seed": seed,
-    }
+    words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
     run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)

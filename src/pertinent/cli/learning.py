@@ -26,7 +26,7 @@ ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""
 
 _PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": ["--row", "JSON"]}
-"""What to explain, in the command that is suggested."""
+"""The inputs in the suggested command, by their kind."""
 
 
 def fit(args: Namespace) -> int:

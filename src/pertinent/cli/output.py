@@ -39,7 +39,7 @@ class NothingDone(PertinentError):
 
 
 def complain(message: str, traceback: str = "") -> None:
-    """A line on stderr, below the traceback, if any."""
+    """Write a line to stderr, below the traceback, if any."""
     sys.stderr.write(f"{visible(traceback)}pertinent: {visible(message)}\n")
 
 
@@ -56,7 +56,7 @@ def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
 
 
 def print_json(text: str) -> None:
-    """JSON on stdout, with everything that is not to be printed as an escape of JSON's own."""
+    """Print JSON on stdout, with characters that are unsafe to print as JSON escapes."""
     escaped = _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     sys.stdout.write(escaped + "\n")
 
@@ -143,6 +143,11 @@ class Output:
     def silent(self) -> bool:
         """Whether nothing but JSON is printed."""
         return self.quiet or self.json == STDOUT
+
+    @property
+    def progress(self) -> bool | None:
+        """The argument `progress` of a public function."""
+        return False if self.silent else None
 
     def show(self, thing: Any) -> None:
         """Print something that rich can render, or a plain line."""

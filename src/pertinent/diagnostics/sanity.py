@@ -19,7 +19,6 @@ from pertinent.decoding import NOT_FINITE, Index, expect
 from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError
 from pertinent.explainers.base import Explainer
 from pertinent.intervals import Interval
 from pertinent.rank_correlation import spearman
@@ -28,7 +27,7 @@ from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, Seed, checked
 
 HARDLY_CHANGED = 0.7
-"""From this mean rank correlation on explanations have hardly changed: by convention, it is strong."""
+"""Explanations have hardly changed if their mean rank correlation is at least this: a strong correlation."""
 
 _MOST_NAMED = 12
 """With more stages than this a plot numbers the layers instead of naming them."""
@@ -275,19 +274,13 @@ def sanity(
     >>> found.passed, found.stages[0].spearman.mean
     (False, 1.0)
     """
-    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
-    return check_sanity(run, Request.of_words(method, words), layers)
-
-
-def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "cascading") -> Sanity:
-    """Explain every input by the request with the model as it is and at every stage, and compare."""
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
+    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
+    request = Request.of_words(method, words)
     chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
     n_layers = len(layers_of(run.model))
     found = explain_all(run, [request])
-    if not len(found) and not found.failures:
-        raise InputError("There are no inputs to explain.")
     if not len(found):
         raise_first(found.failures, "explained")
     # After the model has answered: only then lazy layers have parameters, and what answers mean is known.
@@ -321,13 +314,7 @@ def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "casc
 def correlation(original: Explanation, randomised: Explanation, stage: int) -> Correlation:
     """The rank correlations of two explanations of the same input and target."""
     scores = np.stack([original.scores, randomised.scores])
-    return Correlation(
-        input=original.index,
-        stage=stage,
-        spearman=_spearman(scores),
-        absolute=_spearman(np.abs(scores)),
-        id=original.id,
-    )
+    return Correlation(original.index, stage, _spearman(scores), _spearman(np.abs(scores)), original.id)
 
 
 def _spearman(rows: Floats) -> float:

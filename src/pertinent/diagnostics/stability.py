@@ -123,7 +123,7 @@ _WHY_MISSING = {
 }
 
 _SHORTEST = 10
-"""Inputs with fewer features are the first group; each group's inputs are up to twice as long."""
+"""Inputs with fewer features form the first group; from there each bound is twice the one before."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Stability(base.MethodDiagnostic):
 
     @cached_property
     def by_length(self) -> list[LengthGroup]:
-        """The same for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
+        """The means for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
 
         The groups do not depend on the inputs, so that two methods can be compared.
         """
@@ -280,14 +280,7 @@ def stability(
     run = Run.of(model, inputs, "stability", ids=ids, batch_size=batch_size, progress=progress)
     require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
     request = Request.of_words(method, words)
-    return measure_stability(run, [replace(request, seed=seed) for seed in range(seeds)])
-
-
-def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
-    """Explain every input by requests that differ in their seed alone, and measure the agreement."""
-    found = explain_all(run, requests)
-    if not len(found) and not found.failures:
-        raise InputError("There are no inputs to explain.")
+    found = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
     failures = {failure.index: failure for failure in reversed(found.failures)}
     of_inputs: dict[int, list[Explanation]] = {}
     for e in found:
@@ -302,10 +295,10 @@ def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
     first = explained[0][0]
     return Stability(
         rows=tuple(agreement(own) for own in explained),
-        seeds=tuple(request.seed for request in requests),
+        seeds=tuple(range(seeds)),
         noticed=first.warnings,
         failures=in_order,
-        **base.method_fields(first, requests[0].budget),
+        **base.method_fields(first, request.budget),
     )
 
 

@@ -18,7 +18,6 @@ from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
 
 FEW_CLASSES = 10
-MOST_LIKELY = 5
 _UNMEASURABLE = 1e-6
 """Scores below this share of the prediction are rounding errors of the model."""
 
@@ -138,13 +137,8 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
 
 def listed_classes(explanation: Explanation) -> list[int]:
     """The columns worth showing: all if few, else the most likely and the one explained."""
-    p = explanation.prediction
-    if len(p) <= FEW_CLASSES:
-        return list(range(len(p)))
-    if explanation.output.kind == "value":
-        return sorted({*range(MOST_LIKELY), explanation.target})
-    likely = np.argsort(-p, kind="stable")[:MOST_LIKELY].tolist()
-    return likely if explanation.target in likely else [*likely, explanation.target]
+    n = len(explanation.classes)
+    return list(range(n)) if n <= FEW_CLASSES else explanation.most_likely()
 
 
 def unlisted(explanation: Explanation) -> str:

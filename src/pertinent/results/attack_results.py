@@ -29,10 +29,10 @@ class Attacked:
     sets
         The features that each attack could change (sets, features).
     radii
-        The norm of the smallest perturbation found of each set, infinite if none was found. Of a table
-        row in standard deviations of the background's columns; of a text, of the word embeddings.
+        The norm of the smallest perturbation found for each set, infinite if none was found. For a table row
+        in standard deviations of the background's columns; for a text that of the word embeddings.
     changes
-        The perturbations, in the shape of the input; of a text (sets, tokens, width).
+        The perturbations, in the shape of the input; for a text (sets, tokens, width).
     passes
         Passes of the model that each attack made, a backward pass counting as one.
     prediction, decided, toward

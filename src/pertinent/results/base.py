@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KINDS: dict[str, type[Result]] = {}
-"""The classes of results by what their files call them, which register themselves."""
+"""The classes of results by the name of their file format; each subclass registers itself."""
 
 
 class Result(ABC):
@@ -58,7 +58,7 @@ class Result(ABC):
 
     @classmethod
     def file_formats(cls) -> tuple[str, ...]:
-        """What JSON files of this kind of result say they are: what is written, then old formats."""
+        """The values of `format` in JSON files of this kind: the one that is written, then older ones."""
         return (f"pertinent {cls.kind} 1",)
 
     @checked

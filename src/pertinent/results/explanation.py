@@ -70,7 +70,7 @@ class Explanation(Result):
     budget_per_sparsity
         Whether each sparsity was allowed the full budget, as in a search.
     seconds
-        The time that the model took for it.
+        The time that the model took for it, in seconds.
     measures
         Its measures, by metric: sparsity to value.
     better
@@ -199,9 +199,9 @@ class Explanation(Result):
         By default for the five most likely classes and the target.
         """
         columns = [column_index(each, self.classes, self.output.kind) for each in classes]
-        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self._most_likely())])
+        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self.most_likely())])
 
-    def _most_likely(self) -> list[int]:
+    def most_likely(self) -> list[int]:
         """The five most likely columns and the target, the most likely first; of plain values the first."""
         order = np.arange(len(self.classes))
         if self.output.kind != "value":

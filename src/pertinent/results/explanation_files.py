@@ -45,29 +45,12 @@ _IN_EVERY_VERSION = ("removal_settings", "chosen", "budget", "evaluations", "sec
 
 _ATTACKS_IN_0_1 = ("counterfactual", "greedy", "greedy-as", "one-step-banzhaf")
 _MAGNITUDES_IN_0_1 = ("cxplain", "functional-information", "invase", "l2x", "magnex", "vibi")
-_LOWER_IN_0_1 = (
-    "brevity",
-    "class-iou",
-    "deletion",
-    "negative-delta-log-odds",
-    "purity",
-    "robustness-of-relevant",
-    "sufficiency",
-)
-_HIGHER_IN_0_1 = (
-    "average-precision",
-    "class-faithfulness",
-    "comprehensiveness",
-    "faithfulness",
-    "insertion",
-    "iou-stability",
-    "monotonicity",
-    "positive-delta-log-odds",
-    "precision-at-k",
-    "robustness-of-irrelevant",
-    "share-removed",
+_BETTER_IN_0_1 = {
+    "lower": "brevity class-iou deletion negative-delta-log-odds purity robustness-of-relevant sufficiency",
+    "higher": "average-precision class-faithfulness comprehensiveness faithfulness insertion iou-stability "
+    "monotonicity positive-delta-log-odds precision-at-k robustness-of-irrelevant share-removed "
     "sufficiency-of-selected",
-)
+}
 """What version 0.1 knew of its methods and metrics, but did not write into files."""
 
 
@@ -177,7 +160,7 @@ def unsaid_in_0_1(fields: Mapping[str, Any]) -> dict[str, Any]:
     elif sets and np.allclose(fields["scores"], np.mean(list(sets.values()), axis=0)):
         meaning = "membership"
     divided = fields["settings"].get("spread") or "anchors" in details
-    ways = {**dict.fromkeys(_LOWER_IN_0_1, "lower"), **dict.fromkeys(_HIGHER_IN_0_1, "higher")}
+    ways = {name: way for way, names in _BETTER_IN_0_1.items() for name in names.split()}
     return {
         "meaning": meaning,
         "budget_per_sparsity": meaning == "membership" and not divided,

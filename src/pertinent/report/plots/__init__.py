@@ -52,7 +52,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | None = None) -> None:
-    """What the two colours mean, below the axes, under a note."""
+    """Add a legend below the axes that says what the two colours mean, under a note."""
     patch = optional("matplotlib.patches").Patch
     colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
     handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
@@ -70,7 +70,7 @@ def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | N
 
 
 def tidy(axes: Any, n: int) -> None:
-    """The first line on top, a line at zero, and no frame."""
+    """Put the first row on top, draw a line at zero, and remove the frame."""
     axes.set_ylim(n - 0.4, -0.6)
     axes.axvline(0, color=QUIET, lw=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
