@@ -140,7 +140,8 @@ class Evaluation(Measures):
     """Measures of many explanations, summarised by method and metric.
 
     `better` says for each metric whether lower or higher is better, `within` gives the smallest and the
-    largest possible value of metrics that are shares of decisions. Each of `explanations` carries its own measures.
+    largest possible value of metrics that are shares of decisions. Each of `explanations` carries its own
+    measures.
     """
 
     kind = "evaluation"
