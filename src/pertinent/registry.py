@@ -94,13 +94,10 @@ class Registry(Generic[T]):
             }
         return self._sources
 
-    def make_from_text(self, name: str, settings: Mapping[str, str]) -> T:
-        """An instance with settings given as text."""
-        return self.make(name, read_settings(self.get(name), settings))
-
     def parse(self, text: str) -> T:
         """An instance from ``name``, or from ``name:setting=value,setting=value``."""
-        return self.make_from_text(*split_settings(text, self.what))
+        name, settings = split_settings(text, self.what)
+        return self.make(name, read_settings(self.get(name), settings))
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`; an unknown setting raises an error."""

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pertinent.errors import SettingError
+from pertinent.settings import settings_types
 
 _BETWEEN = re.compile(r",|(?<=[\d.])\+")
 """Separates the values of a tuple: a comma or, where commas separate settings, a plus, but not in 1e+5."""
@@ -35,15 +36,11 @@ def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
 
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
     """The settings, each as the type that the class declares; unknown ones stay text."""
-    hints = _hints(cls)
+    # Where a type is not imported at run time, the types of the defaults are used.
+    hints = settings_types(cls) or {
+        f.name: str if f.default is None else type(f.default) for f in fields(cls)
+    }
     return {name: read_text(name, text, hints.get(name, str)) for name, text in settings.items()}
-
-
-def _hints(cls: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(cls)
-    except NameError:  # a type that is not imported at run time: use the type of the default
-        return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
 
 
 def read_text(name: str, text: str, hint: Any) -> Any:

@@ -48,8 +48,7 @@ class Range:
         return self.at_least <= value <= self.at_most and self.above < value < self.below
 
     def __str__(self) -> str:
-        bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
-        said = [f"{word} {bound:g}" for word, bound in (bounds | {"below": self.below}).items()]
+        said = [f"{name.replace('_', ' ')} {bound:g}" for name, bound in vars(self).items()]
         return " and ".join(words for words in said if "inf" not in words)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.api.explain_run import explain_all, measured
-from pertinent.api.request import Request, make_metrics, make_removal, with_same_features
+from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm
 from pertinent.engine.job import Done
@@ -185,10 +185,8 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
         has_any = any(entry is not None for entry in found)
         require(has_any, "annotations", "by the ids of explanations", list(annotations))
         return found
-    if isinstance(annotations, str) or not isinstance(annotations, Sequence | np.ndarray):
-        raise SettingError(
-            f"`annotations` must be a list with an entry for each input, but got {annotations!r}."
-        )
+    is_list = isinstance(annotations, Sequence | np.ndarray) and not isinstance(annotations, str)
+    require(is_list, "annotations", "a list with an entry for each input", annotations)
     if len(explanations) == len(annotations) == 1:
         return list(annotations)
     inputs: dict[int, bytes] = {}
@@ -208,7 +206,7 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
 def compare(
     model: Any,
     inputs: Any,
-    methods: str | Explainer | Request | Sequence[str | Explainer | Request],
+    methods: Method | Sequence[Method],
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
     ids: Sequence[Any] | None = None,

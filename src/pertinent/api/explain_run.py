@@ -140,22 +140,18 @@ def carry_out(
     run: Run, todo: Iterable[Work | Done], requests: Sequence[Request], total: int | None
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
-    several = len(requests) > 1
     for done in run.carry_out(todo, total):
         index, number = done.key
-        method = requests[number].method.name if several else None
         own_id = run.id_of(index)
-        if done.error is not None:
-            failure = Failure(index, str(done.error), id=own_id, method=method, error=done.error)
-            yield Outcome(index, number, None, (failure,))
-            continue
-        explanation, unmeasured = done.result
+        method = requests[number].method.name if len(requests) > 1 else None
+        explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
         failures = tuple(
             Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
-            for metric, error in unmeasured
+            for metric, error in reasons
         )
-        finished = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
-        yield Outcome(index, number, finished, failures)
+        if explanation is not None:
+            explanation = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
+        yield Outcome(index, number, explanation, failures)
 
 
 # -- the life of one explanation: predict, explain under the meter, put together, measure ----------------

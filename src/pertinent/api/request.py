@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -167,6 +167,9 @@ class Request:
         return _entry(self.target, index, "target") if isinstance(self.target, tuple) else self.target
 
 
+Method: TypeAlias = str | Explainer | Request
+"""What the verbs take as a method: its name, an explainer, or a whole request."""
+
 WORDS = tuple(name for name in signature(Request.of).parameters if name not in ("method", "settings"))
 """The keyword arguments of a verb that belong to its request, beside the method and its settings."""
 
@@ -174,22 +177,20 @@ WORDS = tuple(name for name in signature(Request.of).parameters if name not in (
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
     """An explainer by name, perhaps with settings as in ``"lime:samples=50"``, or like an instance."""
     if isinstance(method, str):
-        name, texts = split_settings(method, "method")
+        name, _ = split_settings(method, "method")
         if name not in explainers and name in learned:
             raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
-        method = explainers.make_from_text(name, texts)
+        method = explainers.parse(method)
     return with_settings(method, settings, also_known=WORDS) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    if scale not in explainer.scales:
-        known = " or ".join(map(repr, explainer.scales))
-        raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
-    if scale == "logit" and output is not None and output.kind == "value":
-        raise SettingError(
-            "`scale` must be 'natural' for a model of plain values, which have no logits, but got 'logit'."
-        )
+    known = " or ".join(map(repr, explainer.scales))
+    require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
+    if output is not None and output.kind == "value":
+        must = "'natural' for a model of plain values, which have no logits"
+        require(scale == "natural", "scale", must, scale)
 
 
 def _check_stops_early(explainer: Explainer) -> None:
@@ -253,8 +254,8 @@ def check_features(features: Any) -> Any:
     """Features as a request holds them: a name, an array, or tuples in place of lists."""
     if features is None or isinstance(features, str):
         return features
-    if not isinstance(features, Sequence | np.ndarray):
-        raise SettingError(f"`features` must be a name, segments or spans, but got {features!r}.")
+    is_several = isinstance(features, Sequence | np.ndarray)
+    require(is_several, "features", "a name, segments or spans", features)
     return features if _is_segments(features) else _tuples(tuple(features))
 
 

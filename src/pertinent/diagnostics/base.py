@@ -243,10 +243,6 @@ def few_inputs(n: int) -> Iterator[str]:
         yield f"Only {n} input{'' if n == 1 else 's'}: with fewer than {FEWEST}, intervals are too narrow."
 
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-
 @dataclass(frozen=True)
 class InputMeasure:
     """The value of a measure for the explanation of one input by one method.

@@ -11,7 +11,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
@@ -19,7 +19,6 @@ from pertinent.decoding import NOT_FINITE, Index, expect
 from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
-from pertinent.explainers.base import Explainer
 from pertinent.intervals import Interval
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
@@ -221,7 +220,7 @@ class Sanity(base.MethodDiagnostic):
 def sanity(
     model: Any,
     inputs: Any,
-    method: str | Explainer | Request,
+    method: Method,
     *,
     layers: Sequence[str] | Literal["cascading", "last"] = "cascading",
     ids: Sequence[Any] | None = None,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pertinent.api.explain_run import explain_all, merged
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
@@ -85,7 +85,7 @@ class Ball:
 def sensitivity(
     model: Any,
     inputs: Any,
-    methods: str | Explainer | Request | Sequence[str | Explainer | Request],
+    methods: Method | Sequence[Method],
     *,
     radius: Positive = 0.1,
     samples: Count = 10,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
@@ -18,7 +18,6 @@ from pertinent.decoding import NOT_FINITE, Index, expect
 from pertinent.diagnostics import base
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
-from pertinent.explainers.base import Explainer
 from pertinent.intervals import Interval
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
@@ -238,7 +237,7 @@ class Stability(base.MethodDiagnostic):
 def stability(
     model: Any,
     inputs: Any,
-    method: str | Explainer | Request,
+    method: Method,
     *,
     seeds: SeedCount = 5,
     ids: Sequence[Any] | None = None,

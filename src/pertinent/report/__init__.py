@@ -16,13 +16,11 @@ _DISPLAYS = {
 }
 """For each class the function that shows it, which has the same name in `terminal/`, `html/` and `plots/`."""
 
-_FOLDERS = {"terminal": "terminal", "html": "html", "figure": "plots"}
-
 
 def show(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
     """A result in one of the three forms; only the module that draws it is imported."""
     module, function = next(
         _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS
     ).split(".")
-    drawing = import_module(f"pertinent.report.{_FOLDERS[form]}.{module}")
+    drawing = import_module(f"pertinent.report.{'plots' if form == 'figure' else form}.{module}")
     return getattr(drawing, function)(result, *args, **options)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.array_input import ArrayInput
 from pertinent.intervals import FEWEST, Interval
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from pertinent.diagnostics.base import Diagnostic
 
 SIGNIFICANT = 0.05
 

@@ -227,9 +227,8 @@ class Explanation(Result):
         plain = upgraded(plain)
         data = PlainData(plain, "explanation")
         features, n_columns = data.texts("features"), len(data.texts("classes"))
-        known = plain if plain.get("meaning") else {k: v for k, v in plain.items() if k != "meaning"}
-        fields = decode_fields(cls, known, "", {"features": len(features), "columns": n_columns})
-        if "meaning" not in known:
+        fields = decode_fields(cls, plain, "", {"features": len(features), "columns": n_columns})
+        if "meaning" not in plain:
             fields |= unsaid_in_0_1(fields)
         output = _output(plain.get("output", {"name": "probability"}))  # that of version 0.1
         found = cls(input=input_from_dict(data.mapping("input"), features), output=output, **fields)

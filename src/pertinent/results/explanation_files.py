@@ -139,6 +139,8 @@ def upgraded(plain: Any) -> dict[str, Any]:
     """The plain data of an explanation with the field names of this version."""
     PlainData(plain, "explanation")
     found = {_OLD_NAMES.get(name, name): value for name, value in plain.items()}
+    if found.get("meaning") is None:  # a column without values
+        found.pop("meaning", None)
     for name in (*_IN_EVERY_VERSION, "measures", "details"):
         if name not in found:
             raise InputError(f"`{name}` is missing.")

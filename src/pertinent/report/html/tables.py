@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.report import table_contents as contents
 from pertinent.report.html import Axis, Markup, fragment, from_template
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from pertinent.diagnostics.base import Diagnostic
 
 
 def show_evaluation(evaluation: Evaluation) -> str:
