@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from math import isfinite, isnan
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, overload
@@ -159,7 +160,8 @@ class _Decoder:
             return np.nan
         found = value if may_be_any else self.decoded(hint, value, name)
         for each in markers:
-            expect(not isinstance(each, Range) or found in each, name, str(each), value)
+            if isinstance(each, Range) and found not in each:
+                expect(False, name, str(each), value)
         return found
 
     def _dataclass(self, cls: Any, value: Any, name: str) -> Any:
@@ -206,6 +208,7 @@ class _Decoder:
         }
 
 
+@cache
 def _saved(cls: Any) -> list[tuple[Any, Any]]:
     """The fields of a dataclass that are saved, each with its annotation."""
     hints = settings_types(cls)

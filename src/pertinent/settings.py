@@ -129,7 +129,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one f
     if origin is Annotated:
         number = _converted(name, value, inner[0])
         for bounds in inner[1:]:
-            require(not isinstance(bounds, Range) or number in bounds, name, str(bounds), value)
+            if isinstance(bounds, Range) and number not in bounds:
+                require(False, name, str(bounds), value)
         return number
     if origin in (Union, UnionType):
         return _one_of(name, value, inner)
