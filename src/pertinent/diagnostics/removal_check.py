@@ -146,7 +146,7 @@ class RemovalCheck(base.Diagnostic):
         """A field of the rows of one removal and share: one number per input."""
         return np.array([getattr(row, of) for row in self._cells[removal, share]], dtype=np.float64)
 
-    def points_of(self, removal: str) -> dict[float, Point]:
+    def _points_of(self, removal: str) -> dict[float, Point]:
         """The points of one removal, by share."""
         return {p.share: p for p in self.points if p.removal == removal}
 
@@ -233,7 +233,7 @@ class RemovalCheck(base.Diagnostic):
         return f"{self._which()} {self._training()}"
 
     def _which(self) -> str:
-        score = {share: point.score.mean for share, point in self.points_of(self.best).items()}
+        score = {share: point.score.mean for share, point in self._points_of(self.best).items()}
         found = (
             f"with {_percent(self.half)} of the {self.features} removed, {self.measure} is "
             f"{score[self.half]:.3f} against {score[0.0]:.3f} on whole inputs"
@@ -313,7 +313,7 @@ class RemovalCheck(base.Diagnostic):
         """A row for each removal, with its score at each share in percent."""
         rows = []
         for removal in self.removals:
-            points, verdict = self.points_of(removal), self.verdict(removal)
+            points, verdict = self._points_of(removal), self.verdict(removal)
             scores = [base.percent_cell(points[share].score) for share in self.shares]
             confidence, _ = base.percent_cell(points[self.half].confidence)
             cells = (*scores, (confidence, ""))
@@ -327,7 +327,7 @@ class RemovalCheck(base.Diagnostic):
         )
 
     def _notes(self) -> Iterator[str]:
-        whole = self.points_of(self.best)[0.0]
+        whole = self._points_of(self.best)[0.0]
         accuracy = f" (whole inputs: {''.join(base.percent_cell(whole.score))})"
         few = f" Fewer than {FEW_INPUTS} inputs: small differences cannot be detected."
         yield (
@@ -347,7 +347,7 @@ class RemovalCheck(base.Diagnostic):
         lines = []
         for check in several:
             for removal in check.removals:
-                scores = {share: point.score for share, point in check.points_of(removal).items()}
+                scores = {p.share: p.score for p in check.points if p.removal == removal}
                 name = f"{removal}, {check.verdict(removal)}"
                 lines.append(base.Line(name, tuple(scores), tuple(scores.values()), removal == check.best))
         first = several[0]

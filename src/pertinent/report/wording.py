@@ -15,7 +15,7 @@ from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import Explanation, most_likely
 
 FEW_CLASSES = 10
 _UNMEASURABLE = 1e-6
@@ -138,7 +138,7 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
 def listed_classes(explanation: Explanation) -> list[int]:
     """The columns worth showing: all if few, else the most likely and the one explained."""
     n = len(explanation.classes)
-    return list(range(n)) if n <= FEW_CLASSES else explanation.most_likely()
+    return list(range(n)) if n <= FEW_CLASSES else most_likely(explanation)
 
 
 def unlisted(explanation: Explanation) -> str:

@@ -199,14 +199,7 @@ class Explanation(Result):
         By default for the five most likely classes and the target.
         """
         columns = [column_index(each, self.classes, self.output.kind) for each in classes]
-        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self.most_likely())])
-
-    def most_likely(self) -> list[int]:
-        """The five most likely columns and the target, the most likely first; of plain values the first."""
-        order = np.arange(len(self.classes))
-        if self.output.kind != "value":
-            order = np.argsort(-self.prediction, kind="stable")
-        return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == self.target]
+        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or most_likely(self))])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts."""
@@ -278,6 +271,14 @@ class Explanation(Result):
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
         return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
+
+
+def most_likely(e: Explanation) -> list[int]:
+    """The five most likely columns and the target, the most likely first; of plain values the first."""
+    order = np.arange(len(e.classes))
+    if e.output.kind != "value":
+        order = np.argsort(-e.prediction, kind="stable")
+    return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == e.target]
 
 
 class Explanations(ResultSequence[Explanation]):
