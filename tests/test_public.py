@@ -22,7 +22,7 @@ def run(code):
 
 
 def test_exported_names():
-    assert pertinent.__all__ == NAMES
+    assert sorted(pertinent.__all__) == NAMES
     for name in NAMES:
         assert callable(getattr(pertinent, name))
     assert set(NAMES) < set(dir(pertinent))

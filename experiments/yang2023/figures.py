@@ -17,8 +17,7 @@ from sets import SETS
 from stages import PROPORTIONS
 
 from pertinent.array_types import Floats
-from pertinent.diagnostics.seed_agreement import Agreement
-from pertinent.diagnostics.stability import Stability
+from pertinent.diagnostics.stability import Agreement, Stability
 from pertinent.intervals import Interval
 from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
 

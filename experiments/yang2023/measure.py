@@ -11,7 +11,7 @@ import numpy as np
 import pertinent
 from pertinent.array_types import Floats
 from pertinent.asks import Values
-from pertinent.diagnostics.seed_agreement import agreement, top_in_common
+from pertinent.diagnostics.stability import agreement, top_in_common
 from pertinent.explainers.base import Explainer
 from pertinent.metric.base import Measures, Metric
 from pertinent.models.base import Model

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pertinent.api.attack_radius import attack_radius
     from pertinent.api.catalogue import methods, metrics, removals
-    from pertinent.api.compare import compare
-    from pertinent.api.evaluate import evaluate
+    from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
     from pertinent.api.request import Request
+    from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
-    from pertinent.diagnostics.read import read
     from pertinent.diagnostics.removal_check import RemovalCheck
     from pertinent.diagnostics.sanity import Sanity, sanity
     from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
@@ -35,81 +34,43 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOME = {
-    "Attacked": "pertinent.results.attack_results",
-    "Attacks": "pertinent.results.attack_results",
-    "EarlyStopping": "pertinent.explainers.early_stopping",
-    "Evaluation": "pertinent.results.evaluation",
-    "Explanation": "pertinent.results.explanation",
-    "Explanations": "pertinent.results.explanation",
-    "Failure": "pertinent.results.failures",
-    "NeighbourStability": "pertinent.diagnostics.neighbour_stability",
-    "PertinentError": "pertinent.errors",
-    "RemovalCheck": "pertinent.diagnostics.removal_check",
-    "Request": "pertinent.api.request",
-    "Sanity": "pertinent.diagnostics.sanity",
-    "Sensitivity": "pertinent.diagnostics.sensitivity",
-    "Stability": "pertinent.diagnostics.stability",
-    "Text": "pertinent.inputs.text",
-    "attack_radius": "pertinent.api.attack_radius",
-    "check_removal": "pertinent.diagnostics.check_removal",
-    "compare": "pertinent.api.compare",
-    "evaluate": "pertinent.api.evaluate",
-    "explain": "pertinent.api.explain",
-    "explain_iter": "pertinent.api.explain",
-    "fit": "pertinent.learned.fit",
-    "load": "pertinent.models.embedded.load",
-    "load_explainer": "pertinent.learned.base",
-    "methods": "pertinent.api.catalogue",
-    "metrics": "pertinent.api.catalogue",
-    "neighbour_stability": "pertinent.diagnostics.neighbour_stability",
-    "read": "pertinent.diagnostics.read",
-    "removals": "pertinent.api.catalogue",
-    "sanity": "pertinent.diagnostics.sanity",
-    "save_report": "pertinent.report.html.page",
-    "sensitivity": "pertinent.diagnostics.sensitivity",
-    "stability": "pertinent.diagnostics.stability",
-    "train": "pertinent.training.fine_tuning",
-    "wrap": "pertinent.models.wrap",
+_NAMES = {
+    "api.attack_radius": "attack_radius",
+    "api.catalogue": "methods metrics removals",
+    "api.evaluate": "compare evaluate",
+    "api.explain": "explain explain_iter",
+    "api.request": "Request",
+    "diagnostics": "read",
+    "diagnostics.check_removal": "check_removal",
+    "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
+    "diagnostics.removal_check": "RemovalCheck",
+    "diagnostics.sanity": "Sanity sanity",
+    "diagnostics.sensitivity": "Sensitivity sensitivity",
+    "diagnostics.stability": "Stability stability",
+    "errors": "PertinentError",
+    "explainers.early_stopping": "EarlyStopping",
+    "inputs.text": "Text",
+    "learned.base": "load_explainer",
+    "learned.fit": "fit",
+    "models.embedded.load": "load",
+    "models.wrap": "wrap",
+    "report.html.page": "save_report",
+    "results.attack_results": "Attacked Attacks",
+    "results.evaluation": "Evaluation",
+    "results.explanation": "Explanation Explanations",
+    "results.failures": "Failure",
+    "training.fine_tuning": "train",
 }
+"""The public names in each module."""
 
-__all__ = [
-    "Attacked",
-    "Attacks",
-    "EarlyStopping",
-    "Evaluation",
-    "Explanation",
-    "Explanations",
-    "Failure",
-    "NeighbourStability",
-    "PertinentError",
-    "RemovalCheck",
-    "Request",
-    "Sanity",
-    "Sensitivity",
-    "Stability",
-    "Text",
-    "attack_radius",
-    "check_removal",
-    "compare",
-    "evaluate",
-    "explain",
-    "explain_iter",
-    "fit",
-    "load",
-    "load_explainer",
-    "methods",
-    "metrics",
-    "neighbour_stability",
-    "read",
-    "removals",
-    "sanity",
-    "save_report",
-    "sensitivity",
-    "stability",
-    "train",
-    "wrap",
-]
+_HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
+__all__ += ["methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
+__all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
+__all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
+__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
+__all__ += ["EarlyStopping", "PertinentError", "Request", "Text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,19 +7,16 @@ from typing import Any
 
 from pertinent.errors import MissingExtra
 
-_EXTRA = {
-    "accelerate": "train",
-    "captum": "peers",
-    "lime": "peers",
-    "matplotlib": "plots",
-    "nltk": "nltk",
-    "pandas": "tables",
-    "PIL": "images",
-    "pyarrow": "tables",
-    "shap": "trees",
-    "skimage": "images",
-    "sklearn": "tables",
+_EXTRAS = {
+    "images": ("PIL", "skimage"),
+    "nltk": ("nltk",),
+    "peers": ("captum", "lime"),
+    "plots": ("matplotlib",),
+    "tables": ("pandas", "pyarrow", "sklearn"),
+    "train": ("accelerate",),
+    "trees": ("shap",),
 }
+"""The packages that each extra installs."""
 
 
 def optional(module: str) -> Any:
@@ -30,7 +27,7 @@ def optional(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != package:
             raise
-        extra = _EXTRA[package]
+        extra = next(extra for extra, packages in _EXTRAS.items() if package in packages)
         raise MissingExtra(
             f"This needs {package!r}, which is not installed: pip install 'pertinent[{extra}]'."
         ) from error

@@ -1,6 +1,8 @@
-"""Text from elsewhere, made harmless for terminals and pages."""
+"""Text from elsewhere, made harmless for terminals and pages, and short enough for a line."""
 
 from __future__ import annotations
+
+from typing import Any
 
 _KEPT = "\t\n"
 _UNKNOWN = 0xFFFD
@@ -12,6 +14,18 @@ _VISIBLE = {
     **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), _UNKNOWN),  # reorder the line
     **dict.fromkeys(range(0xD800, 0xE000), _UNKNOWN),  # lone surrogates, which cannot be printed
 }
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut to at most `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def encodable(value: Any) -> Any:
+    """A text, or a list of texts, without lone surrogates, which UTF-8 cannot encode; others as they are."""
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [encodable(each) for each in value]
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def visible(text: str) -> str:

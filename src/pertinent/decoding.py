@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from math import isfinite, isnan
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, overload
@@ -26,6 +27,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_orig
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
+from pertinent.control_characters import shortened
 from pertinent.errors import InputError, SettingError
 from pertinent.settings import Range, as_declared, settings_types
 
@@ -35,16 +37,14 @@ NOT_FINITE = "may be NaN or infinite"
 """Annotates a number that may be NaN (null in JSON) or, unless a range excludes it, infinite."""
 
 Index: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
-"""A position from 0."""
-
-_SHOWN = 60
+"""A position, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """The length of each axis of an array: a number, the name of one of the `sizes`, or any (``None``).
 
-    An array of booleans is saved as the positions of those that are true.
+    A row of booleans is saved as the positions of those that are true.
     """
 
     lengths: tuple[int | str | None, ...]
@@ -61,7 +61,7 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     """A value of the annotated type from plain data, which may come from a damaged file.
 
     A dataclass is made of an object, or of a list of its fields in order; fields that are missing have their
-    defaults, and other entries of the object are ignored. A mapping whose keys are no strings is a list of
+    defaults, and other entries of the object are ignored. A mapping whose keys are not strings is a list of
     pairs. An `InputError` names the field, what it must be and what it was.
 
     Parameters
@@ -72,9 +72,9 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     plain
         Numbers, strings, lists and dicts.
     name
-        What errors call it.
+        The name of the value in error messages.
     sizes
-        The lengths that shapes name.
+        The lengths of axes that shapes refer to by name.
     """
     return _Decoder(sizes or {}).decoded(hint, plain, name)
 
@@ -84,14 +84,15 @@ def decode_fields(cls: Any, plain: Any, name: str, sizes: Mapping[str, int]) -> 
     return _Decoder(sizes).fields(cls, plain, name)
 
 
-def encode(value: Any) -> Any:
+def encode(value: Any) -> Any:  # noqa: PLR0911  one for each form of a value
     """The inverse of `decode`: numbers, strings, lists and dicts; anything else as a string.
 
     Fields of dataclasses that are not compared (``compare=False``) are left out.
     """
     if isinstance(value, np.ndarray):
-        found = (np.flatnonzero(value) if value.dtype == np.bool_ else value).tolist()
-        return encode(found) if value.dtype == object else found
+        if value.dtype == np.bool_:
+            return [encode(row) for row in value] if value.ndim > 1 else np.flatnonzero(value).tolist()
+        return encode(value.tolist()) if value.dtype == object else value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
@@ -100,10 +101,11 @@ def encode(value: Any) -> Any:
         return {str(key): encode(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [encode(each) for each in value]
-    return value if _is_plain(value) else str(value)
+    return value if is_plain(value) else str(value)
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a string, a flag or ``None``."""
     return value is None or isinstance(value, bool | int | float | str)
 
 
@@ -115,9 +117,7 @@ def json_text(plain: Any, indent: int | None = None) -> str:
 def expect(condition: bool, name: str, must: str, got: object) -> None:
     """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
     if not condition:
-        text = repr(got)
-        text = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-        raise InputError(f"`{name}` must be {must}, but got {text}.")
+        raise InputError(f"`{name}` must be {must}, but got {shortened(repr(got), 60)}.")
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class _Decoder:
         if origin is Mapping:
             return self._mapping(inner, value, name)
         if hint == Array:
-            plain = isinstance(value, list) and all(_is_plain(each) for each in value)
+            plain = isinstance(value, list) and all(is_plain(each) for each in value)
             expect(plain, name, "numbers or texts", value)
             return np.array(value, dtype=object)
         if origin is np.ndarray:
@@ -155,14 +155,13 @@ class _Decoder:
         if shape is not None:
             lengths = tuple(self.sizes[n] if isinstance(n, str) else n for n in shape.lengths)
             return _array(value, name, hint, lengths)
-        if NOT_FINITE in markers and (value is None or isinstance(value, float)):
-            if value is None or isnan(value):
-                return np.nan
-            found: Any = value
-        else:
-            found = self.decoded(hint, value, name)
+        may_be_any = NOT_FINITE in markers and (value is None or isinstance(value, float))
+        if may_be_any and (value is None or isnan(value)):
+            return np.nan
+        found = value if may_be_any else self.decoded(hint, value, name)
         for each in markers:
-            expect(not isinstance(each, Range) or found in each, name, str(each), value)
+            if isinstance(each, Range) and found not in each:
+                expect(False, name, str(each), value)
         return found
 
     def _dataclass(self, cls: Any, value: Any, name: str) -> Any:
@@ -190,6 +189,9 @@ class _Decoder:
         if kind is tuple and inner[-1] is not ...:
             expect(len(value) == len(inner), name, f"{len(inner)} values", value)
             return tuple(self.decoded(own, each, name) for own, each in zip(inner, value, strict=True))
+        if inner[0] is str:
+            expect(all(isinstance(each, str) for each in value), name, "a list of strings", value)
+            return (tuple if kind is tuple else list)(value)
         numbered = is_dataclass(inner[0])
         found = [
             self.decoded(inner[0], each, f"{name}[{i}]" if numbered else name) for i, each in enumerate(value)
@@ -202,10 +204,11 @@ class _Decoder:
             return {key: self.decoded(hints[1], each, f"{name}.{key}") for key, each in value.items()}
         return {
             self.decoded(hints[0], key, name): self.decoded(hints[1], each, name)
-            for key, each in pairs(value, name)
+            for key, each in _pairs(value, name)
         }
 
 
+@cache
 def _saved(cls: Any) -> list[tuple[Any, Any]]:
     """The fields of a dataclass that are saved, each with its annotation."""
     hints = settings_types(cls)
@@ -245,122 +248,65 @@ class PlainData:
     """
 
     def __init__(self, content: Any, name: str) -> None:
-        named = isinstance(content, Mapping) and all(isinstance(key, str) for key in content)
-        expect(named, name, "an object with named fields", content)
+        _expect_object(content, name)
         self._content: Mapping[str, Any] = content
 
-    def __contains__(self, name: str) -> bool:
-        """Whether there is such a field and it holds something."""
-        return self._content.get(name) is not None
-
-    def value(self, name: str) -> Any:
-        """Whatever it holds."""
+    def value(self, name: str, hint: Any = Any) -> Any:
+        """The value of a field as `decode` reads it; by default as it is."""
         if name not in self._content:
             raise InputError(f"`{name}` is missing.")
-        return self._content[name]
+        return decode(hint, self._content[name], name)
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object with any content."""
-        PlainData(self.value(name), name)
-        return dict(self.value(name))
-
-    def items(self, name: str) -> list[Any]:
-        """A list with any content."""
-        found = self.value(name)
-        expect(isinstance(found, list | tuple), name, "a list", found)
-        return list(found)
-
-    def pairs(self, name: str) -> Iterator[tuple[Any, Any]]:
-        """A list of pairs."""
-        return pairs(self.value(name), name)
+        return dict(self.value(name, Mapping[str, Any]))
 
     def text(self, name: str, known: Collection[str] | None = None) -> str:
-        """A text; one of those `known`, if they are given."""
-        found = self.value(name)
-        expect(isinstance(found, str), name, "a text", found)
+        """A string; one of those `known`, if they are given."""
+        found = str(self.value(name, str))
         expect(known is None or found in known, name, f"one of {', '.join(known or ())}", found)
-        return str(found)
+        return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
-        found = self.items(name)
-        expect(all(isinstance(text, str) for text in found), name, "a list of texts", found)
-        return tuple(found)
-
-    def flag(self, name: str) -> bool:
-        """True or false."""
-        found = self.value(name)
-        expect(isinstance(found, bool), name, "true or false", found)
-        return bool(found)
-
-    def whole(self, name: str, least: int = 0, below: int | None = None) -> int:
-        """A whole number."""
-        return whole(self.value(name), name, least, below)
+        """A list of strings."""
+        return tuple(self.value(name, tuple[str, ...]))
 
     def number(self, name: str) -> float:
         """A finite number."""
-        found = number(self.value(name), name)
-        expect(isfinite(found), name, "finite", found)
-        return found
+        return float(self.value(name, float))
 
     def floats(self, name: str, *shape: int | None) -> Floats:
         """An array of numbers of this shape, ``None`` for any length; ``None`` among them becomes NaN."""
-        return _floats(self.value(name), name, shape)
-
-    def wholes(self, name: str, *shape: int | None) -> Ints:
-        """An array of whole numbers of this shape."""
-        return wholes(self.value(name), name, *shape)
+        return np.asarray(self.value(name, Annotated[Floats, Shape(*shape)]))
 
 
-def pairs(value: Any, name: str) -> Iterator[tuple[Any, Any]]:
-    """The pairs in a list."""
+def _pairs(value: Any, name: str) -> Iterator[tuple[Any, Any]]:
     expect(isinstance(value, list | tuple), name, "a list of pairs", value)
     for pair in value:
         expect(isinstance(pair, list | tuple) and len(pair) == 2, name, "a list of pairs", pair)
         yield pair[0], pair[1]
 
 
-def number(value: Any, name: str) -> float:
-    """A number, perhaps NaN or infinite."""
-    expect(isinstance(value, int | float) and not isinstance(value, bool), name, "a number", value)
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError(f"`{name}` is too large a number.") from None
-
-
-def share(value: Any, name: str) -> float:
-    """A number above 0 and at most 1."""
-    found = number(value, name)
-    expect(0 < found <= 1, name, "above 0 and at most 1", found)
-    return found
-
-
-def whole(value: Any, name: str, least: int = 0, below: int | None = None) -> int:
-    """A whole number in a range."""
-    expect(isinstance(value, int) and not isinstance(value, bool), name, "a whole number", value)
-    wanted = f"at least {least}" if below is None else f"from {least} to {below - 1}"
-    expect(least <= value < (2**63 if below is None else below), name, wanted, value)
-    return int(value)
-
-
-def wholes(value: Any, name: str, *shape: int | None) -> Ints:
-    """An array of whole numbers."""
-    found = _shaped(value, name, shape)
-    expect(found.dtype.kind == "i" or not found.size, name, "whole numbers", value)
-    return np.asarray(found.astype(np.int64))
-
-
 def _array(value: Any, name: str, hint: Any, shape: tuple[int | None, ...]) -> Array:
     """An array of the type that the hint declares: `Floats`, `Ints` or `Masks`."""
     if hint == Masks:
-        length = shape[0]
+        *outer, length = shape
         assert length is not None, "a saved set does not show how many features there are"
-        members = wholes(value, name, None)
+        if outer:
+            expect(isinstance(value, list | tuple), name, "a list", value)
+            rows = [_array(row, name, hint, (length,)) for row in value]
+            return np.array(rows, dtype=np.bool_).reshape(len(rows), length)
+        members = _wholes(value, name, (None,))
         inside = bool(((members >= 0) & (members < length)).all())
         expect(inside, name, f"from 0 to {length - 1}", value)
         return np.isin(np.arange(length), members)
-    return wholes(value, name, *shape) if hint == Ints else _floats(value, name, shape)
+    return _wholes(value, name, shape) if hint == Ints else _floats(value, name, shape)
+
+
+def _wholes(value: Any, name: str, shape: tuple[int | None, ...]) -> Ints:
+    found = _shaped(value, name, shape)
+    expect(found.dtype.kind == "i" or not found.size, name, "whole numbers", value)
+    return np.asarray(found.astype(np.int64))
 
 
 def _floats(value: Any, name: str, shape: tuple[int | None, ...]) -> Floats:

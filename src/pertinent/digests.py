@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from types import CodeType
@@ -81,7 +82,10 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
     if hasattr(part, "__self__") and hasattr(part, "__func__"):
         return (part.__self__, part.__func__)
     if hasattr(part, "__code__"):
-        cells = [cell.cell_contents for cell in part.__closure__ or () if _is_filled(cell)]
+        cells = []
+        for cell in part.__closure__ or ():
+            with suppress(ValueError):  # a variable that has no value yet
+                cells.append(cell.cell_contents)
         return (part.__module__, part.__qualname__, part.__code__, part.__defaults__, cells)
     if hasattr(part, "state_dict"):
         return (repr(part), {k: _array(v) for k, v in part.state_dict().items()})
@@ -100,14 +104,6 @@ def _array(value: Any) -> object:
 
     flat = value.detach().cpu().contiguous().flatten()
     return (str(value.dtype), tuple(value.shape), flat.view(torch.uint8).numpy())
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
 
 
 def _joined(name: str, parts: Iterable[bytes]) -> bytes:

@@ -16,7 +16,7 @@ from pertinent._optional import optional
 from pertinent.errors import FileError
 
 _LONGEST = 40
-"""How much of a file's name its temporary file has: names may not be much longer than they are."""
+"""The number of characters of a file's name that its temporary file repeats, so that it is not too long."""
 
 
 @contextmanager
@@ -77,7 +77,7 @@ class ParquetRows:
 
 
 def read_parquet(path: Path) -> ParquetRows:
-    """Any Parquet file; one that is damaged or not Parquet raises a `FileError`."""
+    """Read any Parquet file; one that is damaged or not Parquet raises a `FileError`."""
     with _parquet(path) as file:
         table = file.read()
         table.validate(full=True)

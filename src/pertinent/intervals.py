@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import exp, lgamma, log, sqrt
 
@@ -115,10 +114,7 @@ def paired_difference(
     >>> paired_difference(np.arange(30.0), np.arange(30.0)).p_value
     1.0
     """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if a.shape != b.shape:
-        raise InputError(f"Paired values must have the same shape, but have {a.shape} and {b.shape}.")
-    table = _table(a - b)
+    table = _paired_table(a, b)
     means = _resampled(table, resamples, seed)
     p_value = np.nan
     if len(means):
@@ -137,11 +133,8 @@ def paired_t(a: Floats, b: Floats, *, level: float = 0.95) -> Difference:
     >>> found.mean, round(found.p_value, 4)
     (2.75, 0.0486)
     """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if a.shape != b.shape:
-        raise InputError(f"Paired values must have the same shape, but have {a.shape} and {b.shape}.")
     require(0 < level < 1, "level", "between 0 and 1", level)
-    apart = np.array([mean_of(column) for column in _table(a - b).T])
+    apart = np.array([mean_of(column) for column in _paired_table(a, b).T])
     n = len(apart)
     mean = mean_of(apart)
     if n < 2:
@@ -165,7 +158,7 @@ def student_tails(t: float, freedom: float) -> float:
 
 
 def _student_quantile(tails: float, freedom: float) -> float:
-    """The t beyond which, on either side, lies the probability `tails`; by bisection."""
+    """The t whose two tails together have the probability `tails`, by bisection."""
     low, high = 0.0, 1.0
     while student_tails(high, freedom) > tails:
         low, high = high, 2 * high
@@ -226,12 +219,11 @@ def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
         return np.empty(0)
     rng = np.random.default_rng(seed)
     step = max(1, _CELLS_AT_ONCE // (n_seeds + n_inputs))
-    means = np.concatenate(
-        [
-            resampled_means(table, _counts(rng, rows, n_seeds), _counts(rng, rows, n_inputs))
-            for rows in _steps(resamples, step)
-        ]
-    )
+    parts = []
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
+        parts.append(resampled_means(table, _counts(rng, rows, n_seeds), _counts(rng, rows, n_inputs)))
+    means = np.concatenate(parts)
     return np.asarray(means[~np.isnan(means)])
 
 
@@ -239,11 +231,6 @@ def _counts(rng: np.random.Generator, rows: int, n: int) -> Ints:
     """How often each of n items is drawn in n draws with replacement (rows, n)."""
     drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
     return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-
-
-def _steps(total: int, step: int) -> Iterator[int]:
-    for first in range(0, total, step):
-        yield min(step, total - first)
 
 
 def _bounds(means: Floats, level: float) -> tuple[float, float]:
@@ -282,13 +269,21 @@ def _table(values: Floats) -> Floats:
     return table[_order(table)][:, _order(table.T)]
 
 
+def _paired_table(a: Floats, b: Floats) -> Floats:
+    """The table of a − b."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.shape != b.shape:
+        raise InputError(f"Paired values must have the same shape, but have {a.shape} and {b.shape}.")
+    return _table(a - b)
+
+
 def _order(rows: Floats) -> Ints:
     """The order of rows by their sorted values, which does not depend on the order of columns."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))
 
 
 def student_factor(freedom: float) -> float:
-    """How much wider a 95% interval is than 1.96 standard errors, with so many degrees of freedom.
+    """How much wider a 95% interval is than 1.96 standard errors, with `freedom` degrees of freedom.
 
     By the expansion of Student's t in powers of 1 / freedom, within 3% from 2 degrees on.
 

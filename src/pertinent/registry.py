@@ -6,8 +6,9 @@ import importlib
 import logging
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, Field, fields, replace
 from importlib.metadata import entry_points
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from pertinent.errors import SettingError, unknown
@@ -16,6 +17,8 @@ from pertinent.setting_texts import read_settings, split_settings
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+_place = attrgetter("__module__", "__qualname__")
 
 
 class Registry(Generic[T]):
@@ -37,10 +40,7 @@ class Registry(Generic[T]):
 
         def enter(cls: type[T]) -> type[T]:
             known = self._classes.get(name)
-            if known is not None and (known.__module__, known.__qualname__) != (
-                cls.__module__,
-                cls.__qualname__,
-            ):
+            if known is not None and _place(known) != _place(cls):
                 raise SettingError(f"The {self.what} {name!r} is registered twice.")
             if not hasattr(cls, "summary"):
                 raise SettingError(
@@ -94,13 +94,10 @@ class Registry(Generic[T]):
             }
         return self._sources
 
-    def make_from_text(self, name: str, settings: Mapping[str, str]) -> T:
-        """An instance with settings given as text."""
-        return self.make(name, read_settings(self.get(name), settings))
-
     def parse(self, text: str) -> T:
         """An instance from ``name``, or from ``name:setting=value,setting=value``."""
-        return self.make_from_text(*split_settings(text, self.what))
+        name, settings = split_settings(text, self.what)
+        return self.make(name, read_settings(self.get(name), settings))
 
     def make(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
         """An instance of the class called `name`; an unknown setting raises an error."""
@@ -109,18 +106,21 @@ class Registry(Generic[T]):
         return cls(**(settings or {}))
 
 
-def with_settings(thing: T, settings: Mapping[str, Any]) -> T:
-    """An instance like another, with some settings changed; an unknown setting raises an error."""
-    check_known(str(getattr(thing, "name", type(thing).__name__)), thing, settings)
+def with_settings(thing: T, settings: Mapping[str, Any], *, also_known: Sequence[str] = ()) -> T:
+    """An instance like another, with some settings changed; an unknown setting raises an error.
+
+    The error suggests the settings, and the names that are `also_known`.
+    """
+    check_known(str(getattr(thing, "name", type(thing).__name__)), thing, settings, also_known)
     changed: T = replace(thing, **settings)  # type: ignore[type-var]
     return changed
 
 
-def check_known(name: str, thing: Any, settings: Mapping[str, Any]) -> None:
+def check_known(name: str, thing: Any, settings: Mapping[str, Any], also_known: Sequence[str] = ()) -> None:
     """Raise an error for a setting that a dataclass does not have."""
     for setting in settings:
         if setting not in settings_names(thing):
-            raise unknown(f"setting of {name}", setting, settings_names(thing))
+            raise unknown(f"setting of {name}", setting, [*settings_names(thing), *also_known])
 
 
 def settings_names(thing: Any) -> list[str]:
@@ -129,7 +129,7 @@ def settings_names(thing: Any) -> list[str]:
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """A label for each name and its settings: the name, with the settings in which those of that name differ.
+    """Labels for methods with settings: the name, and the settings in which methods of that name differ.
 
     >>> labels([("lime", {"samples": 5, "width": 2}), ("lime", {"width": 2}), ("random", {"seeds": 1})])
     ['lime samples=5', 'lime', 'random']
@@ -147,12 +147,17 @@ def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
     ]
 
 
+def default_of(field: Field[Any]) -> Any:
+    """The default of a dataclass field."""
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
 def settings_of(thing: Any) -> dict[str, Any]:
     """The settings of a registered dataclass instance that differ from their defaults."""
     changed = {}
     for f in fields(thing):
         value = getattr(thing, f.name)
-        default = f.default_factory() if f.default_factory is not MISSING else f.default
+        default = default_of(f)
         if f.init and (type(value) is not type(default) or value != default):
             changed[f.name] = value
     return changed

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pertinent.errors import SettingError
+from pertinent.settings import settings_types
 
 _BETWEEN = re.compile(r",|(?<=[\d.])\+")
-"""Between the values of a tuple: a comma or, where that separates settings, a plus; not that of 1e+5."""
+"""Separates the values of a tuple: a comma or, where commas separate settings, a plus, but not in 1e+5."""
+
+_FLAGS = {"true": True, "false": False}
 
 SEVERAL = (tuple, Sequence, Iterable)
 """Types of several values, which are separated by commas."""
@@ -33,15 +36,11 @@ def split_settings(text: str, what: str) -> tuple[str, dict[str, str]]:
 
 def read_settings(cls: Any, settings: Mapping[str, str]) -> dict[str, Any]:
     """The settings, each as the type that the class declares; unknown ones stay text."""
-    hints = _hints(cls)
+    # Where a type is not imported at run time, the types of the defaults are used.
+    hints = settings_types(cls) or {
+        f.name: str if f.default is None else type(f.default) for f in fields(cls)
+    }
     return {name: read_text(name, text, hints.get(name, str)) for name, text in settings.items()}
-
-
-def _hints(cls: Any) -> dict[str, Any]:
-    try:
-        return get_type_hints(cls)
-    except NameError:  # a type that is not imported at run time: use the type of the default
-        return {f.name: str if f.default is None else type(f.default) for f in fields(cls)}
 
 
 def read_text(name: str, text: str, hint: Any) -> Any:
@@ -68,8 +67,8 @@ def read_text(name: str, text: str, hint: Any) -> Any:
     for kind in wanted:
         if kind in kinds:
             try:
-                return _flag(text) if kind is bool else kind(text)
-            except ValueError:
+                return _FLAGS[text.lower()] if kind is bool else kind(text)
+            except (KeyError, ValueError):
                 continue
     missed = [what for kind, what in wanted.items() if kind in kinds]
     if missed:
@@ -99,9 +98,3 @@ def split_names(text: str) -> list[str]:
         else:
             found.append(part)
     return found
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.lower() == "true"

@@ -24,6 +24,7 @@ from typing import get_type_hints as type_hints
 
 import numpy as np
 
+from pertinent.control_characters import shortened
 from pertinent.errors import SettingError, require, unknown
 
 P = ParamSpec("P")
@@ -47,8 +48,7 @@ class Range:
         return self.at_least <= value <= self.at_most and self.above < value < self.below
 
     def __str__(self) -> str:
-        bounds = {"at least": self.at_least, "above": self.above, "at most": self.at_most}
-        said = [f"{word} {bound:g}" for word, bound in (bounds | {"below": self.below}).items()]
+        said = [f"{name.replace('_', ' ')} {bound:g}" for name, bound in vars(self).items()]
         return " and ".join(words for words in said if "inf" not in words)
 
 
@@ -66,7 +66,7 @@ _WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
 
 @dataclass(frozen=True)
 class Settings:
-    """The base of what has settings; they are checked, and converted to their types, when it is made."""
+    """Base class of everything with settings, which are checked and converted when an instance is made."""
 
     def __post_init__(self) -> None:
         """Check the settings; subclasses that check more call this first."""
@@ -115,7 +115,9 @@ def as_declared(name: str, value: Any, hint: Any) -> Any:
     try:
         return _converted(name, value, hint)
     except _WrongType:
-        raise SettingError(f"`{name}` must be {_described(hint)}, but got {_shown(value)}.") from None
+        raise SettingError(
+            f"`{name}` must be {_described(hint)}, but got {shortened(repr(value), 60)}."
+        ) from None
 
 
 class _WrongType(Exception):
@@ -127,7 +129,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one f
     if origin is Annotated:
         number = _converted(name, value, inner[0])
         for bounds in inner[1:]:
-            require(not isinstance(bounds, Range) or number in bounds, name, str(bounds), value)
+            if isinstance(bounds, Range) and number not in bounds:
+                require(False, name, str(bounds), value)
         return number
     if origin in (Union, UnionType):
         return _one_of(name, value, inner)
@@ -158,7 +161,7 @@ def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
 
 
 def _several(name: str, value: Any, hint: Any) -> Any:
-    """A tuple of values of one type; a pair or the like is left as it is."""
+    """A tuple of values of one type; a tuple of fixed length is left as it is."""
     if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
         raise _WrongType
     if isinstance(value, np.ndarray) and value.ndim != 1:
@@ -176,7 +179,7 @@ def _mapping(name: str, value: Any, hints: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _number(value: Any, kind: type) -> Any:
-    """A number of Python's or numpy's as the kind wanted; a flag is no number, nor is infinity."""
+    """A Python or numpy number, converted to `kind`; booleans are no numbers, and infinity is refused."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or kind is bool:
@@ -215,8 +218,3 @@ def _described(hint: Any) -> str:
         return "a function"
     name = str(getattr(hint, "__name__", hint))
     return _WORDS.get(hint, f"a{'n' if name[0] in 'AEIOU' else ''} {name}")
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else f"{shown[:59]}…"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 import pertinent
-from pertinent.cli.commands import COMMANDS, ELSEWHERE, NO_COMMAND, READERS
+from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS
 from pertinent.cli.given_inputs import GivenInputs
 from pertinent.cli.loading import GivenModel
 from pertinent.cli.output import Output
@@ -17,6 +17,16 @@ from pertinent.cli.parser import command_parser
 from pertinent.cli.signatures import options_of, parameter_texts, summary_of, texts
 from pertinent.errors import SettingError
 from pertinent.settings import Count, ProperShare
+
+NO_COMMAND = {
+    "explain_iter": "`pertinent explain --out` keeps each explanation as it is finished",
+    "load": "--model NAME",
+    "load_explainer": "--method FOLDER",
+    "read": "`pertinent evaluate FILE`",
+    "save_report": "--html PATH",
+    "wrap": "--model package.module:name",
+}
+"""Public functions that are no command, and what stands for each on the command line."""
 
 FUNCTIONS = [name for name in pertinent.__all__ if not inspect.isclass(getattr(pertinent, name))]
 VERBS = {name: command for name, command in COMMANDS.items() if command.function is not None}

@@ -8,7 +8,7 @@ import pytest
 
 import pertinent
 from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
-from pertinent.diagnostics.seed_agreement import Agreement
+from pertinent.diagnostics.stability import Agreement
 from pertinent.errors import FileError
 from pertinent.results.base import KINDS
 
@@ -106,7 +106,7 @@ def test_a_file_of_another_kind_is_refused(saved, kind):
         ({"format": "pertinent stability 3"}, "holds no result that this version"),
         ({"format": "pertinent diagnostic 2", "kind": "diagnostic"}, "holds no result that this version"),
         ({"format": "pertinent diagnostic 2", "kind": []}, "holds no result that this version"),
-        ({"columns": [["input"]]}, "`columns` must be a string"),
+        ({"columns": [["input"]]}, "`columns` must be a list of strings"),
         ({"rows": [3]}, "`rows` must be a list, but got 3"),
         ({"rows": []}, "`rows` must be at least one"),
         ({"seeds": [0, 0]}, "`seeds` must be at least 2, all different"),

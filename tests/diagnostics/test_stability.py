@@ -12,13 +12,13 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.ensemble import RandomForestClassifier
 
 import pertinent
-from pertinent.diagnostics.seed_agreement import (
+from pertinent.diagnostics.stability import (
     Agreement,
+    Stability,
     agreement,
     mean_squared_difference,
     top_in_common,
 )
-from pertinent.diagnostics.stability import Stability
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.rank_correlation import average_ranks, spearman
 from tests.results.test_damaged_files import damaged

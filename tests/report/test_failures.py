@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.cli.console import conclude
+from pertinent.cli.output import conclude
 from pertinent.report.by_input import failure_lines, failure_notes
 from pertinent.report.html.explanation import show_all as fragments
 from pertinent.report.html.page import save_report

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import pertinent
 from pertinent.inputs.text import Text, text_input
-from pertinent.report.colours import DARK, LIGHT, contrast, shade, shares
+from pertinent.report.colours import DARK, LIGHT, shade, shares
 from pertinent.report.drawings.text import pieces
 from pertinent.report.terminal.explanation import show as rendered
 from pertinent.report.terminal.explanation import show_all as rendered_all
@@ -18,6 +18,8 @@ from pertinent.report.terminal.tables import show_evaluation as evaluation_table
 from pertinent.report.wording import facts, measures, score_text, strongest
 from pertinent.results.explanation import Explanations
 from pertinent.results.failures import Failure
+
+from .contrast import contrast
 
 
 def printed(thing, **options):

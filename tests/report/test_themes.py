@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from pertinent.report.colours import DARK, LIGHT, contrast
+from pertinent.report.colours import DARK, LIGHT
 
 from .browser import dumped, needs_browser
+from .contrast import contrast
 
 THEMES = {
     "": None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pertinent.explainers.base import explainers, learned
 from pertinent.metric.base import metrics as registered_metrics
-from pertinent.registry import Registry
+from pertinent.registry import Registry, default_of
 from pertinent.removal.base import removals as registered_removals
 from pertinent.results.base import display
 
@@ -63,13 +63,6 @@ def _catalogue(registry: Registry[Any]) -> Catalogue:
 
 
 def _entry(name: str, cls: Any, settings_of: Any, *, fitted_first: bool = False) -> Entry:
-    settings = {f.name: _default(f) for f in fields(settings_of) if f.init and f.name != "background"}
-    return Entry(name, cls.summary, _source(cls), settings, fitted_first)
-
-
-def _source(cls: Any) -> str:
-    return str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds())
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
+    settings = {f.name: default_of(f) for f in fields(settings_of) if f.init and f.name != "background"}
+    source = str(cls.paper) if hasattr(cls, "paper") else "for " + " and ".join(cls.kinds())
+    return Entry(name, cls.summary, source, settings, fitted_first)

@@ -1,20 +1,22 @@
-"""From explanations to numbers that say how good they are."""
+"""Measuring explanations that are there, and explaining and measuring by several methods in one run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pertinent.api.explain_one import measured
-from pertinent.api.request import make_metrics, make_removal
+from pertinent.api.explain_run import explain_all, measured
+from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm
 from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
+from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import Input
 from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.base import Model
@@ -171,8 +173,8 @@ def check_same_input(explanation: Explanation, input: Input, model: Model) -> No
 
 def with_annotations(explanations: Sequence[Explanation], annotations: Any) -> list[Explanation]:
     """The explanations with what people marked of their inputs."""
-    entries = _entries(explanations, annotations)
-    return [replace(e, annotations=entry) for e, entry in zip(explanations, entries, strict=True)]
+    entries = zip(explanations, _entries(explanations, annotations), strict=True)
+    return [replace(e, annotations=entry) for e, entry in entries]
 
 
 def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]:
@@ -180,17 +182,11 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
     if isinstance(annotations, Mapping):
         known = {str(name): entry for name, entry in annotations.items()}
         found = [known.get(str(e.id)) for e in explanations]
-        require(
-            any(entry is not None for entry in found),
-            "annotations",
-            "by the ids of explanations",
-            list(annotations),
-        )
+        has_any = any(entry is not None for entry in found)
+        require(has_any, "annotations", "by the ids of explanations", list(annotations))
         return found
-    if isinstance(annotations, str) or not isinstance(annotations, Sequence | np.ndarray):
-        raise SettingError(
-            f"`annotations` must be a list with an entry for each input, but got {annotations!r}."
-        )
+    is_list = isinstance(annotations, Sequence | np.ndarray) and not isinstance(annotations, str)
+    require(is_list, "annotations", "a list with an entry for each input", annotations)
     if len(explanations) == len(annotations) == 1:
         return list(annotations)
     inputs: dict[int, bytes] = {}
@@ -201,10 +197,59 @@ def _entries(explanations: Sequence[Explanation], annotations: Any) -> list[Any]
                 "explain them in one call, or give ids= there and a mapping from id to annotations here."
             )
     least = max(inputs) + 1
-    require(
-        len(annotations) >= least,
-        "annotations",
-        f"one entry for each input, at least {least}",
-        len(annotations),
-    )
+    wanted = f"one entry for each input, at least {least}"
+    require(len(annotations) >= least, "annotations", wanted, len(annotations))
     return [annotations[e.index] for e in explanations]
+
+
+@checked
+def compare(
+    model: Any,
+    inputs: Any,
+    methods: Method | Sequence[Method],
+    metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
+    *,
+    ids: Sequence[Any] | None = None,
+    out: str | Path | None = None,
+    batch_size: Count | None = None,
+    progress: Callback | bool | None = None,
+    **words: Any,
+) -> Evaluation:
+    """Explain the same inputs by several methods and measure them all, in one run.
+
+    An explanation is measured as soon as it is there, so what a method has asked is not computed
+    again.
+
+    Parameters
+    ----------
+    model, inputs
+        As in `explain`.
+    methods
+        Names from `methods()`, perhaps with settings as in ``"lime:samples=50"``, or fitted
+        explainers. In Python also instances and requests.
+    metrics
+        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
+        instances.
+    ids, out, batch_size, progress
+        As in `explain`.
+    **words
+        The words of `explain` for all methods, such as ``budget=200`` or ``seed=1``.
+    """
+    several = [methods] if isinstance(methods, str | Explainer | Request) else methods
+    require(len(several) > 0, "methods", "at least one", methods)
+    measures = make_metrics(metrics)
+    made = [Request.of_words(method, words) for method in several]
+    requests = [replace(request, metrics=measures) for request in with_same_features(made)]
+    seen: set[bytes] = set()
+    for request in requests:
+        if request.fingerprint in seen:
+            raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
+        seen.add(request.fingerprint)
+    run = Run.of(model, inputs, "compare", ids=ids, batch_size=batch_size, progress=progress)
+    found = explain_all(run, requests, out)
+    if not len(found):
+        raise_first(found.failures, "explained")
+    evaluation = evaluation_of(list(found), measures, found.failures)
+    if found.failures and not evaluation.rows:
+        raise_first(found.failures, "measured", found)
+    return evaluation

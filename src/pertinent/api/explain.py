@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 from pertinent.api.explain_run import explain_all, explain_each
-from pertinent.api.request import DEFAULT_METHOD, Request
+from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
-from pertinent.explainers.base import Explainer
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.inputs.text import Text
 from pertinent.outputs import Scale
@@ -20,36 +19,21 @@ from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, Share, checked
 
-
-@overload
-def explain(
-    model: Any,
-    inputs: str | Text | Mapping[str, Any] | tuple[str, str],
-    method: str | Explainer | Request = ...,
-    **words: Any,
-) -> Explanation: ...
+_One: TypeAlias = str | Text | Mapping[str, Any] | tuple[str, str]
+_Several: TypeAlias = list[str] | Iterator[Any] | Sequence[Text | Mapping[str, Any] | tuple[str, str]]
 
 
 @overload
-def explain(
-    model: Any,
-    inputs: list[str] | Iterator[Any] | Sequence[Text | Mapping[str, Any] | tuple[str, str]],
-    method: str | Explainer | Request = ...,
-    **words: Any,
-) -> Explanations: ...
-
-
+def explain(model: Any, inputs: _One, method: Method = ..., **words: Any) -> Explanation: ...
 @overload
-def explain(
-    model: Any, inputs: Any, method: str | Explainer | Request = ..., **words: Any
-) -> Explanation | Explanations: ...
-
-
+def explain(model: Any, inputs: _Several, method: Method = ..., **words: Any) -> Explanations: ...
+@overload
+def explain(model: Any, inputs: Any, method: Method = ..., **words: Any) -> Explanation | Explanations: ...
 @checked
 def explain(
     model: Any,
     inputs: Any,
-    method: str | Explainer | Request = DEFAULT_METHOD,
+    method: Method = DEFAULT_METHOD,
     *,
     target: Any = None,
     sparsity: Share | Sequence[Share] | None = None,
@@ -135,16 +119,7 @@ def explain(
     >>> pertinent.explain(model, "not bad at all", method="leave-one-out").top(1)
     [('bad', 0.7)]
     """
-    words = {
-        "target": target,
-        "sparsity": sparsity,
-        "budget": budget,
-        "removal": removal,
-        "features": features,
-        "scale": scale,
-        "early_stopping": early_stopping,
-        "seed": seed,
-    }
+    words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
     run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
@@ -159,7 +134,7 @@ def explain(
 def explain_iter(
     model: Any,
     inputs: Iterable[Any],
-    method: str | Explainer | Request = DEFAULT_METHOD,
+    method: Method = DEFAULT_METHOD,
     *,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.api.explain_one import explanation_steps
-from pertinent.api.request import Request, features_of
+from pertinent.api.request import Request, check_scale, features_of
 from pertinent.api.run import Run, Work
+from pertinent.asks import Algorithm, Ask, RepeatedValues, Values, on_scale
 from pertinent.decoding import encode
-from pertinent.digests import digest
+from pertinent.digests import digest, generator
 from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal, differences
+from pertinent.engine.meter import Meter
 from pertinent.errors import FileError, require
+from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_budget
+from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
+from pertinent.masks import full_mask
+from pertinent.metric.base import Metric, metric_labels
+from pertinent.models.trees import may_be_walked
+from pertinent.outputs import column_index
+from pertinent.registry import settings_of
+from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_files import failures_in, journal_of, read_run, write_rows
 from pertinent.results.failures import Failure
 
 REPEATED = 3
-"""Number of inputs whose whole is asked about twice, to notice a model that is random."""
+"""The number of inputs that are predicted twice, to notice a model that is random."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ def explain_all(run: Run, requests: Sequence[Request], out: str | Path | None = 
 
 
 def _put_together(outcomes: Sequence[Outcome], run: Run, requests: Sequence[Request]) -> Explanations:
-    """The explanations in the order of the inputs; all of them warn of what the run noticed late."""
+    """The explanations in the order of the inputs, each with all warnings of the run, also the late ones."""
     ordered = sorted(outcomes, key=lambda each: (each.input_index, each.request_index))
     return Explanations(
         [replace(each.explanation, warnings=run.warnings) for each in ordered if each.explanation],
@@ -76,7 +85,7 @@ def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
 
 
 def _check_lengths(run: Run, requests: Sequence[Request]) -> None:
-    """Whatever is given for each input must be as many as there are inputs."""
+    """Raise an error unless targets, features and ids are as many as the inputs."""
     if run.n_inputs is None:
         return
     features = None if run.one else requests[0].features
@@ -86,7 +95,7 @@ def _check_lengths(run: Run, requests: Sequence[Request]) -> None:
 
 
 def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Failure]:
-    """The failures; a reason for which every method failed on an input counts once for it."""
+    """The failures; those of one input are merged if every method failed for the same reason."""
     found: list[Failure] = []
     for _, of_one in groupby(failures, key=lambda failure: failure.index):
         alike: dict[Failure, list[Failure]] = {}
@@ -103,53 +112,157 @@ def works(run: Run, requests: Sequence[Request]) -> Iterator[Work | Done]:
     An input is prepared once for all requests that cut it into the same features.
     """
     for index, raw in enumerate(run.inputs):
-        prepared: dict[Any, Input | Exception] = {}
+        prepared: dict[Any, Input] = {}
         for number, request in enumerate(requests):
             key = index, number
-            try:
-                input = _prepared(run, raw, features_of(request.features, index, one=run.one), prepared)
-            except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-                yield Done(key, None, error)
+            input = _prepared(run, raw, index, request, prepared)
+            if isinstance(input, Exception):
+                yield Done(key, None, input)
                 continue
             repeat = index < REPEATED and number == 0
             algorithm = explanation_steps(request, run, index, repeat=repeat)
             yield Work(key, input, algorithm, request.removal, request.seed)
 
 
-def _prepared(run: Run, raw: Any, features: Any, known: dict[Any, Input | Exception]) -> Input:
-    """The input cut into these features, or the error it raises, looked up in `known` if it is there."""
-    key = id(features) if isinstance(features, np.ndarray) else repr(features)
-    if key not in known:
-        try:
+def _prepared(run: Run, raw: Any, index: int, request: Request, known: dict[Any, Input]) -> Input | Exception:
+    """The input cut into the features of the request, looked up in `known` if it is there, or an error."""
+    try:
+        features = features_of(request.features, index, one=run.one)
+        key = id(features) if isinstance(features, np.ndarray) else repr(features)
+        if key not in known:
             known[key] = run.prepare(raw, features)
-        except Exception as error:  # noqa: BLE001  raised below, for this request and the next
-            known[key] = error
-    found = known[key]
-    if isinstance(found, Exception):
-        raise found
-    return found
+        return known[key]
+    except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+        return error
 
 
 def carry_out(
     run: Run, todo: Iterable[Work | Done], requests: Sequence[Request], total: int | None
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
-    several = len(requests) > 1
     for done in run.carry_out(todo, total):
         index, number = done.key
-        method = requests[number].method.name if several else None
         own_id = run.id_of(index)
-        if done.error is not None:
-            failure = Failure(index, str(done.error), id=own_id, method=method, error=done.error)
-            yield Outcome(index, number, None, (failure,))
-            continue
-        explanation, unmeasured = done.result
+        method = requests[number].method.name if len(requests) > 1 else None
+        explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
         failures = tuple(
             Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
-            for metric, error in unmeasured
+            for metric, error in reasons
         )
-        finished = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
-        yield Outcome(index, number, finished, failures)
+        if explanation is not None:
+            explanation = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
+        yield Outcome(index, number, explanation, failures)
+
+
+# -- the life of one explanation: predict, explain under the meter, put together, measure ----------------
+
+Unmeasured: TypeAlias = list[tuple[str, Exception]]
+"""The labels of metrics that failed, and why."""
+
+
+def explanation_steps(
+    request: Request, run: Run, index: int, *, repeat: bool
+) -> Callable[[Input, Removal], Algorithm]:
+    """The whole life of one explanation: predict, explain under the meter, put together, measure.
+
+    With `repeat` the model is asked about the whole input twice.
+    """
+
+    def steps(input: Input, removal: Removal) -> Algorithm:
+        model, explainer, d = run.model, request.method, input.n_features
+        check_scale(request.scale, explainer, model.output)
+        budget = plan_budget(explainer, request.budget, d)
+        prediction = (yield Values(full_mask(d)))[0]
+        output, classes = model.output, model.columns_of(input)
+        wanted = request.target_of(index)
+        if wanted is None:
+            target = output.default_target(prediction)
+        else:
+            target = column_index(wanted, classes, "target")
+        rng = generator(request.seed, explainer.name, input.fingerprint)
+        meter = Meter(budget)
+        groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
+        jackknife = RemovalJackknife(groups, removal.undrawn)
+        task = Task(
+            d,
+            target,
+            prediction,
+            budget,
+            request.sparsities,
+            rng,
+            output,
+            jackknife,
+            request.early_stopping,
+            trees=may_be_walked(model, input, removal),
+            columns=classes,
+            numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
+            has_listener=run.on_partial is not None,
+        )
+        asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
+        finding = task.counted((yield from meter.watch(asked)))
+        explanation = Explanation(
+            method=explainer.name,
+            settings=settings_of(explainer),
+            removal=removal.name,
+            removal_settings=removal.settings(model),
+            input=input,
+            index=index,
+            classes=classes,
+            target=target,
+            prediction=prediction,
+            output=output,
+            budget=budget,
+            evaluations=meter.evaluations,
+            seed=request.seed,
+            sparsities=request.sparsities,
+            scale=request.scale,
+            details={**model.details(input), **finding.details},
+            budget_per_sparsity=explainer.budget_per_sparsity,
+            **_scores(finding, explainer.meaning, target, d),
+        )
+        if repeat:
+            run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
+        return (yield from measured(explanation, request.metrics))
+
+    return steps
+
+
+def measured(
+    explanation: Explanation, metrics: Sequence[Metric]
+) -> Generator[Ask, Any, tuple[Explanation, Unmeasured]]:
+    """The explanation with its measures; a metric that fails leaves the others alone."""
+    labels = metric_labels(metrics)
+    measures = {name: values for name, values in explanation.measures.items() if name not in labels}
+    better = {name: way for name, way in explanation.better.items() if name in measures}
+    unmeasured: Unmeasured = []
+    for label, metric in zip(labels, metrics, strict=True):
+        try:
+            measures[label] = yield from metric.measure(explanation)
+            better[label] = metric.better
+        except Exception as error:  # noqa: BLE001  recorded, the other metrics go on
+            unmeasured.append((label, error))
+    return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured
+
+
+def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
+    """The finding's scores for the target and what they mean, and those for all columns if there are any."""
+    scores, standard_errors = finding.scores, finding.standard_errors
+    found: dict[str, Any] = {}
+    if scores is None:
+        sets = {n_kept(s, d): mask for s, mask in finding.chosen.items()}  # equal sizes count once
+        scores, meaning = np.asarray(np.mean(list(sets.values()), axis=0)), "membership"
+    elif scores.ndim == 2:
+        found["class_scores"], scores = scores, scores[target]
+    if standard_errors is not None and standard_errors.ndim == 2:
+        found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
+    return {
+        **found,
+        "scores": scores,
+        "meaning": finding.meaning or meaning,
+        "standard_errors": standard_errors,
+        "base_values": finding.base_values,
+        "chosen": finding.chosen,
+    }
 
 
 # -- long runs that survive: finished explanations go to a journal, and at the end to a Parquet file -----
@@ -194,26 +307,26 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
 
 
 class _Names:
-    """What the inputs of a run are called: by their content, so that another input is noticed."""
+    """The names of a run's inputs, which are digests of their content, so that a changed input is noticed."""
 
     def __init__(self) -> None:
         self.of: dict[tuple[int, ...], str] = {}
         self._all = blake2b(digest_size=16)
 
     def add(self, key: tuple[int, ...], name: str) -> None:
-        """The name of the input of a task."""
+        """Add the name of the input of a task."""
         self.of[key] = name
         self._all.update(f"{name}\n".encode())
 
     def digest(self) -> str:
-        """All names, in their order."""
+        """A digest of all names, in their order."""
         return self._all.hexdigest()
 
 
 def _unfinished(
     run: Run, requests: Sequence[Request], journal: Journal, names: _Names
 ) -> Iterator[Work | Done]:
-    """The work that is left; the input of what is finished must be the same as it was."""
+    """The work that is left; raise an error if the input of finished work has changed."""
     for work in works(run, requests):
         name = _name(work)
         names.add(work.key, name)
@@ -233,7 +346,7 @@ def _name(work: Work | Done) -> str:
 
 
 def _check_same(out: Path, header: dict[str, Any], run: Run, requests: Sequence[Request]) -> None:
-    """A file that is finished must be of this very run."""
+    """Raise an error unless the finished file holds this very run."""
     before = read_run(out)
     if before is None:
         raise FileError(f"{str(out)!r} exists and is not a run that could be continued: choose another file.")

@@ -6,18 +6,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pertinent.digests import digest
-from pertinent.errors import InputError, SettingError, require, unknown
+from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Output, Scale
-from pertinent.registry import settings_names, settings_of, with_settings
+from pertinent.registry import settings_of, with_settings
 from pertinent.removal.base import Removal, removals
 from pertinent.setting_texts import split_settings
 from pertinent.settings import Count, Seed, Share, checked
@@ -93,7 +93,7 @@ class Request:
         return cls(
             explainer,
             make_removal(removal),
-            tuple(target) if _is_for_each(target) else target,
+            tuple(target) if isinstance(target, list) or getattr(target, "ndim", 0) == 1 else target,
             _sparsities(sparsity),
             budget,
             check_features(features),
@@ -159,7 +159,7 @@ class Request:
 
     @property
     def fingerprint(self) -> bytes:
-        """A digest of everything that is wanted."""
+        """A digest of the whole request."""
         return digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def target_of(self, index: int) -> Any:
@@ -167,32 +167,30 @@ class Request:
         return _entry(self.target, index, "target") if isinstance(self.target, tuple) else self.target
 
 
+Method: TypeAlias = str | Explainer | Request
+"""What the verbs take as a method: its name, an explainer, or a whole request."""
+
 WORDS = tuple(name for name in signature(Request.of).parameters if name not in ("method", "settings"))
-"""What a verb may say about a request, beside the method and its settings."""
+"""The keyword arguments of a verb that belong to its request, beside the method and its settings."""
 
 
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
     """An explainer by name, perhaps with settings as in ``"lime:samples=50"``, or like an instance."""
     if isinstance(method, str):
-        name, texts = split_settings(method, "method")
+        name, _ = split_settings(method, "method")
         if name not in explainers and name in learned:
             raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
-        method = explainers.make_from_text(name, texts)
-    for name in settings or ():
-        if name not in settings_names(method):
-            raise unknown(f"setting of {method.name}", name, [*settings_names(method), *WORDS])
-    return with_settings(method, settings) if settings else method
+        method = explainers.parse(method)
+    return with_settings(method, settings, also_known=WORDS) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    if scale not in explainer.scales:
-        known = " or ".join(map(repr, explainer.scales))
-        raise SettingError(f"`scale` must be {known} for {explainer.name}, but got {scale!r}.")
-    if scale == "logit" and output is not None and output.kind == "value":
-        raise SettingError(
-            "`scale` must be 'natural' for a model of plain values, which have no logits, but got 'logit'."
-        )
+    known = " or ".join(map(repr, explainer.scales))
+    require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
+    if output is not None and output.kind == "value":
+        must = "'natural' for a model of plain values, which have no logits"
+        require(scale == "natural", "scale", must, scale)
 
 
 def _check_stops_early(explainer: Explainer) -> None:
@@ -232,20 +230,20 @@ def with_same_features(requests: Sequence[Request]) -> list[Request]:
 
 
 def features_of(features: Any, index: int, *, one: bool) -> Any:
-    """What a feature of one input is: the same for all, the user's own for a single input, or an entry."""
+    """The `features` of one input: those shared by all, those of the only input, or an entry of a list."""
     shared = features is None or isinstance(features, str) or _is_segments(features)
     return features if shared or one else _entry(check_features(features), index, "features")
 
 
 def _entry(values: Sequence[Any], index: int, what: str) -> Any:
-    """What is wanted of one input, among values with one for each."""
+    """The value for one input, from a sequence with one value for each."""
     if index >= len(values):
         raise InputError(f"There is no entry of `{what}` for input {index}: {len(values)} were given.")
     return values[index]
 
 
 def _is_default(name: str, value: Any) -> bool:
-    """Whether a word says nothing but what `Request.of` assumes without it."""
+    """Whether a keyword argument has the value that `Request.of` assumes without it."""
     if name not in WORDS:
         return False
     default = signature(Request.of).parameters[name].default
@@ -256,8 +254,8 @@ def check_features(features: Any) -> Any:
     """Features as a request holds them: a name, an array, or tuples in place of lists."""
     if features is None or isinstance(features, str):
         return features
-    if not isinstance(features, Sequence | np.ndarray):
-        raise SettingError(f"`features` must be a name, segments or spans, but got {features!r}.")
+    is_several = isinstance(features, Sequence | np.ndarray)
+    require(is_several, "features", "a name, segments or spans", features)
     return features if _is_segments(features) else _tuples(tuple(features))
 
 
@@ -268,10 +266,6 @@ def _is_segments(features: Any) -> bool:
 def _tuples(value: Any) -> Any:
     """Lists as tuples, also inside."""
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
-
-
-def _is_for_each(target: Any) -> bool:
-    return isinstance(target, list | tuple) or getattr(target, "ndim", 0) == 1
 
 
 def _sparsities(sparsity: float | Sequence[float] | None) -> tuple[float, ...]:
@@ -326,7 +320,7 @@ def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(name: str, value: Any) -> Any:
-    """A value that `_plain` made plain, unless only its digest was kept."""
+    """The inverse of `_plain`; an error if only the digest of a value was saved."""
     if isinstance(value, dict) and _DIGEST in value:
         raise SettingError(f"The setting `{name}` was not saved with the request, only its digest.")
     return tuple(_kept(name, each) for each in value) if isinstance(value, list) else value

@@ -158,10 +158,12 @@ class Run:
 
 
 def raise_first(failures: Sequence[Failure], done: str, finished: Sequence[Any] = ()) -> NoReturn:
-    """Everything failed: raise the only error, or the first with the number of all.
+    """Raise an error because nothing could be `done`: the only error, or the first with the number of inputs.
 
     The error has the `failures`, and what was `finished` nevertheless.
     """
+    if not failures:
+        raise InputError("There are no inputs to explain.")
     first = failures[0]
     n_inputs = len({failure.index for failure in failures})
     if n_inputs == 1 and first.error is not None:

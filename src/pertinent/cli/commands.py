@@ -19,16 +19,6 @@ ELSEWHERE = {
 }
 """Parameters that are no flag of the same name, and how they are given instead."""
 
-NO_COMMAND = {
-    "explain_iter": "`pertinent explain --out` keeps each explanation as it is finished",
-    "load": "--model NAME",
-    "load_explainer": "--method FOLDER",
-    "read": "`pertinent evaluate FILE`",
-    "save_report": "--html PATH",
-    "wrap": "--model package.module:name",
-}
-"""Public functions that are no command, and what stands for each on the command line."""
-
 READERS = {
     "annotations": ("FILE.json", "pertinent.cli.input_files:read_annotations"),
     "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),

@@ -224,7 +224,8 @@ def _csv_records(path: Path, stream: TextIO, columns: FileColumns) -> Iterator[I
     header = stream.readline(_LONGEST_HEADER)
     if len(header) == _LONGEST_HEADER:
         raise FileError(f"The first line of {str(path)!r} is too long to name columns.")
-    separator = _separator(path, header)
+    marks = [mark for mark in ",;\t" if mark in header] or [","]
+    separator = "\t" if path.suffix.lower() == ".tsv" else marks[0]
     rows = csv.reader(chain([header], stream), delimiter=separator, strict=True)
     names = next(rows, [])
     if not any(name.strip() for name in names):
@@ -255,13 +256,6 @@ def _check(path: Path, names: list[str], columns: FileColumns) -> None:
         columns.check(names)
     except PertinentError as error:
         raise type(error)(f"{str(path)!r}: {error}") from error
-
-
-def _separator(path: Path, header: str) -> str:
-    """The separator that the header shows."""
-    if path.suffix.lower() == ".tsv":
-        return "\t"
-    return next((mark for mark in ",;\t" if mark in header), ",")
 
 
 def _csv_record(

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pertinent
-from pertinent.cli.console import NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, read_pairs
-from pertinent.cli.output import Output
+from pertinent.cli.output import NothingDone, Output, conclude
 from pertinent.cli.signatures import given
 from pertinent.cli.verbs import Call
 from pertinent.errors import ExampleError, InputError
@@ -27,7 +26,7 @@ ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""
 
 _PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": ["--row", "JSON"]}
-"""What to explain, in the command that is suggested."""
+"""The inputs in the suggested command, by their kind."""
 
 
 def fit(args: Namespace) -> int:

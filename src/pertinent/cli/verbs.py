@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.console import Failed, NothingDone, conclude
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
 from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, load_methods
-from pertinent.cli.output import Output
+from pertinent.cli.output import Failed, NothingDone, Output, conclude
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.models.base import Model
-from pertinent.report.by_input import name_of
+from pertinent.report.by_input import named
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
@@ -60,7 +59,7 @@ class Call:
         records = inputs.read(model.kind if loaded is None else loaded.kind, model.model)
         if all(each.error is not None for each in records):
             raise NothingDone([(each.where, str(each.error)) for each in records])
-        arguments["progress"] = False if output.silent else None
+        arguments["progress"] = output.progress
         if "id_column" in args:
             arguments["ids"] = ids_of(records)
         if inputs.label_column is not None:
@@ -68,7 +67,7 @@ class Call:
         return cls(arguments, records, loaded or model.load())
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
-        """Make the call; where every input failed, each for its own reason, all reasons are told."""
+        """Make the call; if every input failed, and not all for one reason, every reason is reported."""
         try:
             return function(self.model, as_inputs(self.records), **self.arguments | changes)
         except PertinentError as error:
@@ -150,17 +149,16 @@ def evaluate(args: Namespace) -> int:
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."
             )
-    progress = False if output.silent else None
-    evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=progress)
+    evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=output.progress)
     title = f"Evaluation of {args.explanations.name}"
-    return _conclude(output, evaluation, title, _failed(evaluation.failures))
+    return _conclude(output, evaluation, title, list(named(evaluation.failures)))
 
 
 def neighbour_stability(args: Namespace) -> int:
     """Measure how alike the explanations of similar texts are, from a file."""
     output, saved = _output(args), pertinent.read(args.explanations)
     result = pertinent.neighbour_stability(saved, **arguments_of(args))
-    return _conclude_diagnosis(output, result, _failed(result.failures))
+    return _conclude_diagnosis(output, result, list(named(result.failures)))
 
 
 def diagnose(args: Namespace) -> int:
@@ -243,8 +241,7 @@ def demo(args: Namespace) -> int:
     examples += [(name, "kernel-shap", raw) for name, raw in others.items()]
     output, explanations = _output(args), list[Explanation]()
     for name, method, raw in examples:
-        progress = False if output.silent else None
-        evaluation = pertinent.compare(GivenModel(name).load(), raw, method, progress=progress)
+        evaluation = pertinent.compare(GivenModel(name).load(), raw, method, progress=output.progress)
         output.show(Rule(name))
         output.show_all(evaluation.explanations)
         explanations += evaluation.explanations
@@ -259,11 +256,6 @@ def _output(args: Namespace, **more: Any) -> Output:
 
 def _explanations(evaluation: Evaluation) -> Explanations:
     return Explanations(list(evaluation.explanations), evaluation.failures)
-
-
-def _failed(failures: Iterable[Failure]) -> list[Failed]:
-    """The failures of explanations from a file, the places of whose inputs are not known any more."""
-    return [(name_of(failure), str(failure)) for failure in failures]
 
 
 def _conclude_diagnosis(output: Output, result: Diagnostic, failed: Sequence[Failed]) -> int:

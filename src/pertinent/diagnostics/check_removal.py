@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from math import floor
 from typing import Any
 
@@ -27,7 +28,7 @@ from pertinent.settings import Count, ProperShare, Seed, checked
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
 ONLY_IF_NAMED = ("marginalize", "random-token")
-"""Removals that need ten passes of a transformer for each mask: too dear to be tried unasked."""
+"""Removals that need ten passes of a transformer for each mask: too expensive to be tried by default."""
 
 
 @checked
@@ -84,7 +85,9 @@ def check_removal(
     ('slice-out', 'too few inputs')
     """
     run = Run.of(model, inputs, "check", batch_size=batch_size, progress=progress)
-    model, removed = run.model, _shares(shares)
+    model = run.model
+    removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
+    require(len(removed) > 0, "shares", "at least one", shares)
     if model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
@@ -103,22 +106,23 @@ def check_removal(
         for number, own in prepared.items():
             masks = [random_masks(own, share, draws, seed) for share in removed]
             for name, removal in chosen.items():
-                yield Work((number, name), own, _algorithm(masks, truths[number], model), removal, seed)
+                yield Work((number, name), own, partial(ablate, masks, truths[number], model), removal, seed)
 
-    found: dict[tuple[int, str], Sequence[tuple[Any, ...]]] = {}
-    errors: dict[tuple[int, str], Exception] = {}
-    for done in run.carry_out(works(), len(prepared) * len(chosen)):
-        if done.error is None:
-            found[done.key] = done.result
-        else:
-            errors[done.key] = done.error
+    outcomes = list(run.carry_out(works(), len(prepared) * len(chosen)))
+    found = {done.key: done.result for done in outcomes if done.error is None}
+    errors = {done.key: done.error for done in outcomes if done.error is not None}
     worked = [name for name in chosen if any((number, name) in found for number in prepared)]
-    failures = [*unreadable, *_failures(errors, prepared, worked or chosen)]
-    failed = {failure.index for failure in failures}
+    failures = list(unreadable)
+    for number in prepared:  # on which some removal failed, though it works on others
+        failed = next((name for name in worked or chosen if (number, name) in errors), None)
+        if failed is not None:
+            error = errors[number, failed]
+            failures.append(Failure(number, f"{failed}: {error}", error=error))
+    left_out = {failure.index for failure in failures}
     rows = tuple(
         Ablated(number, name, share, *said)
         for number in prepared
-        if number not in failed
+        if number not in left_out
         for name in worked
         for share, said in zip((0.0, *removed), found[number, name], strict=True)
     )
@@ -138,19 +142,15 @@ def check_removal(
 
 
 def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
-    """Masks without so many of the features, uniformly; the same for everyone who asks with this seed."""
+    """Random masks that remove `share` of the features; the same for the same input, share and seed."""
     d = input.n_features
     n_removed = min(d - 1, max(1, floor(share * d + 0.5 + 1e-9)))
     rng = generator(seed, "check", input.fingerprint, share)
     return np.asarray(rng.random((draws, d)).argsort(axis=1) >= n_removed)
 
 
-def _algorithm(masks: Sequence[Masks], truth: Any, model: Model) -> Any:
-    return lambda _input, _removal: ablate(masks, truth, model)
-
-
-def ablate(masks: Sequence[Masks], truth: Any, model: Model) -> Algorithm:
-    """Ask for the whole input and for each share's masks; sum each up as the end of an `Ablated`."""
+def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
+    """Ask for the whole input and for each share's masks; return the last fields of `Ablated` for each."""
     answers = yield Values(np.concatenate([full_mask(masks[0].shape[1]), *masks]))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
     ends = np.cumsum([1, *(len(own) for own in masks)])[:-1]
@@ -176,12 +176,6 @@ def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float,
     return vote, vote == right, hits, float(probabilities.max(axis=1).mean()), float(entropy.mean())
 
 
-def _shares(shares: float | Sequence[float]) -> tuple[float, ...]:
-    removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
-    require(len(removed) > 0, "shares", "at least one", shares)
-    return removed
-
-
 def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
     if labels is None:
         return [None] * n
@@ -202,7 +196,8 @@ def _prepared(
     failures = []
     for number, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):
         try:
-            input = _several(run.prepare(raw, features))
+            input = run.prepare(raw, features)
+            _check_several(input)
             if labelled and (truth is None or model.classes):
                 column_index(truth, model.classes, "label")
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
@@ -212,11 +207,9 @@ def _prepared(
     return prepared, failures
 
 
-def _several(input: Input) -> Input:
-    """The input, seen to have features to remove and to keep."""
+def _check_several(input: Input) -> None:
     if input.n_features < 2:
         raise InputError("The input has only one feature: it cannot be removed with another kept.")
-    return input
 
 
 def _chosen(
@@ -234,15 +227,3 @@ def _chosen(
         require(name not in chosen, "removals", "different from each other", name)
         chosen[name] = removal
     return chosen
-
-
-def _failures(
-    errors: Mapping[tuple[int, str], Exception], prepared: Iterable[int], removals: Iterable[str]
-) -> Iterator[Failure]:
-    """The inputs on which some removal failed, though it works on others."""
-    for number in prepared:
-        for name in removals:
-            error = errors.get((number, name))
-            if error is not None:
-                yield Failure(number, f"{name}: {error}", error=error)
-                break

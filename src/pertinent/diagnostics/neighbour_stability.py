@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.api.run import raise_first
 from pertinent.array_types import Floats
-from pertinent.diagnostics.measure_diagnostic import InputMeasure, MeasureDiagnostic
+from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
 from pertinent.metric import english_words
@@ -35,7 +35,7 @@ class NeighbourStability(MeasureDiagnostic):
         The intersection over union of each text that has neighbours; `input` is its position among the
         explanations.
     k
-        The number of features that count.
+        The number of top features that are compared.
     lexical, semantic
         The number of neighbours by words and by embedding.
     """
@@ -144,7 +144,7 @@ def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
 
 
 def _decision(explanation: Explanation) -> Hashable:
-    """What the model decides of a text; nothing, where it answers with plain values."""
+    """The model's decision about a text; ``None`` if its output is a plain value."""
     kind, p, target = explanation.output.kind, explanation.prediction, explanation.target
     if kind == "label":
         return target, bool(p[target] >= 0.5)

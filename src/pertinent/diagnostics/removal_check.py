@@ -14,16 +14,7 @@ from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.decoding import Index, expect
-from pertinent.diagnostics.base import (
-    Chart,
-    Diagnostic,
-    DiagnosticTable,
-    Line,
-    TableRow,
-    interval,
-    label,
-    percent_cell,
-)
+from pertinent.diagnostics import base
 from pertinent.errors import InputError, unknown
 from pertinent.intervals import FEWEST, Interval
 from pertinent.results.explanation import Explanation, Explanations
@@ -43,7 +34,7 @@ MUCH_LOST = 0.10
 """The loss with half of the features removed from which counterfactual training is recommended."""
 
 OVERCONFIDENT = 0.10
-"""The growth of confidence − accuracy with half of the features removed from which it is, too."""
+"""Training is also recommended if confidence − accuracy grows this much with half of the features removed."""
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
@@ -86,7 +77,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemovalCheck(Diagnostic):
+class RemovalCheck(base.Diagnostic):
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
 
     A drop in accuracy has two causes: the information lost with the features, and inputs unlike those
@@ -143,9 +134,9 @@ class RemovalCheck(Diagnostic):
             Point(
                 removal,
                 share,
-                interval(self._values("right", removal, share), within=(0, 1)),
-                interval(self._values("confidence", removal, share)),
-                interval(self._values("entropy", removal, share)),
+                base.interval(self._values("right", removal, share), within=(0, 1)),
+                base.interval(self._values("confidence", removal, share)),
+                base.interval(self._values("entropy", removal, share)),
             )
             for removal in self.removals
             for share in (0.0, *self.shares)
@@ -172,7 +163,7 @@ class RemovalCheck(Diagnostic):
         """The removal with the highest score over all shares, or the default if that may be as good."""
         scores = self._overall
         top = max(scores, key=lambda removal: float(scores[removal].mean()))
-        if self.default in scores and not _clearly(interval(scores[top] - scores[self.default]), 0.0):
+        if self.default in scores and not _clearly(base.interval(scores[top] - scores[self.default]), 0.0):
             return self.default
         return top
 
@@ -180,7 +171,7 @@ class RemovalCheck(Diagnostic):
     def losses(self) -> dict[str, Interval]:
         """How much lower than the best each removal scores, paired by input, over all shares."""
         best = self._overall[self.best]
-        return {removal: interval(best - score) for removal, score in self._overall.items()}
+        return {removal: base.interval(best - score) for removal, score in self._overall.items()}
 
     def verdict(self, removal: str) -> Verdict:
         """How far out of distribution a removal is, compared to the best one with the same masks.
@@ -206,7 +197,7 @@ class RemovalCheck(Diagnostic):
     def lost(self) -> Interval:
         """How much lower than on whole inputs the best removal scores at the share `half`."""
         whole, less = (self._values("right", self.best, share) for share in (0.0, self.half))
-        return interval(whole - less)
+        return base.interval(whole - less)
 
     @cached_property
     def overconfidence(self) -> Interval | None:
@@ -221,7 +212,7 @@ class RemovalCheck(Diagnostic):
             self._values("confidence", self.best, share) - self._values("hits", self.best, share)
             for share in (0.0, self.half)
         )
-        return interval(less - whole)
+        return base.interval(less - whole)
 
     @property
     def needs_training(self) -> bool:
@@ -282,7 +273,7 @@ class RemovalCheck(Diagnostic):
                 f"The checked model has the classes {', '.join(self.classes)}, but the explanation has "
                 f"{', '.join(explanation.classes)}: check the model that was explained."
             )
-        removal = label(explanation.removal, explanation.removal_settings)
+        removal = base.label(explanation.removal, explanation.removal_settings)
         if removal not in self.losses:
             logger.warning("The removal %r of an explanation was not checked.", removal)
         elif self.verdict(removal) == "badly out":
@@ -318,16 +309,16 @@ class RemovalCheck(Diagnostic):
             rows.append(row)
         return optional("pandas").DataFrame(rows)
 
-    def table(self) -> DiagnosticTable:
+    def table(self) -> base.DiagnosticTable:
         """A row for each removal, with its score at each share in percent."""
         rows = []
         for removal in self.removals:
             points, verdict = self._points_of(removal), self.verdict(removal)
-            scores = [percent_cell(points[share].score) for share in self.shares]
-            confidence, _ = percent_cell(points[self.half].confidence)
+            scores = [base.percent_cell(points[share].score) for share in self.shares]
+            confidence, _ = base.percent_cell(points[self.half].confidence)
             cells = (*scores, (confidence, ""))
-            rows.append(TableRow(removal, cells, verdict, _TONES.get(verdict, ""), removal == self.best))
-        return DiagnosticTable(
+            rows.append(base.TableRow(removal, cells, verdict, _TONES.get(verdict, ""), removal == self.best))
+        return base.DiagnosticTable(
             question="Is removal in distribution?",
             columns=("removal", *map(_percent, self.shares), "confidence"),
             rows=tuple(rows),
@@ -337,7 +328,7 @@ class RemovalCheck(Diagnostic):
 
     def _notes(self) -> Iterator[str]:
         whole = self._points_of(self.best)[0.0]
-        accuracy = f" (whole inputs: {''.join(percent_cell(whole.score))})"
+        accuracy = f" (whole inputs: {''.join(base.percent_cell(whole.score))})"
         few = f" Fewer than {FEW_INPUTS} inputs: small differences cannot be detected."
         yield (
             f"{self.measure.capitalize()} in % by share of {self.features} removed"
@@ -351,19 +342,18 @@ class RemovalCheck(Diagnostic):
         yield from (f"Not checked: {removal}: {reason}" for removal, reason in self.skipped.items())
 
     @classmethod
-    def chart(cls, several: Sequence[RemovalCheck]) -> Chart:
+    def chart(cls, several: Sequence[RemovalCheck]) -> base.Chart:
         """The score against the share removed, a line for each removal."""
         lines = []
         for check in several:
             for removal in check.removals:
-                points = [p for p in check.points if p.removal == removal]
+                scores = {p.share: p.score for p in check.points if p.removal == removal}
                 name = f"{removal}, {check.verdict(removal)}"
-                places, scores = tuple(p.share for p in points), tuple(p.score for p in points)
-                lines.append(Line(name, places, scores, removal == check.best))
+                lines.append(base.Line(name, tuple(scores), tuple(scores.values()), removal == check.best))
         first = several[0]
         title = f"Best: {first.best} · {first.inputs:,} inputs, {first.draws} masks each, 95% intervals"
         shares = sorted({0.0, *(share for check in several for share in check.shares)})
-        return Chart(
+        return base.Chart(
             panels={title: tuple(lines)},
             x_label=f"{first.features} removed, %",
             y_label=f"{first.measure}, %",

@@ -11,26 +11,14 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.decoding import NOT_FINITE, Index, expect
-from pertinent.diagnostics.base import (
-    Chart,
-    DiagnosticTable,
-    Line,
-    MethodDiagnostic,
-    TableRow,
-    cell,
-    few_inputs,
-    interval,
-    method_fields,
-)
-from pertinent.diagnostics.seed_agreement import SAME_SCORE
+from pertinent.diagnostics import base
+from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError
-from pertinent.explainers.base import Explainer
 from pertinent.intervals import Interval
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
@@ -38,7 +26,7 @@ from pertinent.results.failures import Failure
 from pertinent.settings import Count, Range, Seed, checked
 
 HARDLY_CHANGED = 0.7
-"""From this mean rank correlation on explanations have hardly changed: by convention, it is strong."""
+"""Explanations have hardly changed if their mean rank correlation is at least this: a strong correlation."""
 
 _MOST_NAMED = 12
 """With more stages than this a plot numbers the layers instead of naming them."""
@@ -80,7 +68,7 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sanity(MethodDiagnostic):
+class Sanity(base.MethodDiagnostic):
     """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
 
     Attributes
@@ -109,7 +97,7 @@ class Sanity(MethodDiagnostic):
         for stage, layer in enumerate(self.layers, start=1):
             rows = [row for row in self.rows if row.stage == stage]
             scores, absolute = [row.spearman for row in rows], [row.absolute for row in rows]
-            found.append(Stage(layer, interval(scores), interval(absolute)))
+            found.append(Stage(layer, base.interval(scores), base.interval(absolute)))
         return found
 
     @property
@@ -163,15 +151,15 @@ class Sanity(MethodDiagnostic):
         rows = [{**asdict(row), "layer": self.layers[row.stage - 1]} for row in self.rows]
         return optional("pandas").DataFrame(rows)
 
-    def table(self) -> DiagnosticTable:
+    def table(self) -> base.DiagnosticTable:
         """A row for each stage."""
         rows = []
         for stage in self.stages:
             n = max(found.n for found in stage.correlations.values())
             fails = stage is self.stages[-1] and not self.passed
-            cells = ((f"{n:,}", ""), cell(stage.spearman), cell(stage.absolute))
-            rows.append(TableRow(stage.layer, cells, "fails" if fails else "", "alarm" if fails else ""))
-        return DiagnosticTable(
+            cells = ((f"{n:,}", ""), base.cell(stage.spearman), base.cell(stage.absolute))
+            rows.append(base.TableRow(stage.layer, cells, "fails" if fails else "", "alarm" if fails else ""))
+        return base.DiagnosticTable(
             question=f"Does {self.name} depend on what the model learned?",
             columns=("randomised to", "inputs", "Spearman", "absolute scores"),
             rows=tuple(rows),
@@ -185,7 +173,7 @@ class Sanity(MethodDiagnostic):
             "from the output down in the order of registration, each with those above it. Removal "
             f"{self.removal}; {self.features}. 95% bootstrap intervals over inputs."
         )
-        yield from few_inputs(self.inputs)
+        yield from base.few_inputs(self.inputs)
         missing = sum(bool(np.isnan(row.spearman)) for row in self.rows)
         if missing:
             yield (
@@ -194,19 +182,19 @@ class Sanity(MethodDiagnostic):
             )
 
     @classmethod
-    def chart(cls, several: Sequence[Sanity]) -> Chart:
+    def chart(cls, several: Sequence[Sanity]) -> base.Chart:
         """The rank correlations at each stage, of scores and of absolute scores (Figure 4)."""
         longest = max((sanity.layers for sanity in several), key=len)
         names = [str(n) for n in range(1, len(longest) + 1)]
         if len(longest) <= _MOST_NAMED and all(s.layers == longest[: len(s.layers)] for s in several):
             names = [".".join(layer.split(".")[-2:]) for layer in longest]
-        panels: dict[str, tuple[Line, ...]] = {}
+        panels: dict[str, tuple[base.Line, ...]] = {}
         for what in several[0].stages[0].correlations:
             for sanity in several:
                 found = [Interval(1.0, 1.0, 1.0, 0), *(stage.correlations[what] for stage in sanity.stages)]
-                line = Line(sanity.name, tuple(map(float, range(len(found)))), tuple(found))
+                line = base.Line(sanity.name, tuple(map(float, range(len(found)))), tuple(found))
                 panels[what] = (*panels.get(what, ()), line)
-        return Chart(
+        return base.Chart(
             panels=panels,
             x_label="randomised down to",
             y_label="Spearman's correlation",
@@ -232,7 +220,7 @@ class Sanity(MethodDiagnostic):
 def sanity(
     model: Any,
     inputs: Any,
-    method: str | Explainer | Request,
+    method: Method,
     *,
     layers: Sequence[str] | Literal["cascading", "last"] = "cascading",
     ids: Sequence[Any] | None = None,
@@ -285,19 +273,13 @@ def sanity(
     >>> found.passed, found.stages[0].spearman.mean
     (False, 1.0)
     """
-    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
-    return check_sanity(run, Request.of_words(method, words), layers)
-
-
-def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "cascading") -> Sanity:
-    """Explain every input by the request with the model as it is and at every stage, and compare."""
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
+    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
+    request = Request.of_words(method, words)
     chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
     n_layers = len(layers_of(run.model))
     found = explain_all(run, [request])
-    if not len(found) and not found.failures:
-        raise InputError("There are no inputs to explain.")
     if not len(found):
         raise_first(found.failures, "explained")
     # After the model has answered: only then lazy layers have parameters, and what answers mean is known.
@@ -324,20 +306,14 @@ def check_sanity(run: Run, request: Request, layers: str | Sequence[str] = "casc
         seed=request.seed,
         noticed=run.warnings,
         failures=tuple(failures),
-        **method_fields(found[0], request.budget),
+        **base.method_fields(found[0], request.budget),
     )
 
 
 def correlation(original: Explanation, randomised: Explanation, stage: int) -> Correlation:
     """The rank correlations of two explanations of the same input and target."""
     scores = np.stack([original.scores, randomised.scores])
-    return Correlation(
-        input=original.index,
-        stage=stage,
-        spearman=_spearman(scores),
-        absolute=_spearman(np.abs(scores)),
-        id=original.id,
-    )
+    return Correlation(original.index, stage, _spearman(scores), _spearman(np.abs(scores)), original.id)
 
 
 def _spearman(rows: Floats) -> float:

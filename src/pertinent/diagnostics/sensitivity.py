@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from pertinent.api.explain_run import explain_all, merged
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
-from pertinent.diagnostics.measure_diagnostic import InputMeasure, MeasureDiagnostic
+from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
 from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
@@ -36,7 +36,7 @@ class Sensitivity(MeasureDiagnostic):
     rows
         The set sensitivity of each explanation at each sparsity.
     radius, norm
-        How far the inputs nearby are at most, and in which norm.
+        The largest distance of the inputs nearby, and its norm.
     samples
         The number of inputs nearby.
     seed
@@ -84,7 +84,7 @@ class Ball:
 def sensitivity(
     model: Any,
     inputs: Any,
-    methods: str | Explainer | Request | Sequence[str | Explainer | Request],
+    methods: Method | Sequence[Method],
     *,
     radius: Positive = 0.1,
     samples: Count = 10,
@@ -154,7 +154,8 @@ def sensitivity(
     near = Ball(radius, samples, norm, seed)
     explanations: list[Explanation] = []
     failures: list[Failure] = []
-    requests = [_request(method, words) for method in named]
+    # The sparsities and the seed of a request that is given are its own.
+    requests = [m if isinstance(m, Request) else Request.of_words(m, words) for m in named]
     for request in requests:
         name = request.method.name if len(requests) > 1 else None
         found = explain_all(run, [request])
@@ -191,11 +192,6 @@ def sensitivity(
         samples=samples,
         seed=seed,
     )
-
-
-def _request(method: str | Explainer | Request, words: Mapping[str, Any]) -> Request:
-    """A request from words, or one that is given, whose sparsities and seed are its own."""
-    return method if isinstance(method, Request) else Request.of_words(method, words)
 
 
 def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:

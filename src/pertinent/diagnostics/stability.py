@@ -7,30 +7,101 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
+import numpy as np
+
 from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Request
+from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
+from pertinent.array_types import Floats
 from pertinent.control_characters import visible
-from pertinent.decoding import expect
-from pertinent.diagnostics.base import (
-    Chart,
-    DiagnosticTable,
-    Line,
-    MethodDiagnostic,
-    TableRow,
-    cell,
-    few_inputs,
-    interval,
-    method_fields,
-)
-from pertinent.diagnostics.seed_agreement import Agreement, agreement
+from pertinent.decoding import NOT_FINITE, Index, expect
+from pertinent.diagnostics import base
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
-from pertinent.explainers.base import Explainer
 from pertinent.intervals import Interval
+from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Range, Seed, checked
+from pertinent.settings import Count, NotNegative, Range, Seed, checked
+
+SAME_SCORE = 1e-6
+"""Scores that differ by less than this share of the prediction are the same: the rest is rounding."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well the explanations of one input with several seeds agree (Yang et al. 2023, Sec. 4).
+
+    Means over all pairs of seeds: `spearman` of their scores, the share of the `top_5` and `top_10`
+    features in common, and the mean squared difference of their scores, `mse`. NaN where there is
+    none: no correlation if a seed's scores are constant, no top k of k features or fewer.
+
+    `input` is the position of the input among those given and `id` the user's own name for it,
+    `features` their number; `evaluations` and `seconds` are means over seeds, for one explanation.
+    """
+
+    input: Index
+    features: Count
+    spearman: Annotated[float, Range(at_least=-1, at_most=1), NOT_FINITE]
+    top_5: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+    top_10: Annotated[float, Range(at_least=0, at_most=1), NOT_FINITE]
+    mse: Annotated[float, Range(at_least=0), NOT_FINITE]
+    evaluations: NotNegative
+    seconds: NotNegative
+    id: str | None = None
+
+
+def agreement(explanations: Sequence[Explanation]) -> Agreement:
+    """Measure explanations of one input and target, one for each seed."""
+    first = explanations[0]
+    scores = np.stack([e.scores for e in explanations])
+    rankings = [e.ranking.tolist() for e in explanations]
+    floor = SAME_SCORE * float(np.abs(first.prediction).max())
+    varied = bool((np.ptp(scores, axis=1) > floor).all())
+    return Agreement(
+        input=first.index,
+        features=len(first.features),
+        spearman=float(_pairs(spearman(scores)).mean()) if varied else np.nan,
+        top_5=top_in_common(rankings, 5),
+        top_10=top_in_common(rankings, 10),
+        mse=mean_squared_difference(scores),
+        evaluations=float(np.mean([e.evaluations for e in explanations])),
+        seconds=float(np.mean([e.seconds for e in explanations])),
+        id=first.id,
+    )
+
+
+def top_in_common(rankings: Sequence[Sequence[int]], k: int) -> float:
+    """The share of the first k that two rankings have in common, averaged over all pairs of rankings.
+
+    NaN for rankings of k features or fewer, which all have the same first k.
+
+    >>> top_in_common([[0, 1, 2, 3], [3, 1, 0, 2]], 2)
+    0.5
+    """
+    if len(rankings[0]) <= k:
+        return np.nan
+    first = np.zeros((len(rankings), len(rankings[0])))
+    for row, ranking in zip(first, rankings, strict=True):
+        row[list(ranking[:k])] = 1.0
+    return float(_pairs(first @ first.T).mean() / k)
+
+
+def mean_squared_difference(rows: Floats) -> float:
+    """The mean squared difference of two rows, averaged over all pairs: twice the variance over rows.
+
+    >>> mean_squared_difference(np.array([[0.0, 0.0], [1.0, 3.0]]))
+    5.0
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = 2.0 * float((rows - rows[0]).var(axis=0, ddof=1).mean())  # exactly 0 for equal rows
+    return found if np.isfinite(found) else np.nan
+
+
+def _pairs(table: Floats) -> Floats:
+    """The entries of a symmetric table, each pair of different rows once."""
+    return np.asarray(table[np.triu_indices(len(table), 1)])
+
 
 SeedCount: TypeAlias = Annotated[int, Range(at_least=2), Range(at_most=1000)]
 
@@ -51,7 +122,7 @@ _WHY_MISSING = {
 }
 
 _SHORTEST = 10
-"""Inputs with fewer features are the first group; each group's inputs are up to twice as long."""
+"""Inputs with fewer features form the first group; from there each bound is twice the one before."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +140,7 @@ class LengthGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stability(MethodDiagnostic):
+class Stability(base.MethodDiagnostic):
     """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
 
     Attributes
@@ -95,7 +166,7 @@ class Stability(MethodDiagnostic):
 
     @cached_property
     def by_length(self) -> list[LengthGroup]:
-        """The same for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
+        """The means for inputs of 1–9, 10–19, 20–39, 40–79 … features, the shortest first.
 
         The groups do not depend on the inputs, so that two methods can be compared.
         """
@@ -114,14 +185,14 @@ class Stability(MethodDiagnostic):
         """The mean of each measure."""
         return {"means": {name: found.mean for name, found in self.summary.items()}}
 
-    def table(self) -> DiagnosticTable:
+    def table(self) -> base.DiagnosticTable:
         """A row for all inputs, and one for each group of lengths."""
         groups = [(str(group), group.inputs, group.measures) for group in self.by_length]
         every = [("all", self.inputs, self.summary)] if len(groups) > 1 else []
-        return DiagnosticTable(
+        return base.DiagnosticTable(
             question=f"How stable is {self.name}?",
             columns=("features", "inputs", *(title for title, _ in _MEASURES.values())),
-            rows=tuple(TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
+            rows=tuple(base.TableRow(name, _cells(n, found)) for name, n, found in (*every, *groups)),
             notes=tuple(self._notes()),
         )
 
@@ -131,7 +202,7 @@ class Stability(MethodDiagnostic):
             "Top 5 and 10: the share in common. Evaluations and model seconds: for one explanation. "
             "95% bootstrap intervals over inputs."
         )
-        yield from few_inputs(self.inputs)
+        yield from base.few_inputs(self.inputs)
         for measure, reason in _WHY_MISSING.items():
             missing = self.inputs - self.summary[measure].n
             if missing:
@@ -139,7 +210,7 @@ class Stability(MethodDiagnostic):
                 yield f"Left out of {title}: {missing:,} of {self.inputs:,} inputs, because {reason}."
 
     @classmethod
-    def chart(cls, several: Sequence[Stability]) -> Chart:
+    def chart(cls, several: Sequence[Stability]) -> base.Chart:
         """Spearman's correlation against the number of features, a line for each result (Figure 3)."""
         names = {group.low: str(group) for stability in several for group in stability.by_length}
         places = {low: float(place) for place, low in enumerate(sorted(names))}
@@ -147,10 +218,10 @@ class Stability(MethodDiagnostic):
         for stability in several:
             found = {group.low: group.measures["spearman"] for group in stability.by_length}
             known = {places[low]: each for low, each in found.items() if each.n}
-            lines.append(Line(stability.name, tuple(known), tuple(known.values())))
+            lines.append(base.Line(stability.name, tuple(known), tuple(known.values())))
         counts = sorted({(s.inputs, len(s.seeds)) for s in several})
         title = ", ".join(f"{inputs:,} inputs × {seeds} seeds" for inputs, seeds in counts)
-        return Chart(
+        return base.Chart(
             panels={f"{title}, 95% intervals": tuple(lines)},
             x_label=f"number of {several[0].features}",
             y_label="Spearman's correlation between seeds",
@@ -166,7 +237,7 @@ class Stability(MethodDiagnostic):
 def stability(
     model: Any,
     inputs: Any,
-    method: str | Explainer | Request,
+    method: Method,
     *,
     seeds: SeedCount = 5,
     ids: Sequence[Any] | None = None,
@@ -208,14 +279,7 @@ def stability(
     run = Run.of(model, inputs, "stability", ids=ids, batch_size=batch_size, progress=progress)
     require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
     request = Request.of_words(method, words)
-    return measure_stability(run, [replace(request, seed=seed) for seed in range(seeds)])
-
-
-def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
-    """Explain every input by requests that differ in their seed alone, and measure the agreement."""
-    found = explain_all(run, requests)
-    if not len(found) and not found.failures:
-        raise InputError("There are no inputs to explain.")
+    found = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
     failures = {failure.index: failure for failure in reversed(found.failures)}
     of_inputs: dict[int, list[Explanation]] = {}
     for e in found:
@@ -230,10 +294,10 @@ def measure_stability(run: Run, requests: Sequence[Request]) -> Stability:
     first = explained[0][0]
     return Stability(
         rows=tuple(agreement(own) for own in explained),
-        seeds=tuple(request.seed for request in requests),
+        seeds=tuple(range(seeds)),
         noticed=first.warnings,
         failures=in_order,
-        **method_fields(first, requests[0].budget),
+        **base.method_fields(first, request.budget),
     )
 
 
@@ -250,13 +314,13 @@ def _different_targets(explanations: Sequence[Explanation]) -> Failure:
 
 def _cells(inputs: int, measures: Mapping[str, Interval]) -> tuple[tuple[str, str], ...]:
     """Spearman's correlation, the main measure of the paper, has its bounds; the others are means."""
-    cells = {name: cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
+    cells = {name: base.cell(measures[name], form) for name, (_, form) in _MEASURES.items()}
     means = [(text, "") for name, (text, _) in cells.items() if name != "spearman"]
     return (f"{inputs:,}", ""), cells["spearman"], *means
 
 
 def _summary(rows: Sequence[Agreement]) -> dict[str, Interval]:
-    return {name: interval([getattr(row, name) for row in rows]) for name in _MEASURES}
+    return {name: base.interval([getattr(row, name) for row in rows]) for name in _MEASURES}
 
 
 def _lower_bound(features: int) -> int:

@@ -1,1 +1,26 @@
-"""Showing results: terminal, HTML, plots."""
+"""Showing results in the terminal, as HTML and as figures: which function shows which kind of result."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Literal
+
+_DISPLAYS = {
+    "Explanation": "explanation.show",
+    "Explanations": "explanation.show_all",
+    "ByClass": "explanation.show_by_class",
+    "Evaluation": "tables.show_evaluation",
+    "Attacks": "tables.show_attacks",
+    "Diagnostic": "tables.show_diagnostic",
+    "Catalogue": "tables.show_catalogue",
+}
+"""For each class the function that shows it, which has the same name in `terminal/`, `html/` and `plots/`."""
+
+
+def show(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
+    """A result in one of the three forms; only the module that draws it is imported."""
+    module, function = next(
+        _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS
+    ).split(".")
+    drawing = import_module(f"pertinent.report.{'plots' if form == 'figure' else form}.{module}")
+    return getattr(drawing, function)(result, *args, **options)

@@ -57,7 +57,7 @@ def by_input(explanations: Iterable[Explanation]) -> list[Explained]:
 
 
 def by_reason(failures: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The places at which each reason was met, from places and reasons."""
+    """The places of each reason, from pairs of place and reason."""
     places: dict[str, dict[str, None]] = {}
     for place, reason in failures:
         places.setdefault(reason, {})[place] = None

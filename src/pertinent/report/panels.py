@@ -76,7 +76,7 @@ def is_clipped(found: ByClass) -> bool:
 
 
 def title(found: ByClass) -> str:
-    """For which classes it is, as ``for each class`` or ``for 5 of 10 classes``."""
+    """Which classes are shown, as ``for each class`` or ``for 5 of 10 classes``."""
     kind, n, shown = found[0].output.kind, len(found[0].classes), len(found)
     return f"for each {kind}" if shown == n else f"for {shown:,} of {n:,} {_SEVERAL[kind]}"
 

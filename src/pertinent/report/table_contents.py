@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from pertinent.diagnostics.base import Diagnostic
 
 SIGNIFICANT = 0.05
 
@@ -34,25 +31,15 @@ class Cell:
     best: bool = False
 
     @property
-    def has_bounds(self) -> bool:
-        """Whether there were enough inputs for an interval."""
-        return isfinite(self.interval.low) and isfinite(self.interval.high)
-
-    @property
     def ends(self) -> tuple[float, float]:
-        """The bounds of the interval; twice the mean if there are none."""
+        """The bounds of the interval; the mean for both if there are none."""
         i = self.interval
-        return (i.low, i.high) if self.has_bounds else (i.mean, i.mean)
+        return (i.low, i.high) if i.bounds else (i.mean, i.mean)
 
     @property
     def text(self) -> str:
         """The mean."""
         return f"{self.interval.mean:.3f}"
-
-    @property
-    def interval_text(self) -> str:
-        """The bounds; empty if there is only one input."""
-        return self.interval.bounds
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ def summary(evaluation: Evaluation) -> Summary:
     counts = sorted({cell.interval.n for cell in cells.values()})
     inputs = "–".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
     caption = f"Mean over {inputs} input{'' if counts[-1:] == [1] else 's'}"
-    if any(cell.has_bounds for cell in cells.values()):
+    if any(cell.interval.bounds for cell in cells.values()):
         caption += ", 95% bootstrap confidence intervals"
     return Summary(cells, caption, tuple(dict.fromkeys(filter(None, notes))))
 

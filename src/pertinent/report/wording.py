@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, isfinite, log10
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
+from pertinent.control_characters import shortened, visible
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
-from pertinent.results.explanation import Explanation
+from pertinent.results.explanation import Explanation, most_likely
 
 FEW_CLASSES = 10
-MOST_LIKELY = 5
-_LONGEST_SETTING = 60
 _UNMEASURABLE = 1e-6
 """Scores below this share of the prediction are rounding errors of the model."""
 
@@ -31,7 +30,7 @@ def facts(explanation: Explanation) -> dict[str, str]:
     e = explanation
     return {
         "method": e.method,
-        "settings": ", ".join(f"{k}={_short(v)}" for k, v in e.settings.items()) or "defaults",
+        "settings": ", ".join(f"{k}={clipped(str(v), 60)}" for k, v in e.settings.items()) or "defaults",
         "removal": e.removal,
         **({"scale": e.scale} if e.scale != "natural" else {}),
         "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
@@ -138,17 +137,12 @@ def pertinence_text(explanation: Explanation, feature: int) -> str:
 
 def listed_classes(explanation: Explanation) -> list[int]:
     """The columns worth showing: all if few, else the most likely and the one explained."""
-    p = explanation.prediction
-    if len(p) <= FEW_CLASSES:
-        return list(range(len(p)))
-    if explanation.output.kind == "value":
-        return sorted({*range(MOST_LIKELY), explanation.target})
-    likely = np.argsort(-p, kind="stable")[:MOST_LIKELY].tolist()
-    return likely if explanation.target in likely else [*likely, explanation.target]
+    n = len(explanation.classes)
+    return list(range(n)) if n <= FEW_CLASSES else most_likely(explanation)
 
 
 def unlisted(explanation: Explanation) -> str:
-    """How many columns are not shown, as ``and 995 less likely classes``; empty if all are."""
+    """The number of columns that are not shown, as ``and 995 less likely classes``; empty if all are."""
     left = len(explanation.classes) - len(listed_classes(explanation))
     return f"and {left:,} {_UNLISTED[explanation.output.kind]}" if left else ""
 
@@ -188,6 +182,11 @@ def error_text(explanation: Explanation, feature: int) -> str:
 def on_one_line(name: str) -> str:
     """A feature's name without line breaks, so that it fits a row."""
     return " ".join(name.split()) or repr(name)
+
+
+def clipped(name: str, most: int = 32) -> str:
+    """A name on one line of at most `most` characters, its control characters visible."""
+    return shortened(visible(on_one_line(name)), most)
 
 
 @dataclass(frozen=True)
@@ -260,11 +259,6 @@ def _format(explanation: Explanation) -> str:
     if largest < 1e-5:
         return ".2e"
     return f".{max(0, 2 - floor(log10(largest)))}f"
-
-
-def _short(value: Any) -> str:
-    text = on_one_line(str(value))
-    return text if len(text) <= _LONGEST_SETTING else text[: _LONGEST_SETTING - 1] + "…"
 
 
 def _detail(value: float | str) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import inf
-from typing import Any, overload
+from typing import Annotated, Any
 
 import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import PlainData, encode, expect, wholes
+from pertinent.decoding import Index, PlainData, Shape, decode_fields, encode, expect
 from pertinent.errors import InputError
 from pertinent.inputs.base import ArrayInput, Input
 from pertinent.inputs.modality import input_from_dict
-from pertinent.results.base import Result
-from pertinent.results.failures import Failure, failures_from_plain, failures_of
+from pertinent.results.base import ResultSequence
+from pertinent.results.failures import failures_from_plain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,22 +28,22 @@ class Attacked:
     sets
         The features that each attack could change (sets, features).
     radii
-        The norm of the smallest perturbation found of each set, infinite if none was found. Of a table
-        row in standard deviations of the background's columns; of a text, of the word embeddings.
+        The norm of the smallest perturbation found for each set, infinite if none was found. For a table row
+        in standard deviations of the background's columns; for a text that of the word embeddings.
     changes
-        The perturbations, in the shape of the input; of a text (sets, tokens, width).
+        The perturbations, in the shape of the input; for a text (sets, tokens, width).
     passes
         Passes of the model that each attack made, a backward pass counting as one.
     prediction, decided, toward
         What the model predicts, the name of the class that the attack left, and of the one it was to reach.
     """
 
-    input: Input
-    index: int
-    sets: Masks
-    radii: Floats
-    changes: Array
-    passes: Ints
+    input: Input = field(compare=False)
+    index: Index
+    sets: Annotated[Masks, Shape("sets", "features")]
+    radii: Annotated[Floats, Shape("sets")]
+    changes: Array = field(compare=False)
+    passes: Annotated[Ints, Shape("sets")]
     prediction: Floats
     decided: str
     toward: str | None
@@ -63,11 +63,10 @@ class Attacked:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts; the radius of a set without attack is not finite."""
-        names = ("index", "radii", "changes", "passes", "prediction", "decided", "toward", "norm")
         return {
-            **{name: encode(getattr(self, name)) for name in names},
+            **encode(self),
+            "changes": encode(self.changes),
             "features": list(self.input.features),
-            "sets": [np.flatnonzero(own).tolist() for own in self.sets],
             "input": self.input.to_dict(),
         }
 
@@ -75,27 +74,13 @@ class Attacked:
     def from_dict(cls, plain: Mapping[str, Any]) -> Attacked:
         """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
         data = PlainData(plain, "attacked")
-        features = data.texts("features")
+        features, n = data.texts("features"), len(data.value("sets", list[Any]))
         input = input_from_dict(data.mapping("input"), features)
-        members = [wholes(own, "sets", None) for own in data.items("sets")]
-        for own in members:
-            expect(bool(np.isin(own, range(len(features))).all()), "sets", "of the features", own.tolist())
-        n = len(members)
-        radii = np.nan_to_num(data.floats("radii", n), nan=inf)  # JSON has no infinity
-        expect(bool((radii >= 0).all()), "radii", "at least 0", radii.tolist())
         shape = input.array.shape if isinstance(input, ArrayInput) else (None, None)
-        return cls(
-            input=input,
-            index=data.whole("index"),
-            sets=np.array([np.isin(range(len(features)), own) for own in members]).reshape(n, len(features)),
-            radii=radii,
-            changes=data.floats("changes", n, *shape),
-            passes=data.wholes("passes", n),
-            prediction=data.floats("prediction", None),
-            decided=data.text("decided"),
-            toward=data.text("toward") if "toward" in data else None,
-            norm=data.text("norm"),
-        )
+        fields = decode_fields(cls, plain, "", {"sets": n, "features": len(features)})
+        fields["radii"] = np.nan_to_num(fields["radii"], nan=inf)  # JSON has no infinity
+        expect(bool((fields["radii"] >= 0).all()), "radii", "at least 0", fields["radii"].tolist())
+        return cls(input=input, changes=data.floats("changes", n, *shape), **fields)
 
     def __repr__(self) -> str:
         n, n_found = len(self.radii), int(self.found.sum())
@@ -107,31 +92,10 @@ class Attacked:
         return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {best:.4g}>"
 
 
-class Attacks(Result, Sequence[Attacked]):
+class Attacks(ResultSequence[Attacked]):
     """The attacked inputs in their order, and the `failures` of the others."""
 
     kind = "attacks"
-
-    def __init__(self, attacked: Sequence[Attacked], failures: Sequence[Failure] = ()) -> None:
-        self._attacked = tuple(attacked)
-        self.failures = tuple(failures)
-
-    @overload
-    def __getitem__(self, index: int) -> Attacked: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Attacks: ...
-
-    def __getitem__(self, index: int | slice) -> Attacked | Attacks:
-        if isinstance(index, slice):
-            return Attacks(self._attacked[index], failures_of(self.failures, self._attacked, index))
-        return self._attacked[index]
-
-    def __len__(self) -> int:
-        return len(self._attacked)
-
-    def __iter__(self) -> Iterator[Attacked]:
-        return iter(self._attacked)
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
@@ -166,7 +130,7 @@ class Attacks(Result, Sequence[Attacked]):
     def from_dict(cls, plain: Mapping[str, Any]) -> Attacks:
         """The inverse of `to_dict`; an `InputError` says what attacks cannot be made of."""
         data = PlainData(plain, "attacks")
-        attacked = [Attacked.from_dict(each) for each in data.items("attacked")]
+        attacked = [Attacked.from_dict(each) for each in data.value("attacked", list[Any])]
         return cls(attacked, failures_from_plain(data.value("failures")))
 
     def to_dataframe(self) -> Any:

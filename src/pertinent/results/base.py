@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from pertinent.decoding import PlainData, json_text
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
+from pertinent.results.failures import Failure, failures_of
 from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Self
 
+T = TypeVar("T")
 
 KINDS: dict[str, type[Result]] = {}
-"""The classes of results by what their files call them, which register themselves."""
+"""The classes of results by the name of their file format; each subclass registers itself."""
 
 
 class Result(ABC):
     """A result that can be shown, converted, saved and read.
 
     A subclass has a `kind`, the name of its files' format, and `to_dict`, `from_dict` and `to_dataframe`.
-    How it is shown is listed in `pertinent.report.displays`.
+    How it is shown is listed in `pertinent.report`.
     """
 
     kind: ClassVar[str]
@@ -56,7 +58,7 @@ class Result(ABC):
 
     @classmethod
     def file_formats(cls) -> tuple[str, ...]:
-        """What JSON files of this kind of result say they are: what is written, then old formats."""
+        """The values of `format` in JSON files of this kind: the one that is written, then older ones."""
         return (f"pertinent {cls.kind} 1",)
 
     @checked
@@ -96,13 +98,39 @@ class Result(ABC):
         return display(self, "terminal")
 
 
+class ResultSequence(Result, Sequence[T]):
+    """The results of several inputs, in their order; `failures` lists the inputs that failed and why.
+
+    A slice has the failures of its inputs; an input without result stays with the next one that has one.
+    """
+
+    def __init__(self, results: Sequence[T], failures: Sequence[Failure] = ()) -> None:
+        self._all = list(results)
+        self.failures = list(failures)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> T | Self:
+        if isinstance(index, slice):
+            return type(self)(self._all[index], failures_of(self.failures, self._all, index))
+        return self._all[index]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all)
+
+
 def display(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
     """A result as something rich prints, as a fragment of HTML, or as a matplotlib figure.
 
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.
     """
-    from pertinent.report.displays import show
+    from pertinent.report import show
 
     return show(result, form, *args, **options)
 

@@ -14,13 +14,13 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
-from pertinent.decoding import NOT_FINITE, Index, PlainData, decode, encode, expect
+from pertinent.decoding import NOT_FINITE, Index, PlainData, decode_fields, encode, expect
 from pertinent.errors import SettingError, unknown
 from pertinent.intervals import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
 from pertinent.registry import labels
 from pertinent.results.base import Result
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.failures import Failure, failures_from_plain
+from pertinent.results.failures import Failure
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
@@ -139,15 +139,16 @@ class Measures(Result):
 class Evaluation(Measures):
     """Measures of many explanations, summarised by method and metric.
 
-    `better` says for each metric whether lower or higher is better, `within` the smallest and the
-    largest value of shares of decisions. Each of `explanations` carries its own measures.
+    `better` says for each metric whether lower or higher is better, `within` gives the smallest and the
+    largest possible value of metrics that are shares of decisions. Each of `explanations` carries its own
+    measures.
     """
 
     kind = "evaluation"
 
     rows: list[Measured]
-    explanations: Explanations
-    better: Mapping[str, str]
+    explanations: Explanations = field(compare=False)
+    better: Mapping[str, Literal["lower", "higher"]]
     failures: list[Failure] = field(default_factory=list)
     within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -155,7 +156,7 @@ class Evaluation(Measures):
     def of(
         cls,
         explanations: Sequence[Explanation],
-        better: Mapping[str, str],
+        better: Mapping[str, Literal["lower", "higher"]],
         failures: Iterable[Failure] = (),
         within: Mapping[str, tuple[float, float]] | None = None,
     ) -> Evaluation:
@@ -193,26 +194,17 @@ class Evaluation(Measures):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts: the explanations, and their measures."""
-        plain = {name: encode(getattr(self, name)) for name in ("better", "within", "failures", "rows")}
-        return {**plain, "explanations": self.explanations.to_dict()}
+        return {**encode(self), "explanations": self.explanations.to_dict()}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
         """The inverse of `to_dict`; an `InputError` says what an evaluation cannot be made of."""
-        data = PlainData(plain, "evaluation")
-        explanations = Explanations.from_dict(data.mapping("explanations"))
-        better = decode(Mapping[str, Literal["lower", "higher"]], data.value("better"), "better")
-        rows = decode(list[Measured], data.value("rows"), "rows")
-        for row in rows:
+        explanations = Explanations.from_dict(PlainData(plain, "evaluation").mapping("explanations"))
+        found = cls(explanations=explanations, **decode_fields(cls, plain, "", {}))
+        for row in found.rows:
             expect(row.explanation < len(explanations), "rows", "of the explanations", row.explanation)
-            expect(row.metric in better, "rows", f"of {', '.join(better)}", row.metric)
-        return cls(
-            rows,
-            explanations,
-            better,
-            failures_from_plain(data.value("failures")),
-            decode(Mapping[str, tuple[float, float]], data.value("within"), "within"),
-        )
+            expect(row.metric in found.better, "rows", f"of {', '.join(found.better)}", row.metric)
+        return found
 
 
 def _arrays(*several: Mapping[_Cell, float]) -> list[Floats]:

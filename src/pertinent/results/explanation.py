@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import visible
-from pertinent.decoding import PlainData, encode
+from pertinent.decoding import NOT_FINITE, Index, PlainData, Shape, decode_fields, encode, expect, is_plain
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
-from pertinent.outputs import Classes, Output, Scale, column_index
+from pertinent.inputs.modality import input_from_dict
+from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, output_named
 from pertinent.results import exports
-from pertinent.results.base import Result, check_suffix
-from pertinent.results.explanation_decoding import explanation_fields
-from pertinent.results.explanation_files import read_explanations, write_rows
-from pertinent.results.failures import Failure, failures_from_plain, failures_of
+from pertinent.results.base import Result, ResultSequence, check_suffix
+from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
+from pertinent.results.failures import failures_from_plain
 from pertinent.settings import Count, Share, checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Self
 
-_ARRAYS = ("prediction", "scores", "standard_errors", "class_scores", "class_standard_errors", "base_values")
 _MOST_LIKELY = 5
+
+PerFeature: TypeAlias = Annotated[Floats, Shape("features")]
+PerColumn: TypeAlias = Annotated[Floats, Shape("columns")]
+PerColumnAndFeature: TypeAlias = Annotated[Floats, Shape("columns", "features")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class Explanation(Result):
     budget_per_sparsity
         Whether each sparsity was allowed the full budget, as in a search.
     seconds
-        The time that the model took for it.
+        The time that the model took for it, in seconds.
     measures
         Its measures, by metric: sparsity to value.
     better
@@ -91,33 +94,33 @@ class Explanation(Result):
     method: str
     settings: Mapping[str, Any]
     removal: str
-    input: Input
+    input: Input = field(compare=False)
     classes: tuple[str, ...]
-    target: int
-    prediction: Floats
-    scores: Floats
+    target: Index
+    prediction: PerColumn
+    scores: PerFeature
     meaning: ScoreMeaning = "effect"
-    output: Output = field(default_factory=Classes)
-    index: int = 0
+    output: Output = field(default_factory=Classes, compare=False)
+    index: Index = 0
     id: str | None = None
-    standard_errors: Floats | None = None
-    class_scores: Floats | None = None
-    class_standard_errors: Floats | None = None
-    base_values: Floats | None = None
-    chosen: Mapping[float, Masks] = field(default_factory=dict)
-    budget: int = 0
+    standard_errors: PerFeature | None = None
+    class_scores: PerColumnAndFeature | None = None
+    class_standard_errors: PerColumnAndFeature | None = None
+    base_values: PerColumn | None = None
+    chosen: Mapping[Share, Annotated[Masks, Shape("features")]] = field(default_factory=dict)
+    budget: Index = 0
     budget_per_sparsity: bool = False
-    evaluations: int = 0
+    evaluations: Index = 0
     seconds: float = 0.0
-    seed: int = 0
-    measures: Mapping[str, Mapping[float | None, float]] = field(default_factory=dict)
-    better: Mapping[str, str] = field(default_factory=dict)
+    seed: Index = 0
+    measures: Mapping[str, Mapping[Share | None, Annotated[float, NOT_FINITE]]] = field(default_factory=dict)
+    better: Mapping[str, Literal["lower", "higher"]] = field(default_factory=dict)
     removal_settings: Mapping[str, Any] = field(default_factory=dict)
-    sparsities: tuple[float, ...] = DEFAULT_SPARSITIES
+    sparsities: tuple[Share, ...] = DEFAULT_SPARSITIES
     details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     scale: Scale = "natural"
-    annotations: Any = None
+    annotations: Any = field(default=None, compare=False)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -196,49 +199,40 @@ class Explanation(Result):
         By default for the five most likely classes and the target.
         """
         columns = [column_index(each, self.classes, self.output.kind) for each in classes]
-        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or self._most_likely())])
-
-    def _most_likely(self) -> list[int]:
-        """The five most likely columns and the target, the most likely first; of plain values the first."""
-        order = np.arange(len(self.classes))
-        if self.output.kind != "value":
-            order = np.argsort(-self.prediction, kind="stable")
-        return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == self.target]
+        return ByClass([self.for_class(c) for c in dict.fromkeys(columns or most_likely(self))])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts."""
         return {
-            "method": self.method,
-            "settings": {k: v if _is_plain(v) else str(v) for k, v in self.settings.items()},
-            "removal": self.removal,
-            "removal_settings": dict(self.removal_settings),
+            **encode(self),
+            "settings": {k: v if is_plain(v) else str(v) for k, v in self.settings.items()},
             "features": list(self.features),
-            "index": self.index,
-            "id": self.id,
             "output": self.output.to_dict(),
-            "classes": list(self.classes),
-            "target": self.target,
-            "meaning": self.meaning,
-            **{name: _listed(getattr(self, name)) for name in _ARRAYS},
-            "chosen": [[s, np.flatnonzero(m).tolist()] for s, m in self.chosen.items()],
-            "budget": self.budget,
-            "budget_per_sparsity": self.budget_per_sparsity,
-            "evaluations": self.evaluations,
-            "seconds": self.seconds,
-            "seed": self.seed,
-            "sparsities": list(self.sparsities),
-            "measures": {k: [[s, v] for s, v in m.items()] for k, m in self.measures.items()},
-            "better": dict(self.better),
-            "details": dict(self.details),
-            "warnings": list(self.warnings),
-            "scale": self.scale,
             "input": self.input.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
-        """The inverse of `to_dict`; an `InputError` says what an explanation cannot be made of."""
-        return cls(**explanation_fields(plain))
+        """The inverse of `to_dict`; an `InputError` says what an explanation cannot be made of.
+
+        Its fields fit each other: it can be shown, converted and measured.
+        """
+        plain = upgraded(plain)
+        data = PlainData(plain, "explanation")
+        features, n_columns = data.texts("features"), len(data.texts("classes"))
+        fields = decode_fields(cls, plain, "", {"features": len(features), "columns": n_columns})
+        if "meaning" not in plain:
+            fields |= unsaid_in_0_1(fields)
+        output = _output(plain.get("output", {"name": "probability"}))  # that of version 0.1
+        found = cls(input=input_from_dict(data.mapping("input"), features), output=output, **fields)
+        expect(found.target < n_columns, "target", f"from 0 to {n_columns - 1}", found.target)
+        expect(bool(np.isfinite(found.prediction).all()), "prediction", "finite", found.prediction.tolist())
+        expect(not np.isinf(found.scores).any(), "scores", "finite", "infinity")
+        expect(len(found.sparsities) > 0, "sparsities", "at least one", found.sparsities)
+        for name in ("standard_errors", "class_standard_errors"):
+            errors = getattr(found, name)
+            expect(errors is None or not (errors < 0).any(), name, "at least 0", errors)
+        return found
 
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per feature."""
@@ -279,33 +273,19 @@ class Explanation(Result):
         return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
 
 
-class Explanations(Result, Sequence[Explanation]):
-    """Explanations of several inputs, in their order; `failures` lists which are missing and why.
+def most_likely(e: Explanation) -> list[int]:
+    """The five most likely columns and the target, the most likely first; of plain values the first."""
+    order = np.arange(len(e.classes))
+    if e.output.kind != "value":
+        order = np.argsort(-e.prediction, kind="stable")
+    return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == e.target]
 
-    A slice has the failures of its inputs; those of inputs without explanation stay with the next one.
-    """
+
+class Explanations(ResultSequence[Explanation]):
+    """Explanations of several inputs, in their order; `failures` lists which are missing and why."""
 
     kind = "explanations"
     suffixes = (".parquet", ".json", ".csv")
-
-    def __init__(self, explanations: Sequence[Explanation], failures: Sequence[Failure] = ()) -> None:
-        self._all = list(explanations)
-        self.failures = list(failures)
-
-    @overload
-    def __getitem__(self, index: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, index: slice) -> Explanations: ...
-    def __getitem__(self, index: int | slice) -> Explanation | Explanations:
-        if isinstance(index, slice):
-            return Explanations(self._all[index], failures_of(self.failures, self._all, index))
-        return self._all[index]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self._all)
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
@@ -319,7 +299,7 @@ class Explanations(Result, Sequence[Explanation]):
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; an `InputError` says what explanations cannot be made of."""
         data = PlainData(plain, "explanations")
-        every = [Explanation.from_dict(each) for each in data.items("explanations")]
+        every = [Explanation.from_dict(each) for each in data.value("explanations", list[Any])]
         return cls(every, failures_from_plain(data.value("failures")))
 
     def to_dataframe(self) -> Any:
@@ -390,9 +370,7 @@ class ByClass(Explanations):
         return f"<Explanation by {visible(self[0].method)} for {names}>"
 
 
-def _listed(array: Floats | None) -> Any:
-    return None if array is None else array.tolist()
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
+def _output(plain: Any) -> Output:
+    data = PlainData(plain, "output")
+    has_unit = data.text("name", NAMES) == "value" and plain.get("unit") is not None
+    return output_named(data.text("name"), data.text("unit") if has_unit else None)

@@ -10,44 +10,48 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pertinent._optional import optional
-from pertinent.decoding import PlainData
+from pertinent.control_characters import encodable
+from pertinent.decoding import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
+from pertinent.explainers.base import ScoreMeaning, n_kept
 from pertinent.files import atomic_write, read_parquet, read_parquet_metadata
-from pertinent.results.failures import Failure, failures_from_plain, failures_to_plain
+from pertinent.results.failures import Failure, failures_from_plain
 
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-_NESTED = (
-    "settings",
-    "removal_settings",
-    "output",
-    "measures",
-    "better",
-    "chosen",
-    "class_scores",
-    "class_standard_errors",
-    "details",
-    "input",
-)
-_TEXTS = ("method", "removal", "meaning", "id", "scale", *_NESTED)
-_LISTS = {
-    "features": "string",
-    "classes": "string",
-    "warnings": "string",
-    "prediction": "float64",
-    "scores": "float64",
-    "standard_errors": "float64",
-    "base_values": "float64",
-    "sparsities": "float64",
-}
-_NUMBERS = {"index": "int64", "target": "int64", "budget": "int64", "evaluations": "int64", "seed": "int64"}
+_OBJECTS = ("settings", "removal_settings", "output", "measures", "better", "details", "input")
+_NESTED = (*_OBJECTS, "chosen", "class_scores", "class_standard_errors")
+"""Fields that are written as JSON."""
+
+_STRINGS = ("method", "removal", "meaning", "id", "scale", *_NESTED)
+_STRING_LISTS = ("features", "classes", "warnings")
+_NUMBER_LISTS = ("prediction", "scores", "standard_errors", "base_values", "sparsities")
+_WHOLE_NUMBERS = ("index", "target", "budget", "evaluations", "seed")
 _FORMAT = b"pertinent"
 _VERSIONS = (b"1", b"2", b"3")
 _ROWS_AT_ONCE = 100
+
+_OLD_NAMES = {"errors": "standard_errors"}
+"""Fields that files of version 0.1 call otherwise."""
+
+_IN_EVERY_VERSION = ("removal_settings", "chosen", "budget", "evaluations", "seconds", "seed", "sparsities")
+"""Fields that every file has, though an explanation has a default for them."""
+
+_ATTACKS_IN_0_1 = ("counterfactual", "greedy", "greedy-as", "one-step-banzhaf")
+_MAGNITUDES_IN_0_1 = ("cxplain", "functional-information", "invase", "l2x", "magnex", "vibi")
+_BETTER_IN_0_1 = {
+    "lower": "brevity class-iou deletion negative-delta-log-odds purity robustness-of-relevant sufficiency",
+    "higher": "average-precision class-faithfulness comprehensiveness faithfulness insertion iou-stability "
+    "monotonicity positive-delta-log-odds precision-at-k robustness-of-irrelevant share-removed "
+    "sufficiency-of-selected",
+}
+"""What version 0.1 knew of its methods and metrics, but did not write into files."""
 
 
 def write_rows(
@@ -58,7 +62,7 @@ def write_rows(
 ) -> None:
     """Write explanations given as plain data, in chunks; `run` describes how they were made."""
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
-    metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps(failures_to_plain(failures))}
+    metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps(encode(list(failures)))}
     if run is not None:
         metadata[b"run"] = json.dumps(run)
     schema = _schema(arrow).with_metadata(metadata)
@@ -115,7 +119,7 @@ def failures_in(record: Mapping[str, Any]) -> list[Failure]:
     return failures_from_plain(
         [
             [index, each, record.get("id")] if isinstance(each, str) else each
-            for each in data.items("failures")
+            for each in data.value("failures", list[Any])
         ]
     )
 
@@ -129,6 +133,41 @@ def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tu
                 explanations.append(from_dict(record["explanation"]))
             failures += failures_in(record)
     return explanations, failures
+
+
+def upgraded(plain: Any) -> dict[str, Any]:
+    """The plain data of an explanation with the field names of this version."""
+    PlainData(plain, "explanation")
+    found = {_OLD_NAMES.get(name, name): value for name, value in plain.items()}
+    if found.get("meaning") is None:  # a column without values
+        found.pop("meaning", None)
+    for name in (*_IN_EVERY_VERSION, "measures", "details"):
+        if name not in found:
+            raise InputError(f"`{name}` is missing.")
+    return found
+
+
+def unsaid_in_0_1(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that files of version 0.1 lack, inferred from the others.
+
+    They are `meaning`, `budget_per_sparsity` and `better`.
+    """
+    method, details = fields["method"], fields["details"]
+    sets = {n_kept(s, len(fields["scores"])): mask for s, mask in fields["chosen"].items()}
+    meaning: ScoreMeaning = "effect"
+    if method in _ATTACKS_IN_0_1 or "pertinence" in details:
+        meaning = "attack"
+    elif method in _MAGNITUDES_IN_0_1 or "selected" in details:
+        meaning = "magnitude"
+    elif sets and np.allclose(fields["scores"], np.mean(list(sets.values()), axis=0)):
+        meaning = "membership"
+    divided = fields["settings"].get("spread") or "anchors" in details
+    ways = {name: way for way, names in _BETTER_IN_0_1.items() for name in names.split()}
+    return {
+        "meaning": meaning,
+        "budget_per_sparsity": meaning == "membership" and not divided,
+        "better": {name: ways[name] for name in fields["measures"] if name in ways},
+    }
 
 
 @contextmanager
@@ -149,23 +188,20 @@ def _check_version(path: Path, metadata: Mapping[bytes, bytes]) -> None:
 
 
 def _schema(arrow: Any) -> Any:
-    columns = {name: arrow.string() for name in _TEXTS}
-    columns |= {name: arrow.list_(getattr(arrow, kind)()) for name, kind in _LISTS.items()}
-    columns |= {name: getattr(arrow, kind)() for name, kind in _NUMBERS.items()}
-    columns |= {"seconds": arrow.float64(), "budget_per_sparsity": arrow.bool_()}
-    return arrow.schema(list(columns.items()))
+    columns = {
+        arrow.string(): _STRINGS,
+        arrow.list_(arrow.string()): _STRING_LISTS,
+        arrow.list_(arrow.float64()): _NUMBER_LISTS,
+        arrow.int64(): _WHOLE_NUMBERS,
+        arrow.float64(): ("seconds",),
+        arrow.bool_(): ("budget_per_sparsity",),
+    }
+    return arrow.schema([(name, kind) for kind, names in columns.items() for name in names])
 
 
 def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: _encodable(value) for name, value in plain.items()}
+    row = {name: encodable(value) for name, value in plain.items()}
     return row | {name: json.dumps(plain[name]) for name in _NESTED}
-
-
-def _encodable(value: Any) -> Any:
-    """Texts without lone surrogates, which Parquet does not hold; anything else as it is."""
-    if isinstance(value, list):
-        return [_encodable(each) for each in value] if value and isinstance(value[0], str) else value
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:

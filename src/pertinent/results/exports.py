@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.array_types import Array
+from pertinent.control_characters import encodable
 from pertinent.errors import require
 from pertinent.inputs.base import objects
 from pertinent.inputs.modality import modality_named
@@ -37,12 +37,7 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
             }
             row |= {f"chosen at {s:g}": bool(m[i]) for s, m in e.chosen.items()}
             rows.append(row)
-    return optional("pandas").DataFrame([{k: _encodable(v) for k, v in row.items()} for row in rows])
-
-
-def _encodable(value: Any) -> Any:
-    """A text without lone surrogates, which pandas cannot hold."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    return optional("pandas").DataFrame([{k: encodable(v) for k, v in row.items()} for row in rows])
 
 
 def shap_explanation(e: Explanation) -> Any:
@@ -60,21 +55,17 @@ def shap_explanations(explanations: Sequence[Explanation]) -> Any:
     """Many explanations for shap's plots: a matrix where all have the same features, else ragged."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
     values, data, names = zip(*(e.input.for_shap(e.scores) for e in explanations), strict=True)
-    together: tuple[Array, Array, Any] = (
-        objects(values),
-        objects(data),
-        [list(e.features) for e in explanations],
-    )
-    alike = {
-        (e.input.kind, own.shape, name) for e, own, name in zip(explanations, values, names, strict=True)
-    }
-    if len(alike) == 1 and modality_named(explanations[0].input.kind).aligned:
-        together = np.stack(values), np.stack(data), None if names[0] is None else list(names[0])
+    forms = {(e.input.kind, own.shape, n) for e, own, n in zip(explanations, values, names, strict=True)}
+    aligned = len(forms) == 1 and modality_named(explanations[0].input.kind).aligned
+    stacked = np.stack if aligned else objects
+    each: Any = [list(e.features) for e in explanations]
+    if aligned:
+        each = None if names[0] is None else list(names[0])
     return optional("shap").Explanation(
-        values=together[0],
+        values=stacked(values),
         base_values=np.array([_base_value(e) for e in explanations]),
-        data=together[1],
-        feature_names=together[2],
+        data=stacked(data),
+        feature_names=each,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from pertinent.decoding import Index, decode, encode
+from pertinent.decoding import Index, decode
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,13 @@ class Failure:
         return ": ".join(filter(None, (self.method, self.metric, self.reason)))
 
 
-def failures_to_plain(failures: Iterable[Failure]) -> Any:
-    """A dict for each failure."""
-    return encode(list(failures))
-
-
 def failures_from_plain(plain: Any) -> list[Failure]:
     """Failures that were saved; an `InputError` says what they cannot be made of."""
     return decode(list[Failure], plain, "failures")
 
 
-class HasIndex(Protocol):
-    """The result of an input, which knows the position of the input."""
-
-    @property
-    def index(self) -> int:
-        """The position of the input among those that were given, from 0."""
-
-
-def failures_of(failures: Iterable[Failure], results: Sequence[HasIndex], part: slice) -> list[Failure]:
-    """The failures of the inputs in a slice of the results.
+def failures_of(failures: Iterable[Failure], results: Sequence[Any], part: slice) -> list[Failure]:
+    """The failures of the inputs in a slice of the results, each of which has the `index` of its input.
 
     An input that has no result is in a slice with the next input that has one, or with the last.
     """

@@ -5,7 +5,7 @@ A modality names its drawing (`Modality.drawing`); one without is drawn by the b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.console import Console, RenderableType
 
 from pertinent.array_types import Array, Masks
+from pertinent.control_characters import shortened
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.report.html import Markup
@@ -20,8 +21,6 @@ from pertinent.report.wording import on_one_line
 
 if TYPE_CHECKING:
     from pertinent.report.panels import Panel
-
-_LONGEST_BEGINNING = 120
 
 
 class Drawing:
@@ -47,9 +46,8 @@ class Drawing:
     def beginning(self, input: Any) -> str:
         """The beginning of the input in a line, or a small picture of it, for the index of a page."""
         names, values = input.features, input.shown()
-        return shortened(
-            names if values is None else [f"{n}={v}" for n, v in zip(names, values, strict=True)]
-        )
+        pairs = zip(names, values or names, strict=True)
+        return beginning_of(names if values is None else [f"{name}={value}" for name, value in pairs])
 
     def has_unread(self, input: Any) -> bool:
         """Whether some of what is drawn was not read by the model."""
@@ -103,7 +101,6 @@ def _drawing(named: Any) -> Drawing:
     return made
 
 
-def shortened(parts: Any) -> str:
-    """Texts on one line, cut where it gets too long."""
-    line = on_one_line(" · ".join(parts))
-    return line if len(line) <= _LONGEST_BEGINNING else line[: _LONGEST_BEGINNING - 1] + "…"
+def beginning_of(parts: Sequence[str]) -> str:
+    """The beginning of several texts, on one line."""
+    return shortened(on_one_line(" · ".join(parts)), 120)

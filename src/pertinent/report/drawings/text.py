@@ -16,7 +16,7 @@ from pertinent.control_characters import visible
 from pertinent.inputs.text import TextInput
 from pertinent.report import wording as say
 from pertinent.report.colours import DARK, MARKS, mark_numbers, shade
-from pertinent.report.drawings import Drawing, shortened
+from pertinent.report.drawings import Drawing, beginning_of
 from pertinent.report.html import Markup, from_template
 from pertinent.report.panels import Panel
 from pertinent.results.explanation import Explanation
@@ -49,7 +49,7 @@ class TextDrawing(Drawing):
 
     def beginning(self, input: Any) -> str:
         """The first words."""
-        return shortened(input.text.segments)
+        return beginning_of(input.text.segments)
 
     def has_unread(self, input: Any) -> bool:
         """Whether the model read only a part of the text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -86,9 +86,9 @@ def own_file(name: str) -> str:
 def style(*more: str) -> Markup:
     """The style sheet of fragments, and those in other files of this folder."""
     colours = [
-        f"--{name}-{part}: {getattr(surface, part)};"
+        f"--{name}-{part}: {colour};"
         for name, surface in (("light", LIGHT), ("dark", DARK))
-        for part in ("ground", "ink", "support", "against")
+        for part, colour in asdict(surface).items()
     ]
     rules = [f".pertinent {{ {' '.join(colours)} }}\n", *map(own_file, ("report.css", *more))]
     return Markup("".join(rules))

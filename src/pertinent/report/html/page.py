@@ -71,37 +71,25 @@ def save_report(
         every = _with_measures(every, evaluation)
     if by_class and every and all(e.class_scores is None for e in every):
         every[0].by_class()  # raises the error that says so
-    page = _page(title, by_input(every), evaluation, failures, by_class=by_class)
-    if path is not None:
-        write_text(Path(path), page)
-    return page
-
-
-def _page(
-    title: str,
-    inputs: list[Explained],
-    evaluation: Evaluation | None,
-    failures: list[Failure],
-    *,
-    by_class: bool,
-) -> str:
+    inputs = by_input(every)
     script = Markup(own_file("report.js"))
-    return str(
-        from_template(
-            "page.html",
-            title=title,
-            style=style("page.css"),
-            script=script if len(inputs) > 1 else "",
-            script_digest=b64encode(sha256(script.encode()).digest()).decode(),
-            inputs=inputs,
-            count=_count(inputs),
-            summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
-            failures=failure_list(failures),
-            sections=(_section(found, by_class=by_class) for found in inputs),
-            index=_index(inputs) if len(inputs) > 1 else None,
-            together=any(len(found.explanations) > 1 for found in inputs),
-        )
+    page = from_template(
+        "page.html",
+        title=title,
+        style=style("page.css"),
+        script=script if len(inputs) > 1 else "",
+        script_digest=b64encode(sha256(script.encode()).digest()).decode(),
+        inputs=inputs,
+        count=_count(inputs),
+        summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
+        failures=failure_list(failures),
+        sections=(_section(found, by_class=by_class) for found in inputs),
+        index=_index(inputs) if len(inputs) > 1 else None,
+        together=any(len(found.explanations) > 1 for found in inputs),
     )
+    if path is not None:
+        write_text(Path(path), str(page))
+    return str(page)
 
 
 def _section(found: Explained, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pertinent.diagnostics.base import Diagnostic
+from pertinent.report import table_contents as contents
 from pertinent.report.html import Axis, Markup, fragment, from_template
-from pertinent.report.table_contents import (
-    attack_head,
-    attack_lines,
-    attack_notes,
-    diagnostic_notes,
-    diagnostic_warnings,
-    summary,
-)
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from pertinent.diagnostics.base import Diagnostic
 
 
 def show_evaluation(evaluation: Evaluation) -> str:
@@ -27,7 +16,7 @@ def show_evaluation(evaluation: Evaluation) -> str:
 
 def evaluation_card(evaluation: Evaluation) -> Markup:
     """Mean and confidence interval by method and metric, without style."""
-    found = summary(evaluation)
+    found = contents.summary(evaluation)
     axes = {
         metric: Axis.of(cell.ends for (_, own), cell in found.cells.items() if own == metric)
         for metric in evaluation.better
@@ -40,14 +29,14 @@ def show_attacks(attacks: Attacks) -> str:
     return fragment(
         from_template(
             "attacks.html",
-            head=attack_head(attacks),
-            lines=attack_lines(attacks),
-            notes=attack_notes(attacks),
+            head=contents.attack_head(attacks),
+            lines=contents.attack_lines(attacks),
+            notes=contents.attack_notes(attacks),
         )
     )
 
 
 def show_diagnostic(diagnostic: Diagnostic) -> str:
     """The question, the answer, the table, and how to read it."""
-    notes = [*diagnostic_warnings(diagnostic), *diagnostic_notes(diagnostic)]
+    notes = [*contents.diagnostic_warnings(diagnostic), *contents.diagnostic_notes(diagnostic)]
     return fragment(from_template("diagnostic.html", content=diagnostic.table(), notes=notes))

@@ -7,14 +7,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from pertinent._optional import optional
-from pertinent.control_characters import visible
 from pertinent.report.colours import LIGHT, NEUTRAL
-from pertinent.report.wording import on_one_line
+from pertinent.report.wording import clipped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-_LONGEST_NAME, _LONGEST_LINE = 32, 80
+_LONGEST_LINE = 80
 SIDES = {"support": LIGHT.support, "against": LIGHT.against, "plain": NEUTRAL}
 QUIET = "#5c626d"
 # Okabe & Ito's colours, which are colour-blind safe; the markers differ in black and white, too.
@@ -53,7 +52,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | None = None) -> None:
-    """What the two colours mean, below the axes, under a note."""
+    """Add a legend below the axes that says what the two colours mean, under a note."""
     patch = optional("matplotlib.patches").Patch
     colours = zip((LIGHT.support, LIGHT.against), meanings, strict=True)
     handles = [patch(color=colour, label=clipped(meaning, _LONGEST_LINE)) for colour, meaning in colours]
@@ -71,15 +70,9 @@ def add_key(figure: Figure | SubFigure, meanings: tuple[str, str], note: str | N
 
 
 def tidy(axes: Any, n: int) -> None:
-    """The first line on top, a line at zero, and no frame."""
+    """Put the first row on top, draw a line at zero, and remove the frame."""
     axes.set_ylim(n - 0.4, -0.6)
     axes.axvline(0, color=QUIET, lw=0.8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, labelsize=9)
     axes.tick_params(axis="x", labelsize=8)
-
-
-def clipped(name: str, most: int = _LONGEST_NAME) -> str:
-    """A name short enough for an axis, its control characters visible."""
-    name = visible(on_one_line(name))
-    return name if len(name) <= most else name[: most - 1] + "…"

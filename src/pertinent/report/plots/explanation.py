@@ -13,7 +13,8 @@ from pertinent.report import wording as say
 from pertinent.report.colours import LIGHT, full_colour
 from pertinent.report.drawings import drawing_of
 from pertinent.report.panels import Panel
-from pertinent.report.plots import QUIET, SIDES, add_colour_bar, add_key, clipped, new_figure, tidy
+from pertinent.report.plots import QUIET, SIDES, add_colour_bar, add_key, new_figure, tidy
+from pertinent.report.wording import clipped
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 
 if TYPE_CHECKING:

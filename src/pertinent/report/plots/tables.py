@@ -10,9 +10,9 @@ import numpy as np
 from pertinent.control_characters import visible
 from pertinent.errors import require
 from pertinent.report.colours import LIGHT, NEUTRAL
-from pertinent.report.plots import LINES, MARKERS, QUIET, clipped, new_figure, tidy
+from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure, tidy
 from pertinent.report.table_contents import attack_lines, attack_notes, summary
-from pertinent.report.wording import arrow
+from pertinent.report.wording import arrow, clipped
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 
@@ -39,7 +39,7 @@ def show_evaluation(evaluation: Evaluation) -> Figure:
             if cell is None:
                 continue
             i = cell.interval
-            bounds = [[i.mean - i.low], [i.high - i.mean]] if cell.has_bounds else None
+            bounds = [[i.mean - i.low], [i.high - i.mean]] if i.bounds else None
             axes.barh(place, i.mean, height=0.6, color=LIGHT.support if cell.best else NEUTRAL)
             axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=3.5, color=LIGHT.ink, lw=1.3)
         tidy(axes, len(methods))

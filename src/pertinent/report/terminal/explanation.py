@@ -18,7 +18,6 @@ from pertinent.report.by_input import by_input, by_reason, name_of, named, place
 from pertinent.report.colours import DARK, LIGHT, MARKS, NEUTRAL
 from pertinent.report.drawings import drawing_of
 from pertinent.report.panels import Panel
-from pertinent.report.terminal import clipped
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 
@@ -28,8 +27,8 @@ _TOP = 8
 _MOST_NAMED = 12
 _NARROWEST = 36
 _GAP = 3
-_LONGEST_NAME = 16
-"""The longest name of a feature beside a small bar, in characters."""
+_LONGEST, _LONGEST_NAME = 40, 16
+"""The longest name of a feature beside a bar, and beside a small bar, in characters."""
 
 
 def show(explanation: Explanation) -> RenderableType:
@@ -143,8 +142,8 @@ def _bars(e: Explanation) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for i in shown.tolist():
         grid.add_row(
-            Text(clipped(say.on_one_line(e.features[i])), no_wrap=True),
-            *([] if values is None else [Text(clipped(values[i]), style="dim", no_wrap=True)]),
+            Text(say.clipped(e.features[i], _LONGEST), no_wrap=True),
+            *([] if values is None else [Text(say.clipped(values[i], _LONGEST), style="dim", no_wrap=True)]),
             Text(say.score_text(e, i), justify="right", no_wrap=True),
             Text(say.error_text(e, i), style="dim", no_wrap=True),
             _bar(e, i, share[i], _BAR),
@@ -167,7 +166,7 @@ def _sets(e: Explanation) -> RenderableType | None:
         return None
     grid = Table.grid(padding=(0, 2, 0, 0))
     for row, found in enumerate(say.chosen_sets(e)):
-        members = [clipped(say.on_one_line(e.features[i])) for i in np.flatnonzero(found.mask)]
+        members = [say.clipped(e.features[i], _LONGEST) for i in np.flatnonzero(found.mask)]
         names = Text().append(" · ".join(members[:_MOST_NAMED]), style="" if row else "bold underline")
         if len(members) > _MOST_NAMED:
             names.append(f" and {len(members) - _MOST_NAMED} more", style="dim")
@@ -245,12 +244,14 @@ def _class_bars(panel: Panel, *, colour: bool) -> Table:
     grid = Table.grid(padding=(0, 1, 0, 0))
     for i in panel.shown.tolist():
         most = _LONGEST_NAME if has_bars else _NARROWEST - 10
-        name = Text(clipped(say.on_one_line(e.features[i]), most), no_wrap=True)
+        name = Text(say.clipped(e.features[i], most), no_wrap=True)
         if panel.marked[i] and colour:
             name.stylize("bold underline")
         elif panel.marked[i]:
             name.append("*")
-        value = [Text(clipped(values[i], _LONGEST_NAME // 2), style="dim", no_wrap=True)] if values else []
+        value = (
+            [Text(say.clipped(values[i], _LONGEST_NAME // 2), style="dim", no_wrap=True)] if values else []
+        )
         score = Text(say.score_text(e, i), justify="right", no_wrap=True)
         grid.add_row(name, *value, score, _bar(e, i, panel.share[i], _SMALL_BAR) if has_bars else "")
     return grid

@@ -11,15 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
-from pertinent.report.table_contents import (
-    attack_head,
-    attack_lines,
-    attack_notes,
-    diagnostic_notes,
-    diagnostic_warnings,
-    summary,
-)
-from pertinent.report.terminal import new_table
+from pertinent.report import table_contents as contents
 from pertinent.report.wording import arrow
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
@@ -34,10 +26,15 @@ _LONGEST_NAME = 24
 _STYLES = {"": "", "quiet": "dim", "caution": "yellow", "alarm": "bold red"}
 
 
+def _new_table(padding: tuple[int, int, int, int] = (0, 2, 0, 0)) -> Table:
+    """An empty table without lines."""
+    return Table(box=None, pad_edge=False, padding=padding, header_style="bold")
+
+
 def show_evaluation(evaluation: Evaluation) -> Table:
     """Mean and interval by method and metric, the best of each metric in bold; whether the next differs."""
-    found = summary(evaluation)
-    table = new_table(padding=(0, 3, 0, 0))
+    found = contents.summary(evaluation)
+    table = _new_table(padding=(0, 3, 0, 0))
     table.add_column("method")
     for metric, better in evaluation.better.items():
         table.add_column(Text(f"{visible(metric)} {arrow(better)}"), justify="right")
@@ -46,7 +43,7 @@ def show_evaluation(evaluation: Evaluation) -> Table:
         for metric in evaluation.better:
             cell = found.cells.get((method, metric))
             text = Text(cell.text if cell else "–", style="bold" if cell and cell.best else "")
-            cells.append(text.append(f" {cell.interval_text}" if cell else "", style="not bold dim"))
+            cells.append(text.append(f" {cell.interval.bounds}" if cell else "", style="not bold dim"))
         table.add_row(Text(visible(method)), *cells)
     failed = f"; {len(evaluation.failures)} failed" if evaluation.failures else ""
     lines = [f"{found.caption}{failed}", *map(visible, found.notes)]
@@ -57,13 +54,13 @@ def show_evaluation(evaluation: Evaluation) -> Table:
 
 def show_attacks(attacks: Attacks) -> RenderableType:
     """A line for each set of each input."""
-    table = new_table()
-    for heading in attack_head(attacks):
+    table = _new_table()
+    for heading in contents.attack_head(attacks):
         number = heading in ("radius", "passes")
         table.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
-    for cells in attack_lines(attacks):
+    for cells in contents.attack_lines(attacks):
         table.add_row(*(Text(visible(cell)) for cell in cells))
-    notes = [Text(visible(line), style="dim") for line in attack_notes(attacks)]
+    notes = [Text(visible(line), style="dim") for line in contents.attack_notes(attacks)]
     return Padding(Group(table, Text(), *notes), (0, 0, 0, 1))
 
 
@@ -71,7 +68,7 @@ def show_diagnostic(diagnostic: Diagnostic) -> RenderableType:
     """The question, the table, how to read it, and the answer."""
     content = diagnostic.table()
     has_verdicts = any(row.verdict for row in content.rows)
-    table = new_table()
+    table = _new_table()
     longest = max(len(row.name) for row in content.rows)
     table.add_column(content.columns[0], min_width=min(longest, _LONGEST_NAME), overflow="fold")
     for place, heading in enumerate(content.columns[1:]):
@@ -84,8 +81,8 @@ def show_diagnostic(diagnostic: Diagnostic) -> RenderableType:
         verdict = [Text(row.verdict, style=_STYLES[row.tone])] if has_verdicts else []
         table.add_row(Text(visible(row.name), style="bold" if row.is_best else ""), *cells, *verdict)
     shown: list[RenderableType] = [Text(visible(content.question), style="bold"), Text(), table, Text()]
-    shown += [Text(visible(line), style="yellow") for line in diagnostic_warnings(diagnostic)]
-    shown += [Text(visible(line), style="dim") for line in diagnostic_notes(diagnostic)]
+    shown += [Text(visible(line), style="yellow") for line in contents.diagnostic_warnings(diagnostic)]
+    shown += [Text(visible(line), style="dim") for line in contents.diagnostic_notes(diagnostic)]
     shown += [Text(), Text(visible(content.answer), style="bold")] if content.answer else []
     return Padding(Group(*shown), (0, 0, 0, 1))
 
@@ -102,7 +99,7 @@ def show_catalogue(catalogue: Iterable[Entry]) -> RenderableType:
 
 
 def _catalogue_table(entries: Iterable[Entry]) -> Table:
-    table = new_table(padding=(0, 2, 1, 0))
+    table = _new_table(padding=(0, 2, 1, 0))
     table.add_column("name", no_wrap=True, style="bold")
     for column in ("what it does", "source", "settings"):
         table.add_column(column, style="" if column == "what it does" else "dim", overflow="fold")
