@@ -1,4 +1,4 @@
-"""The samples of anchors, counted for every set that they are valid samples of, and bounds of their means."""
+"""Samples for anchors, shared by all sets they are valid for, and bounds on the precision of each set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TINY = 1e-12
 
 
 class Arms:
-    """Sets of one size, how many samples each has, and in how many the target was predicted."""
+    """Sets of one size, the number of samples of each, and the number in which the target was predicted."""
 
     def __init__(self, masks: Masks, n: Floats | None = None, hits: Floats | None = None) -> None:
         self.masks = masks
@@ -55,8 +55,8 @@ class Samples:
         self._draws = self.task.budget
 
     def draw(self, arms: Arms, which: Ints) -> Asking[int]:
-        """Draw a sample for each arm in `which`, as far as the budget allows; return how many were drawn."""
-        which = which[: self._draws]
+        """Draw a sample for each arm in `which`, as far as the budget allows; return their number."""
+        task, which = self.task, which[: self._draws]
         drawn_for = arms.masks[which]
         masks = drawn_for | (self._rng.random(drawn_for.shape) < self._keep)
         keys = mask_bytes(masks)
@@ -71,18 +71,14 @@ class Samples:
             new[key] = row
         if new:
             values = yield Values(masks[list(new.values())])
-            self._known.update(zip(new, self._decides(values).tolist(), strict=True))
+            same = task.output.same_decision(values, task.prediction, task.target)
+            self._known.update(zip(new, same.tolist(), strict=True))
         hits = np.array([self._known[key] for key in keys[:n]], dtype=np.bool_)
         arms.add(which[:n], hits)
         self.left -= len(new)
         self._draws -= n
         self._drawn.append((masks[:n], drawn_for[:n], hits))
         return n
-
-    def _decides(self, values: Floats) -> Masks:
-        """Whether the decision is the same as for the whole input."""
-        task = self.task
-        return task.output.same_decision(values, task.prediction, task.target)
 
     def all(self) -> tuple[Masks, Masks, Masks]:
         """What each sample keeps, the set it was drawn for, and whether the target was predicted."""
@@ -130,5 +126,5 @@ def upper_bounds(means: Floats, n: Floats, level: float) -> Floats:
 
 
 def lower_bounds(means: Floats, n: Floats, level: float) -> Floats:
-    """The smallest such q; 0 where n is 0."""
+    """For each mean p of n draws, the smallest q with n · KL(p ‖ q) ≤ level; 0 where n is 0."""
     return 1 - upper_bounds(1 - means, n, level)

@@ -47,7 +47,7 @@ class ExhaustiveSearch(SeparateSearches):
     most: Count = 200_000
 
     def evaluations(self, n_features: int) -> int:
-        """The most that are allowed; the sets are counted in `explain`, where their sizes are known."""
+        """The largest number allowed; the sets are counted in `explain`, where their sizes are known."""
         del n_features
         return self.most
 
