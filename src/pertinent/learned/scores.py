@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.learned.base import LearnedClasses, Learner, Schedule, Tensor, TrainedNetwork, TrainingTargets
+from pertinent.learned.base import LearnedClasses, Learner, Schedule, Tensor, TrainingTargets
 from pertinent.rank_correlation import spearman
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ class LearnsScores(Learner):
 
     @abstractmethod
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """What is learned from a teacher's explanation, for these columns of the model.
+        """The targets of an input from the teacher's explanation, for these columns of the model.
 
-        `label` is the class or value that the user says is right, ``None`` if the user does not say.
+        `label` is the right class or value of the input, ``None`` if the user gave no labels.
         """
 
     @abstractmethod
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The unit (columns,) of the network's scores: about how large they are."""
+        """The unit (columns,) of the network's scores: their typical magnitude."""
 
     @abstractmethod
     def compute_loss(
@@ -61,14 +61,14 @@ class LearnsScores(Learner):
         examples: TrainingExamples,
         validation: TrainingExamples,
     ) -> dict[str, Any]:
-        """Further entries of the card, in plain JSON; `examples` are all, `validation` those held out."""
+        """Further entries of the card, in plain JSON; `examples` include the `validation` ones."""
         del context, scorer, examples, validation
         return {}
 
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """All classes if the teacher has scores of all, and the network can learn so many."""
+        """All classes if the teacher scored all of them and they are not too many for the network."""
         from pertinent.learned.networks.token_scorers import scorer_for
 
         most = scorer_for(model, inputs).most_classes if "all" in self.classes else 0
@@ -82,7 +82,7 @@ class LearnsScores(Learner):
         scorer = scorer_for(model, inputs)
         return Schedule(scorer.epochs, scorer.learning_rate, scorer.measurements)
 
-    def train(self, context: TrainingContext) -> TrainedNetwork:
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train one network on the targets of each input."""
         examples = context.examples(self.targets)
         training, validation = context.split(examples)
@@ -96,11 +96,11 @@ class LearnsScores(Learner):
             validate=lambda batches: self._validate(batches, scorer),
             measure=self.measure,
         )
-        return TrainedNetwork(scorer, card | self.describe(context, scorer, examples, validation))
+        return scorer, card | self.describe(context, scorer, examples, validation)
 
     def _loss(self, batch: TrainingBatch, scorer: Any) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the scores (rows, columns, width)."""
-        scores = batch.scores(scorer)
+        scores = batch.scores(scorer, batch.network)
         return self.compute_loss(scores, batch.targets, batch.real, scorer.deviation), scores
 
     def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:

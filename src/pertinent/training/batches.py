@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +31,22 @@ POOL = 50
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class InputSet:
+    """Inputs to train on."""
+
+    inputs: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Number of tokens, special ones included, or else of features of each input."""
+        return np.array([input.length for input in self.inputs], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(InputSet):
     """Tokenised texts, the class index of each, and whether its removed tokens may be left out."""
 
     inputs: Sequence[TextInput]
@@ -68,14 +83,6 @@ class Examples:
                 "%d of %d texts were truncated to %d tokens.", truncated, len(texts), model.max_length
             )
         return cls(inputs, numbers, [model.compaction.holds(input.length) for input in inputs])
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Number of tokens of each text, special ones included."""
-        return np.array([input.length for input in self.inputs], dtype=np.int64)
 
     @property
     def fingerprint(self) -> str:
@@ -130,7 +137,7 @@ class Counterfactuals:
 class Places(Dataset[tuple[int, int]]):
     """A data set whose items are indices alone: (epoch, example)."""
 
-    def __init__(self, examples: Sized) -> None:
+    def __init__(self, examples: InputSet) -> None:
         self.examples = examples
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +15,19 @@ from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
-from pertinent.array_types import Ints
 from pertinent.engine.progress import Callback, Progress, progress_callback
 from pertinent.models.embedded.load import no_bar
 from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
-from pertinent.training.batches import Collator, Counterfactuals, Examples, Places, Shuffled, without_messages
+from pertinent.training.batches import (
+    Collator,
+    Counterfactuals,
+    Examples,
+    InputSet,
+    Places,
+    Shuffled,
+    without_messages,
+)
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
 """Cost of starting one more pass, in tokens that a small model computes in the same time."""
@@ -58,17 +65,6 @@ def kept_random_states() -> Iterator[None]:
             np.random.set_state(of_numpy)  # noqa: NPY002
 
 
-class Lengths(Protocol):
-    """Examples whose order depends on their lengths."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def lengths(self) -> Ints:
-        """The length of each example."""
-        ...
-
-
 class ExampleTrainer(Trainer):
     """Trains on batches of examples of similar length, in an order that depends only on (seed, epoch).
 
@@ -80,8 +76,8 @@ class ExampleTrainer(Trainer):
         self,
         model: Any,
         arguments: Any,
-        examples: Lengths,
-        dev: Lengths | None,
+        examples: InputSet,
+        dev: InputSet | None,
         *,
         collators: tuple[Any, Any],
         metrics: Callable[[Any], dict[str, float]],
@@ -131,8 +127,7 @@ class CounterfactualTrainer(ExampleTrainer):
         *,
         dev: Examples | None,
         counterfactuals: Counterfactuals | None,
-        progress: Callback,
-        callbacks: list[TrainerCallback],
+        **options: Any,
     ) -> None:
         pad_id = wrapped.pad_id
         pass_cost = PASS_COST["cpu" if arguments.device.type == "cpu" else "cuda"]
@@ -144,9 +139,8 @@ class CounterfactualTrainer(ExampleTrainer):
             dev,
             collators=(Collator(examples, pad_id, counterfactuals, pass_cost), whole),
             metrics=_accuracy,
-            progress=progress,
-            callbacks=callbacks,
             masked=counterfactuals is not None,
+            **options,
         )
         self._wrapped = wrapped
         wrapped.device = self.args.device
