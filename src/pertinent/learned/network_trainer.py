@@ -108,17 +108,9 @@ class NetworkTrainer(ExampleTrainer):
         )
         self._loss, self._validate, self._explained, self._validation = loss, validate, placed, validation
 
-    def compute_loss(
-        self,
-        model: Any,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
         """The learner's loss."""
-        del num_items_in_batch
-        loss = self._loss(self._batch(inputs, model))
-        return (loss, {}) if return_outputs else loss
+        return self._loss(self._batch(prepared, model)), {}
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Measure the networks on the validation inputs."""

@@ -16,7 +16,7 @@ from pertinent.rank_correlation import spearman
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.learned.context import TrainingContext
-    from pertinent.learned.network_trainer import TrainingBatch, TrainingExamples
+    from pertinent.learned.network_trainer import TrainingBatch
     from pertinent.models.base import Model
     from pertinent.results.explanation import Explanation
 
@@ -54,17 +54,6 @@ class LearnsScores(Learner):
         `real` (rows, width) says which features exist; the scores of the others are zero.
         """
 
-    def describe(
-        self,
-        context: TrainingContext,
-        scorer: Any,
-        examples: TrainingExamples,
-        validation: TrainingExamples,
-    ) -> dict[str, Any]:
-        """Further entries of the card, in plain JSON; `examples` include the `validation` ones."""
-        del context, scorer, examples, validation
-        return {}
-
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
@@ -84,8 +73,7 @@ class LearnsScores(Learner):
 
     def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train one network on the targets of each input."""
-        examples = context.examples(self.targets)
-        training, validation = context.split(examples)
+        training, validation = context.split(context.examples(self.targets))
         scorer = context.new_scorer(training, self.deviation(training.targets))
         card = context.optimise(
             scorer,
@@ -96,7 +84,7 @@ class LearnsScores(Learner):
             validate=lambda batches: self._validate(batches, scorer),
             measure=self.measure,
         )
-        return scorer, card | self.describe(context, scorer, examples, validation)
+        return scorer, card
 
     def _loss(self, batch: TrainingBatch, scorer: Any) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the scores (rows, columns, width)."""

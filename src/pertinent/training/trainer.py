@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,6 +99,18 @@ class ExampleTrainer(Trainer):
         self.model_accepts_loss_kwargs = False  # so that accumulated steps are averaged
         self._examples, self._dev_collator = examples, collators[1]
 
+    @abstractmethod
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
+        """The loss of a batch that a collator has prepared, and the outputs to measure."""
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The loss, as transformers' trainer asks for it."""
+        del num_items_in_batch
+        loss, outputs = self.loss_and_outputs(model, inputs)
+        return (loss, outputs) if return_outputs else loss
+
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
         """Validation examples have a collator of their own."""
         training, self.data_collator = self.data_collator, self._dev_collator
@@ -145,19 +158,11 @@ class CounterfactualTrainer(ExampleTrainer):
         self._wrapped = wrapped
         wrapped.device = self.args.device
 
-    def compute_loss(
-        self,
-        model: Any,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
         """Run the passes of a batch, one after the other."""
-        del num_items_in_batch
         reads = _Reader(model, self._wrapped.model)
-        logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in inputs["passes"]])
-        loss = cross_entropy(logits.float(), inputs["labels"])
-        return (loss, {"logits": logits}) if return_outputs else loss
+        logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in prepared["passes"]])
+        return cross_entropy(logits.float(), prepared["labels"]), {"logits": logits}
 
 
 @dataclass(frozen=True)

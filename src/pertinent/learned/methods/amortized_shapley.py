@@ -102,21 +102,17 @@ class LearnsShapley(LearnsScores):
             return mse
         return mse + RANK_WEIGHT * pairwise_loss(scores / deviation[:, None], targets["scores"], real)
 
-    def describe(
-        self,
-        context: TrainingContext,
-        scorer: Any,
-        examples: TrainingExamples,
-        validation: TrainingExamples,
-    ) -> dict[str, Any]:
-        """The variances of the errors of predictions and of permutations, for local adaption."""
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
+        """Train, and add to the card the error variances of predictions and permutations."""
+        scorer, card = super().train(context)
+        examples = context.examples(self.targets)
+        validation = context.split(examples)[1]
         predicted = context.predict(scorer, validation.inputs)
         totals = [each["scores"].sum(axis=1) for each in validation.targets]
         adjusted = [normalized(*each) for each in zip(predicted, totals, strict=True)]
-        return {
-            "error_variances": error_variances(validation.targets, adjusted, robust=True).tolist(),
-            "sampling_variances": self._sampling_variances(context, examples),
-        }
+        card["error_variances"] = error_variances(validation.targets, adjusted, robust=True).tolist()
+        card["sampling_variances"] = self._sampling_variances(context, examples)
+        return scorer, card
 
     def _sampling_variances(self, context: TrainingContext, examples: TrainingExamples) -> list[list[float]]:
         """The variances (columns,) of the errors of a few permutations, for each number of them."""

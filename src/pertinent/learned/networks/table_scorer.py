@@ -166,8 +166,9 @@ def _rows(inputs: Sequence[Input], names: Sequence[str] | None = None) -> list[T
     """The inputs, which must be table rows with these columns, by default those of the first row."""
     rows = [input for input in inputs if isinstance(input, TableInput)]
     assert len(rows) == len(inputs)
-    wanted = ", ".join(names or rows[0].names)
-    for got in (", ".join(row.names) for row in rows):
-        if got != wanted:
+    names = list(names or rows[0].names)
+    for row in rows:
+        if list(row.names) != names:
+            wanted, got = ", ".join(names), ", ".join(row.names)
             raise InputError(f"The explainer reads rows with the columns {wanted}, but got {got}.")
     return rows
