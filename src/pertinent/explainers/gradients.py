@@ -54,8 +54,9 @@ class Gradient(GradientExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Ask for one gradient."""
-        times = "nothing" if self.reduce == "sum" else "itself"
-        found = yield PathGradients(AT_THE_INPUT, task.target, times=times)
+        found = yield PathGradients(
+            AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
+        )
         return Finding(scores=found.gradients[0])
 
 

@@ -1,4 +1,4 @@
-"""From a model and inputs to an explainer that has learned from them."""
+"""`fit`: train an explainer for a model on inputs; and one such fit, with its folder."""
 
 from __future__ import annotations
 
@@ -70,8 +70,9 @@ def fit(
 ) -> LearnedExplainer:
     """Fit an explainer to a model: a network that scores the features of an input in one pass.
 
-    A small network of words, tokens, pixels or columns; where it learns scores from a transformer, that
-    model's own encoder with a linear layer, and for ``"magnex"`` a network on its hidden states.
+    The network is a small one over words, tokens, pixels or columns. If it learns scores from a transformer,
+    it is that model's own encoder with a linear layer; for ``"magnex"`` it is a network on the transformer's
+    hidden states.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def fit(
         how many, for the predicted one. ``"maple"`` (Plumb et al. 2018) grows a forest of table rows,
         and fits a linear model around each.
     labels
-        The right class or value of each input, for ``"cxplain"``; without them the prediction is right.
+        The right class or value of each input, for ``"cxplain"``; by default the model's prediction.
     teacher
         The method that ``"amortized-shapley"`` learns from; by default ``"shapley-sampling"`` with 25
         permutations. In Python also an instance.
@@ -98,9 +99,9 @@ def fit(
         Explanations to learn from that were made before: a Parquet file that `explain` or `fit`
         wrote. In Python also `Explanations`. Those of the `inputs` are used.
     classes
-        Learn the scores of the ``"predicted"`` class, or of ``"all"`` at once. By default of all for a small
-        network, which learns them better, if the method has them and there are at most 20; else of the
-        predicted.
+        Learn the scores of the ``"predicted"`` class, or of ``"all"`` classes at once. By default of all for
+        a small network, which learns them better, if the method has them and there are at most 20 classes;
+        else of the predicted class.
     removal, features, scale
         As in `explain`. What was fitted explains with the same removal and scale.
     validation_fraction
@@ -109,7 +110,7 @@ def fit(
         before with the selected features alone.
     epochs
         Passes over the inputs; by default 10 for a transformer's encoder, 100 for a small network.
-        Fewer of many inputs if the method learns to select.
+        Methods that learn to select make fewer passes over many inputs.
     learning_rate
         The initial learning rate; by default 5e-5 for a transformer's encoder, 1e-3 for a small
         network.
@@ -122,13 +123,12 @@ def fit(
     seed
         The same seed gives the same network, on CUDA up to the order of floating-point sums.
     out
-        A folder for the explainer, and for checkpoints while it is trained; the same call continues a
-        fit that was stopped. The explanations of the teacher are kept there, too, and a finished fit
-        is read.
+        A folder for the explainer, the teacher's explanations, and checkpoints during the training. The same
+        call continues a fit that was stopped, and loads a finished one.
     progress
         As in `explain`.
     **settings
-        Settings of the method, such as ``loss="rank"`` or ``k=10``, and of what it learns from, such as
+        Settings of the method, such as ``loss="rank"`` or ``k=10``, and of its teacher, such as
         ``samples=50``.
     """
     explainer = learned.get(method)

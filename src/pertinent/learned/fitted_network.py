@@ -27,7 +27,11 @@ from pertinent.removal.base import Removal
 from pertinent.training.run_folder import RECORD
 
 _WEIGHTS = "model.safetensors"
-_OTHER_SCORERS = {None: TokenScorer, "forest": ForestScorer, "hidden-states": HiddenStateScorer}
+_OTHER_SCORERS: Mapping[str | None, type[Scorer]] = {
+    None: TokenScorer,
+    "forest": ForestScorer,
+    "hidden-states": HiddenStateScorer,
+}
 """Scorers that no modality names, by the kind that their configuration names."""
 
 
@@ -104,7 +108,7 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
         weights = load_file(folder / _WEIGHTS)
         with torch.random.fork_rng(devices=[]):
             kind = config.get(KIND)
-            scorer_class: type[Scorer] = _OTHER_SCORERS.get(kind) or scorer_of_modality(kind)
+            scorer_class = _OTHER_SCORERS.get(kind) or scorer_of_modality(kind)
             scorer = scorer_class.from_config(config, len(weights["deviation"]))
         scorer.load_state_dict(weights)
     except Exception as error:

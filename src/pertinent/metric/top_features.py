@@ -43,7 +43,8 @@ class TopFeatures(Metric):
 
 def top_mask(explanation: Explanation, k: int) -> Masks:
     """The k features that rank highest."""
-    return top_masks(explanation, [k])[0]
+    mask: Masks = top_masks(explanation, [k])[0]
+    return mask
 
 
 def decided(explanation: Explanation, whole: Floats) -> int:

@@ -64,7 +64,8 @@ class SelectionBatch:
     def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
         """The logits (rows, columns) of a network for inputs that keep a share (rows, width) of a feature."""
         logits, passes = [], self._batch.passes
-        for batch, own in zip(passes, kept.split([len(each.owners) for each in passes]), strict=True):
+        shares = torch.split(kept, [len(batch.owners) for batch in passes])
+        for batch, own in zip(passes, shares, strict=True):
             owners = devices.send(batch.owners, kept.device)
             of_parts = own.gather(1, owners.clamp(min=0)).masked_fill(owners < 0, 1.0)
             arrays = {name: devices.send(each, kept.device) for name, each in batch.arrays.items()}
