@@ -45,8 +45,9 @@ from pertinent.explainers.base import Task
 from pertinent.explainers.search.base import CHUNK, uniform_sets
 from pertinent.explainers.search.gradient_search import GradientSearch, TaylorSearch
 from pertinent.explainers.search.local import Seen
+from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
-from pertinent.explainers.search.sampled_search import ExhaustiveSearch, OrderedSearch, RandomSearch, in_order
+from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
 from pertinent.explainers.search.thompson_search import (
     ThompsonSearch,
     decomposed,
