@@ -217,7 +217,7 @@ def test_every_byte_of_a_journal_counts(tmp_path):
 
 
 def test_memory_for_samples_that_does_not_suffice(monkeypatch):
-    from pertinent.explainers.surrogate import lime
+    from pertinent.explainers import lime
 
     def full(*_args, **_options):
         raise MemoryError("Unable to allocate 12 TiB")

@@ -23,7 +23,7 @@ from records import Writer
 
 import pertinent
 from pertinent.array_types import Array
-from pertinent.metric.curves import Deletion, Insertion
+from pertinent.metric.ablation import Deletion, Insertion
 from pertinent.metric.robustness import RobustnessOfIrrelevant, RobustnessOfRelevant
 from pertinent.models.base import Model
 

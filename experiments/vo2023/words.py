@@ -21,9 +21,9 @@ from sets import TEXTS, read
 from pertinent.array_types import Floats, Ints
 from pertinent.inputs.text import Text, cut
 from pertinent.intervals import Interval, bootstrap
+from pertinent.metric.english_words import clusters, is_contaminated
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower
-from pertinent.metric.top_words import clusters, is_contaminated
 
 SIZES = (5, 10, 20)
 K = 10

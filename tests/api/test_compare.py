@@ -4,7 +4,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import InputError, PertinentError, SettingError
-from pertinent.explainers.surrogate.lime import Lime
+from pertinent.explainers.lime import Lime
 
 
 def words(texts):

@@ -8,7 +8,7 @@ import pytest
 import pertinent
 from pertinent import Request
 from pertinent.errors import FileError, SettingError
-from pertinent.explainers.gradients.path_gradients import IntegratedGradients
+from pertinent.explainers.gradients import IntegratedGradients
 from pertinent.inputs.table import Background
 from pertinent.metric.ablation import Sufficiency
 from pertinent.removal import FromBackground, UniformNoise

@@ -14,8 +14,16 @@ from tests.reference import anchors as plain
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Task
-from pertinent.explainers.search.anchor_samples import Arms, Samples, exploration, lower_bounds, upper_bounds
-from pertinent.explainers.search.anchors import SHARE, START, Anchors
+from pertinent.explainers.search.anchors import (
+    SHARE,
+    START,
+    Anchors,
+    Arms,
+    Samples,
+    exploration,
+    lower_bounds,
+    upper_bounds,
+)
 
 
 def rule(d, *clauses):

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from tests.games import additive, play, random_table
 from tests.reference import lime as reference
 
-from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
+from pertinent.explainers.lime import Lime, draw_masks, proximity, ridge
 
 
 @pytest.mark.parametrize("d", [2, 5, 12])

@@ -43,12 +43,11 @@ from pertinent.asks import Fork
 from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.search.base import CHUNK, uniform_sets
-from pertinent.explainers.search.gradient_search import GradientSearch
+from pertinent.explainers.search.gradient_search import GradientSearch, TaylorSearch
 from pertinent.explainers.search.local import Seen
 from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
-from pertinent.explainers.search.taylor_search import TaylorSearch
 from pertinent.explainers.search.thompson_search import (
     ThompsonSearch,
     decomposed,

@@ -15,11 +15,10 @@ from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.learned.base import normalized
-from pertinent.learned.methods.amortized_shapley import AmortizedShapley
+from pertinent.learned.methods.amortized_shapley import AmortizedShapley, combined
 from pertinent.learned.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learned.networks.scorer import feature_scores
 from pertinent.learned.networks.token_scorers import TokenScorer
-from pertinent.learned.refinement import combined
 from pertinent.models.transformer import TransformerModel
 from pertinent.rank_correlation import spearman
 from tests import tiny

@@ -11,8 +11,13 @@ import pertinent
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.intervals import student_factor
 from pertinent.learned.fitted_network import FittedNetwork
-from pertinent.learned.methods.amortized_shapley import AmortizedShapley, LearnsShapley, pairwise_loss
-from pertinent.learned.refinement import combined, error_variances
+from pertinent.learned.methods.amortized_shapley import (
+    AmortizedShapley,
+    LearnsShapley,
+    combined,
+    error_variances,
+    pairwise_loss,
+)
 
 D = 7
 TRIPLES = np.array(list(combinations(range(D), 3)))

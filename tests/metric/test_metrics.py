@@ -13,8 +13,7 @@ from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.table import Background, table_input
 from pertinent.intervals import bootstrap
-from pertinent.metric.ablation import Comprehensiveness, Sufficiency
-from pertinent.metric.curves import Deletion, Insertion
+from pertinent.metric.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removal import Constant, FromBackground
 from pertinent.results.explanation import Explanation

@@ -7,7 +7,7 @@ from torch import nn
 
 import pertinent
 from pertinent.errors import SettingError
-from pertinent.metric.curves import Deletion, Insertion
+from pertinent.metric.ablation import Deletion, Insertion
 
 VALUES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SIDE, PATCH = 8, 2

@@ -8,9 +8,8 @@ from tests.games import converse
 
 import pertinent
 from pertinent.errors import FileError, MissingExtra, SettingError
-from pertinent.metric import english_words, top_words
-from pertinent.metric.english_words import Senses
-from pertinent.metric.top_words import Brevity, Purity, clusters
+from pertinent.metric import english_words
+from pertinent.metric.english_words import Brevity, Purity, Senses, clusters
 from pertinent.results.explanation import Explanation
 
 SENSES = {
@@ -22,13 +21,14 @@ SENSES = {
     "great": ({"great.s.01"}, {"good.a.01"}),
     "superb": ({"superb.s.01"}, {"good.a.01"}),
 }
+STOP_WORDS, SENSES_OF = english_words.stop_words.__wrapped__, english_words.senses.__wrapped__
 
 
 @pytest.fixture(autouse=True)
 def _few_words(monkeypatch):
-    monkeypatch.setattr(top_words, "stop_words", lambda: frozenset({"a", "the", "don't", "is"}))
+    monkeypatch.setattr(english_words, "stop_words", lambda: frozenset({"a", "the", "don't", "is"}))
     none = (set(), set())
-    monkeypatch.setattr(top_words, "senses", lambda word: Senses(*map(frozenset, SENSES.get(word, none))))
+    monkeypatch.setattr(english_words, "senses", lambda word: Senses(*map(frozenset, SENSES.get(word, none))))
 
 
 def explanation_of(text, scores=None, features="words", kind=None):
@@ -109,8 +109,8 @@ def test_missing_data_fail_their_metric_alone(monkeypatch):
     monkeypatch.setattr(
         english_words, "optional", lambda name: SimpleNamespace(stopwords=Missing(), wordnet=Missing())
     )
-    monkeypatch.setattr(top_words, "stop_words", english_words.stop_words.__wrapped__)
-    monkeypatch.setattr(top_words, "senses", english_words.senses.__wrapped__)
+    monkeypatch.setattr(english_words, "stop_words", STOP_WORDS)
+    monkeypatch.setattr(english_words, "senses", SENSES_OF)
     model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
     names = ["purity", "faithfulness", "brevity"]
     found = pertinent.compare(model, "a bad film", ["leave-one-out"], names)
@@ -125,7 +125,7 @@ def test_missing_nltk_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "nltk", None)
     monkeypatch.delitem(__import__("sys").modules, "nltk.corpus", raising=False)
     with pytest.raises(MissingExtra, match=r"pertinent\[nltk\]"):
-        english_words.stop_words.__wrapped__()
+        STOP_WORDS()
 
 
 def test_senses_are_those_of_the_reader(monkeypatch):
@@ -138,5 +138,5 @@ def test_senses_are_those_of_the_reader(monkeypatch):
     monkeypatch.setattr(
         english_words, "optional", lambda name: SimpleNamespace(stopwords=reader, wordnet=reader)
     )
-    assert english_words.senses.__wrapped__("good") == ({"good.a.01"}, {"great.s.01"})
-    assert english_words.stop_words.__wrapped__() == {"english"}
+    assert SENSES_OF("good") == ({"good.a.01"}, {"great.s.01"})
+    assert STOP_WORDS() == {"english"}

@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +18,8 @@ from pertinent.models.torch.tokens import collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 from pertinent.removal.base import TokenRows, removals
-from pertinent.training.batches import Clock, Collator, Counterfactuals, Shuffled
+from pertinent.training.batches import Collator, Counterfactuals, Examples, Shuffled
 from pertinent.training.fine_tuning import with_new_head
-from pertinent.training.labelled_texts import Examples
 from pertinent.training.trainer import CounterfactualTrainer, _Reader
 from pertinent.training.training_settings import TrainingSettings, text_removal
 from tests import tiny
@@ -128,8 +128,8 @@ def test_a_mask_depends_on_seed_epoch_and_example_only():
 
 def test_every_example_once_in_batches_of_similar_length(wrapped):
     data = examples(wrapped, 203, longest=40)
-    clock = Clock()
-    sampler = Shuffled(data.lengths, 8, 0, clock)
+    clock = SimpleNamespace(epoch=0)
+    sampler = Shuffled(data.lengths, 8, 0, lambda: clock.epoch)
     first = list(sampler)
     assert sorted(first) == [(0, i) for i in range(203)] == sorted(sampler)
     assert first == list(sampler)
@@ -251,9 +251,7 @@ def test_every_text_removal_trains(tmp_path, removal):
 @pytest.mark.parametrize(("precision", "mixed"), [("float32", "no"), ("bfloat16", "bf16")])
 def test_precision_is_mixed(tmp_path, precision, mixed):
     # Asked for, not run: oneDNN's bfloat16 needs instructions that not every machine lends.
-    made = TrainingSettings.of(
-        counterfactual=True, removal="slice-out", **SETTINGS | {"precision": precision}
-    )
+    made = TrainingSettings(removal=text_removal("slice-out"), **SETTINGS | {"precision": precision})
     arguments = made.arguments(tmp_path, None, "cpu")
     assert (arguments.bf16, arguments.fp16) == (mixed == "bf16", False)
     assert made.arguments(tmp_path, "accuracy", "cpu").load_best_model_at_end

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking, Partial
+from pertinent.asks import Asking, Partial, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Numbers
+from pertinent.masks import empty_mask, full_mask
 from pertinent.outputs import Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
@@ -33,7 +34,7 @@ DEFAULT_SPARSITIES = (0.05, 0.10, 0.20, 0.50)
 
 
 def n_kept(sparsity: float, n_features: int) -> int:
-    """How many features a sparsity keeps: k = ceil(s·d), safe from rounding (0.1 · 30 is 3)."""
+    """Number of features that a sparsity keeps: k = ceil(s·d), safe from rounding (0.1 · 30 is 3)."""
     return max(1, ceil(round(sparsity * n_features, 9)))
 
 
@@ -48,7 +49,7 @@ class Task:
     prediction
         The model's output for the whole input, (columns,): probabilities or values.
     jackknife
-        If the removal draws at random, the groups of draws that are left out in turn.
+        The groups of a random removal's draws that are left out in turn.
     early_stopping
         When to stop before the budget is spent; only explainers with `stops_early` read it.
     trees
@@ -79,6 +80,11 @@ class Task:
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
         return self.output.objective(values, self.prediction, self.target)
+
+    def ask_ends(self) -> Asking[Floats]:
+        """The model's answers (2, columns) to the empty and to the full mask."""
+        ends: Floats = yield Values(np.concatenate([empty_mask(self.n_features), full_mask(self.n_features)]))
+        return ends
 
     def counted(self, finding: Finding) -> Finding:
         """The finding for the model's own columns; standard errors include the removal's random draws."""
@@ -146,13 +152,25 @@ Steps: TypeAlias = Asking[Finding]
 class Explainer(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
 
-    `scales` are those on which the values it asks for may be. One that is `columnwise` scores each column of
-    values by itself: it may be given more than the model's own, and gives as many. One that `stops_early`
-    samples in rounds, and obeys the task's `early_stopping`. One that is `numeric` reads the numbers of an
-    image or a row. One without `any_target` explains the predicted class alone. `meaning` is what its scores
-    say of features, unless a finding says otherwise. `fitted_features` is what the inputs were cut into to
-    which it was fitted. `smallest_budget` is the smallest number of evaluations with which it can answer, if
-    its settings do not say how many it needs.
+    Attributes
+    ----------
+    scales
+        The scales of the model's answers that it can work on.
+    columnwise
+        Whether it scores each column of values independently, so that more columns than the model's own can
+        be scored in the same way.
+    stops_early
+        Whether it samples in rounds, and obeys the task's `early_stopping`.
+    numeric
+        Whether it reads the numbers of an image or a table row.
+    any_target
+        Whether it can explain other classes than the predicted one.
+    meaning
+        What its scores say of features, unless a finding says otherwise.
+    fitted_features
+        The kind of features of the inputs that it was fitted to.
+    smallest_budget
+        The smallest number of evaluations with which it can answer, if its settings do not determine it.
     """
 
     name: ClassVar[str]
@@ -173,7 +191,7 @@ class Explainer(Settings, ABC):
         return False
 
     def evaluations(self, n_features: int) -> int | None:
-        """How many evaluations the settings need, or ``None`` if the method adapts to the budget."""
+        """Number of evaluations that the settings need; ``None`` if the method adapts to the budget."""
         return None
 
     def min_budget(self, n_features: int) -> int:

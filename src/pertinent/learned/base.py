@@ -3,7 +3,7 @@
 A learned method is two small classes in one file. Its `Learner` has settings of `fit` as fields and trains a
 network. Most derive from `LearnsScores` (scores.py), which learns from the explanations of a teacher, or from
 `LearnsSelection` (selection.py), which selects features in every step and asks the model about them. Its
-`LearnedExplainer` makes an explanation of the scores that the network gives.
+`LearnedExplainer` turns the network's outputs into an explanation.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf, isinf
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats
-from pertinent.asks import Network
+from pertinent.asks import Asking, Network, NetworkOutputs
 from pertinent.decoding import PlainData
 from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers import base
-from pertinent.explainers.base import Explainer, Task
+from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.files import read_json
 from pertinent.outputs import SCALES, Scale
 from pertinent.registry import Registry
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 LearnedClasses: TypeAlias = Literal["predicted", "all"]
-"""Whose scores a network gives: those of the predicted class alone, or of all classes at once."""
+"""The classes a network scores features for: the predicted class alone, or all classes at once."""
 
 TrainingTargets: TypeAlias = Mapping[str, Array]
-"""What is learned of one input: arrays by name, which are padded with zeros to stack those of a batch."""
+"""The training targets of one input: arrays by name; in a batch they are padded with zeros and stacked."""
 
 Tensor: TypeAlias = Any
 """A torch tensor. Only its methods are used, so that torch is not imported before a network is trained."""
 
 SMALLEST_DEVIATION = 1e-9
-"""The unit of the scores of a model that always gives the same answer."""
+"""The scores' unit if all scores are zero, as for a model that always gives the same answer."""
 
 LEAST_EPOCHS = 10
-"""Number of times that every input is seen by default, at least."""
+"""Smallest default number of epochs."""
 
 _NOUNS = {"class": "classes", "label": "labels", "value": "plain values", "overlap": "overlaps"}
 
@@ -66,7 +66,7 @@ class LearnerSpec:
     any_teacher
         Whether the user may choose another teacher.
     classes
-        Whose scores it can learn; with several possibilities the user may choose.
+        The classes it can learn scores for; if there are several entries, the user may choose one.
     outputs
         The kinds of output that a model may have; ``"overlap"`` stands for plain values that are 1 for the
         whole input.
@@ -75,7 +75,7 @@ class LearnerSpec:
     modalities
         The kinds of input that it can explain; ``None`` for all that have a network.
     labels
-        Whether it makes use of the right class or value of each input.
+        Whether it uses the right class or value of each input.
     """
 
     teacher: str | Explainer
@@ -97,10 +97,10 @@ class Schedule:
     epochs
         Passes over the inputs, at most.
     learning_rate
-        Of AdamW.
+        The learning rate of AdamW.
     measurements
-        How often the network is measured on the validation inputs in the whole training; ``None`` for once
-        after each epoch.
+        Number of times that the network is measured on the validation inputs in the whole training; ``None``
+        for once after each epoch.
     steps
         Number of steps that are enough if there are many inputs.
     """
@@ -108,21 +108,11 @@ class Schedule:
     epochs: int
     learning_rate: float
     measurements: int | None
-    steps: float = inf
+    steps: int = 10**9
 
     def epochs_of(self, n_training: float, batch_size: int) -> int:
-        """Number of epochs over so many training inputs."""
-        if isinf(self.steps):
-            return self.epochs
+        """Number of epochs for this number of training inputs."""
         return min(self.epochs, max(LEAST_EPOCHS, ceil(self.steps / ceil(n_training / batch_size))))
-
-
-@dataclass(frozen=True)
-class TrainedNetwork:
-    """What a learner's training gives: the network that explains, a `Scorer`, and entries for its card."""
-
-    scorer: Any
-    card: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -133,24 +123,22 @@ class Learner(Settings, ABC):
 
     @property
     def classes(self) -> tuple[LearnedClasses, ...]:
-        """Whose scores it can learn with these settings."""
+        """The classes it can learn scores for with these settings."""
         return self.spec.classes
 
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """Whose scores it learns if the user does not say; `explanations` are those of the teacher."""
-        del model, inputs, explanations
+        """The classes it learns scores for by default; `explanations` are the teacher's."""
         return self.classes[0]
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
-        """How long the network for such inputs is trained by default; ``None`` if there are no epochs."""
-        del model, inputs
+        """The default schedule for such inputs; ``None`` if the training has no epochs."""
         return None
 
     @abstractmethod
-    def train(self, context: TrainingContext) -> TrainedNetwork:
-        """Train a network with what the context offers."""
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
+        """Train a network, a `Scorer`; return it with entries for its card."""
 
     def check_settings(
         self, method: str, *, teacher: Any, classes: LearnedClasses | None, scale: Scale, labels: Any
@@ -188,7 +176,10 @@ class Learner(Settings, ABC):
 
 @dataclass(frozen=True)
 class LearnedExplainer(Explainer):
-    """A network that `fit` has trained, which scores the features of an input in one pass."""
+    """A network that `fit` has trained, which scores the features of an input in one pass.
+
+    By default its outputs are the scores.
+    """
 
     learner: ClassVar[type[Learner]]
     columnwise: ClassVar[bool] = False
@@ -201,7 +192,7 @@ class LearnedExplainer(Explainer):
 
     @property
     def fitted_features(self) -> str | None:  # type: ignore[override]
-        """What a feature was when it was fitted; ``None`` if the user cut each input."""
+        """The kind of features it was fitted to; ``None`` if the user cut each input."""
         features: str | None = self.network.card["features"]
         return features
 
@@ -231,8 +222,23 @@ class LearnedExplainer(Explainer):
 
     def evaluations(self, n_features: int) -> int:
         """One pass of the network."""
-        del n_features
         return 1
+
+    def explain(self, task: Task) -> Steps:
+        """Predict the scores."""
+        return Finding(of_columns((yield from self.predict(task))))
+
+    def predict(self, task: Task) -> Asking[Floats]:
+        """The network's outputs (columns, features), after a check that it was fitted for the target."""
+        self.columns(task)
+        outputs: Floats = yield NetworkOutputs(self.network)
+        return outputs
+
+    def normalize_scores(self, task: Task, scores: Floats) -> Steps:
+        """Shift the scores of each column by the same amount, to sum to v(N) − v(∅), which is asked for."""
+        ends = yield from task.ask_ends()
+        total = (ends[1] - ends[0])[self.columns(task)]
+        return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
 
     def columns(self, task: Task) -> list[int]:
         """The model's columns that the network has scores for."""
@@ -259,12 +265,12 @@ def normalized(scores: Floats, total: Floats) -> Floats:
 
 
 def of_columns(rows: Floats) -> Floats:
-    """Scores (columns, features) in the form of a finding: one column alone as (features,)."""
+    """Scores (columns, features) as a finding has them: those of a single column are (features,)."""
     return rows[0] if len(rows) == 1 else rows
 
 
 def root_mean_square(rows: Sequence[Floats]) -> Floats:
-    """The root mean square (columns,) of the numbers of each column, over several arrays (columns, any).
+    """The root mean square (columns,) of each column, over several arrays (columns, any).
 
     It is never 0: a column of zeros gets that of the largest column, or a tiny number if all are zero.
     """

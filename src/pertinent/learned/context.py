@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,17 @@ from pertinent.asks import Algorithm, Values
 from pertinent.digests import generator
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Job
+from pertinent.errors import require
 from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import Input
 from pertinent.learned.base import LearnedClasses, TrainingTargets
 from pertinent.learned.fitted_network import FittedNetwork
 from pertinent.learned.network_trainer import Loss, Measurement, NetworkTrainer, TrainingExamples
-from pertinent.learned.networks.joint_networks import JointNetworks, new_joint_networks
-from pertinent.learned.networks.scorer import Scorer, device_of
-from pertinent.learned.networks.token_scorers import new_scorer
+from pertinent.learned.networks.joint_networks import JointNetworks
+from pertinent.learned.networks.scorer import Scorer, device_of, small_scorer_for
+from pertinent.learned.networks.token_scorers import HiddenStateScorer, scorer_for
+from pertinent.learned.networks.word_scorer import PaperWordScorer, WordScorer
+from pertinent.learned.selection import Layouts, ScoringNetwork
 from pertinent.models.base import Model
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
@@ -32,26 +36,25 @@ from pertinent.training.trainer import training_session
 from pertinent.training.training_settings import TrainerSettings
 
 if TYPE_CHECKING:
-    from pertinent.learned.fit_run import FitRun
-    from pertinent.learned.selection import Layouts
+    from pertinent.learned.fit import FitRun
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingContext:
-    """What a learner trains with.
+    """The data and the tools that a learner trains with.
 
     Attributes
     ----------
     fit
         The fit that it belongs to.
     folder
-        Where checkpoints are kept.
+        The folder for checkpoints.
     inputs, explanations
         The inputs that the teacher explained, and its explanation of each.
     labels
-        The class or value of each input that the user says is right, ``None`` where the user does not say.
+        The right class or value of each input; all are ``None`` if the user gave no labels.
     classes
-        Whose scores are learned.
+        The classes for which scores are learned.
     """
 
     fit: FitRun
@@ -76,18 +79,18 @@ class TrainingContext:
         return self.fit.explain(inputs, methods, seed)
 
     def columns(self, explanation: Explanation) -> Sequence[int]:
-        """The columns of the model whose scores are learned from an explanation."""
+        """The columns of the model for which scores are learned from an explanation."""
         return range(len(explanation.prediction)) if self.classes == "all" else [explanation.target]
 
     def examples(
         self, targets: Callable[[Explanation, Sequence[int], Any], TrainingTargets]
     ) -> TrainingExamples:
-        """The inputs with their targets, which are made of the explanation, its columns and the label."""
+        """The inputs with their targets, a function of the explanation, its learned columns and the label."""
         pairs = zip(self.explanations, self.labels, strict=True)
         return TrainingExamples(self.inputs, [targets(e, self.columns(e), label) for e, label in pairs])
 
     def split(self, examples: TrainingExamples) -> tuple[TrainingExamples, TrainingExamples]:
-        """The examples to train on, and those that are held out; which is which depends on the seed."""
+        """Split the examples at random into training and validation examples."""
         order, n = self.shuffled(len(examples)), self.n_held_out
         return examples.pick(np.sort(order[n:])), examples.pick(np.sort(order[:n]))
 
@@ -97,25 +100,48 @@ class TrainingContext:
         return min(max(1, round(self.fit.validation_fraction * len(self.inputs))), len(self.inputs) - 1)
 
     def shuffled(self, n: int) -> Ints:
-        """The numbers from 0 to n − 1 in a random order, of which the first are held out."""
+        """The indices from 0 to n − 1 in a random order; the first of them are held out."""
         return generator(self.seed, "dev").permutation(n)
 
     @cached_property
     def answers(self) -> ModelAnswers:
-        """The model's answers to inputs of which features are removed."""
+        """Asks the model about inputs with features removed."""
         return ModelAnswers(self.model, self.fit.removal, self.seed)
+
+    @contextmanager
+    def _initial_weights(self) -> Iterator[None]:
+        """Draw random weights that depend on the seed of the fit alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self.seed)
+            yield
 
     def new_scorer(self, training: TrainingExamples, deviation: Floats) -> Scorer:
         """Make the network that learns scores of such inputs, in units of `deviation` (columns,)."""
-        return new_scorer(self.model, training.inputs, deviation, self.seed)
+        with self._initial_weights():
+            scorer = scorer_for(self.model, training.inputs).of(self.model, training.inputs, len(deviation))
+        scorer.deviation.copy_(torch.from_numpy(deviation))
+        return scorer.to(device_of(self.model))
 
     def new_networks(
         self, training: TrainingExamples, layouts: Layouts, n_columns: int, n_memory: int
     ) -> JointNetworks:
-        """Make networks for a model with so many columns, and room for numbers kept from step to step."""
-        return new_joint_networks(
-            layouts, self.model, training.inputs, n_columns, n_memory=n_memory, seed=self.seed
-        )
+        """Make the networks of these layouts for a model with `n_columns`, with `n_memory` stored values."""
+        model, inputs = self.model, training.inputs
+        scorers: dict[str, Scorer] = {}
+        with self._initial_weights():
+            for name, layout in layouts.items():
+                if isinstance(layout, ScoringNetwork):
+                    columns = n_columns if layout.columns is None else layout.columns
+                    hidden = layout.hidden and HiddenStateScorer.suits(model)
+                    scorer = HiddenStateScorer if hidden else small_scorer_for(inputs)
+                    if layout.layers == "paper":
+                        require(scorer is WordScorer, "layers", "'own' for other inputs than texts", "paper")
+                        scorer = PaperWordScorer
+                    options = {"context": layout.context, "bias": layout.bias}
+                    scorers[name] = scorer.of(model, inputs, columns, **options)
+            first = next(iter(scorers.values()))
+            others = {name: first.approximator(n_columns) for name in layouts if name not in scorers}
+        return JointNetworks({**scorers, **others}, n_memory).to(device_of(model))
 
     def predict(self, scorer: Scorer, inputs: Sequence[Input]) -> list[Floats]:
         """The scores (columns, features) that a network gives to each input."""
@@ -138,10 +164,9 @@ class TrainingContext:
     ) -> dict[str, Any]:
         """Train networks in place, and return entries for the card.
 
-        `validate` measures the networks on the validation inputs; the best one is kept, by the number called
-        `choose_by`, or `measure` if it is ``None``, of which more is better unless it is the loss.
-        `describe` gives entries for the card about the best one. Training goes on from the last checkpoint
-        in the folder if there is one.
+        `validate` measures the networks on the validation inputs. The best ones are kept, by the number named
+        `choose_by`, or else `measure`; larger is better unless it is the loss. `describe` returns entries for
+        the card about the best ones. Training continues from the last checkpoint in the folder, if any.
         """
         settings, device = self._settings_for(len(training)), device_of(self.model)
         arguments = settings.arguments(self.folder.checkpoints, choose_by or measure, device.type)
@@ -164,11 +189,14 @@ class TrainingContext:
         if choose_by is not None:
             measured = [log for log in logs if f"eval_{choose_by}" in log]
             best = max(measured, key=lambda log: log[f"eval_{choose_by}"])[f"eval_{measure}"]
-        history = [_recorded(log, choose_by) for log in logs]
+        # The card records no times, so that the same fit gives the same card.
+        measured_names = {name for log in logs for name in log if name.startswith("eval_")}
+        kept = measured_names - {f"eval_{choose_by}"} | {"epoch", "loss"}
+        history = [{name: log[name] for name in log if name in kept} for log in logs]
         return {f"dev_{measure}": best, "steps": trainer.state.global_step, "history": history, **described}
 
     def _settings_for(self, n: int) -> TrainerSettings:
-        """The settings for n training inputs, with the number of steps after which networks are measured."""
+        """The settings for n training inputs, with the number of steps between two measurements."""
         settings, measurements = self.fit.training, self.fit.measurements
         if measurements is None or settings.epochs is None:
             return settings
@@ -180,17 +208,8 @@ class TrainingContext:
         return replace(settings, checkpoint_steps=every, options=options)
 
 
-def _recorded(log: Mapping[str, Any], choose_by: str | None) -> dict[str, Any]:
-    """What the card keeps of one log: no times, so that the same fit gives the same card."""
-    return {
-        name: value
-        for name, value in log.items()
-        if name in ("epoch", "loss") or (name.startswith("eval_") and name != f"eval_{choose_by}")
-    }
-
-
 class ModelAnswers:
-    """Asks a model about inputs of which some features are kept; batch sizes are found once for all steps."""
+    """Asks a model about inputs with features removed; batch sizes are determined once for all steps."""
 
     def __init__(self, model: Model, removal: Removal, seed: int) -> None:
         self._engine = Engine(model)
@@ -198,7 +217,7 @@ class ModelAnswers:
         self._device = device_of(model).type
 
     def ask(self, inputs: Sequence[Input], masks: Sequence[Masks]) -> list[Floats]:
-        """The answers (n, columns) to the masks (n, features) of each input; the first error is raised."""
+        """The answers (n, columns) to the masks (n, features) of each input; raises the first error."""
         jobs = (
             Job(i, input, self._removal, _ask_values(own), self._seed)
             for i, (input, own) in enumerate(zip(inputs, masks, strict=True))

@@ -28,14 +28,17 @@ from pertinent.removal.base import Removal
 from pertinent.training.run_folder import RECORD
 
 _WEIGHTS = "model.safetensors"
-_OTHER_SCORERS: Mapping[str, type[Scorer]] = {
-    own.kind: own for own in (ForestScorer, HiddenStateScorer, PaperWordScorer)
+_OTHER_SCORERS: Mapping[str | None, type[Scorer]] = {
+    None: TokenScorer,
+    "forest": ForestScorer,
+    "hidden-states": HiddenStateScorer,
+    "text-vo2023": PaperWordScorer,
 }
-"""Scorers by their kind, beside those that a modality names."""
+"""Scorers that no modality names, by the kind that their configuration names."""
 
 
 class FittedNetwork(Network):
-    """A scorer, and what it was fitted to."""
+    """A scorer with its card, which says what it was fitted to."""
 
     def __init__(self, scorer: Scorer, card: Mapping[str, Any]) -> None:
         self.scorer, self.card = scorer.eval(), card
@@ -51,7 +54,7 @@ class FittedNetwork(Network):
         return digest(weights, json.dumps(self.card, sort_keys=True))
 
     def check(self, model: Model, removal: Removal) -> None:
-        """The model must be the one it was fitted to, and features must be removed in the same way."""
+        """Raise an error unless it was fitted to this model with this removal."""
         if model.fingerprint.hex() != self.card["model"]:
             raise ModelError(
                 "The explainer was fitted to another model: fit one to this model, or explain the model it "
@@ -106,18 +109,12 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     try:
         weights = load_file(folder / _WEIGHTS)
         with torch.random.fork_rng(devices=[]):
-            scorer = _scorer_class(config).from_config(config, len(weights["deviation"]))
+            kind = config.get(KIND)
+            scorer_class = _OTHER_SCORERS.get(kind) or scorer_of_modality(kind)
+            scorer = scorer_class.from_config(config, len(weights["deviation"]))
         scorer.load_state_dict(weights)
     except Exception as error:
         raise FileError(f"The explainer in {str(folder)!r} cannot be loaded: {error}") from error
     network = FittedNetwork(scorer, card)
     network.folder = folder.absolute()
     return network
-
-
-def _scorer_class(config: Mapping[str, Any]) -> type[Scorer]:
-    """The class of the scorer with this configuration."""
-    if KIND not in config:
-        return TokenScorer
-    kind = config[KIND]
-    return _OTHER_SCORERS.get(kind) or scorer_of_modality(kind)

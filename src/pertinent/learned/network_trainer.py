@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,23 +16,15 @@ from pertinent.inputs.base import Input
 from pertinent.learned.base import TrainingTargets
 from pertinent.learned.networks.scorer import Scorer, ScorerBatch
 from pertinent.models.base import Model
+from pertinent.training.batches import InputSet
 from pertinent.training.trainer import ExampleTrainer
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingExamples:
-    """Inputs, and what is learned of each."""
+class TrainingExamples(InputSet):
+    """Inputs with their training targets."""
 
-    inputs: Sequence[Input]
     targets: Sequence[TrainingTargets]
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    @cached_property
-    def lengths(self) -> Ints:
-        """Number of tokens or features of each input."""
-        return np.array([input.length for input in self.inputs], dtype=np.int64)
 
     def pick(self, chosen: Ints) -> TrainingExamples:
         """The examples at these positions."""
@@ -51,13 +42,13 @@ class TrainingBatch:
     inputs
         The inputs of the rows.
     real
-        Which features exist (rows, width), because inputs have different numbers of them.
+        Which features exist (rows, width); inputs have different numbers of features.
     targets
-        What is learned of each input, stacked (rows, …).
+        The training targets of the inputs, stacked (rows, …).
     passes
         What a network reads: one batch for each group of inputs that go through it together.
     network
-        The network that is trained, perhaps in a multi-device wrapper; ``None`` if the loss calls it itself.
+        The network that is trained, perhaps in a multi-device wrapper.
     autocast
         Makes the context manager for mixed precision.
     """
@@ -70,10 +61,13 @@ class TrainingBatch:
     network: Any
     autocast: Callable[[], Any]
 
-    def scores(self, scorer: Scorer) -> torch.Tensor:
-        """The scores (rows, columns, width) of all features, zero where there is none."""
+    def scores(self, scorer: Scorer, call: Any = None) -> torch.Tensor:
+        """The scores (rows, columns, width) of all features, zero where there is none.
+
+        `call` is the scorer in its multi-device wrapper, if it may be in one.
+        """
         width = self.real.shape[1]
-        return torch.cat([scorer.scores(self.model, batch, width, self.network) for batch in self.passes])
+        return torch.cat([scorer.scores(self.model, batch, width, call) for batch in self.passes])
 
     @contextmanager
     def inference(self) -> Iterator[None]:
@@ -114,17 +108,9 @@ class NetworkTrainer(ExampleTrainer):
         )
         self._loss, self._validate, self._explained, self._validation = loss, validate, placed, validation
 
-    def compute_loss(
-        self,
-        model: Any,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
         """The learner's loss."""
-        del num_items_in_batch
-        loss = self._loss(self._batch(inputs, model))
-        return (loss, {}) if return_outputs else loss
+        return self._loss(self._batch(prepared, model)), {}
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Measure the networks on the validation inputs."""
@@ -151,7 +137,7 @@ class NetworkTrainer(ExampleTrainer):
 
 @dataclass(frozen=True, eq=False)
 class ExampleCollator:
-    """Makes the fields of a `TrainingBatch` from the indices of examples; rows are in the order of passes."""
+    """Makes the fields of a `TrainingBatch` from indices of examples; rows follow the order of `passes`."""
 
     examples: TrainingExamples
     model: Model

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.learned.base import LearnedClasses, Learner, Schedule, Tensor, TrainedNetwork, TrainingTargets
+from pertinent.learned.base import LearnedClasses, Learner, Schedule, Tensor, TrainingTargets
 from pertinent.rank_correlation import spearman
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.learned.context import TrainingContext
-    from pertinent.learned.network_trainer import TrainingBatch, TrainingExamples
+    from pertinent.learned.network_trainer import TrainingBatch
     from pertinent.models.base import Model
     from pertinent.results.explanation import Explanation
 
@@ -36,14 +36,14 @@ class LearnsScores(Learner):
 
     @abstractmethod
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """What is learned from a teacher's explanation, for these columns of the model.
+        """The targets of an input from the teacher's explanation, for these columns of the model.
 
-        `label` is the class or value that the user says is right, ``None`` if the user does not say.
+        `label` is the right class or value of the input, ``None`` if the user gave no labels.
         """
 
     @abstractmethod
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The unit (columns,) of the network's scores: about how large they are."""
+        """The unit (columns,) of the network's scores: their typical magnitude."""
 
     @abstractmethod
     def compute_loss(
@@ -54,21 +54,10 @@ class LearnsScores(Learner):
         `real` (rows, width) says which features exist; the scores of the others are zero.
         """
 
-    def describe(
-        self,
-        context: TrainingContext,
-        scorer: Any,
-        examples: TrainingExamples,
-        validation: TrainingExamples,
-    ) -> dict[str, Any]:
-        """Further entries of the card, in plain JSON; `examples` are all, `validation` those held out."""
-        del context, scorer, examples, validation
-        return {}
-
     def default_classes(
         self, model: Model, inputs: Sequence[Input], explanations: Sequence[Explanation]
     ) -> LearnedClasses:
-        """All classes if the teacher has scores of all, and the network can learn so many."""
+        """All classes if the teacher scored all of them and they are not too many for the network."""
         from pertinent.learned.networks.token_scorers import scorer_for
 
         most = scorer_for(model, inputs).most_classes if "all" in self.classes else 0
@@ -82,10 +71,9 @@ class LearnsScores(Learner):
         scorer = scorer_for(model, inputs)
         return Schedule(scorer.epochs, scorer.learning_rate, scorer.measurements)
 
-    def train(self, context: TrainingContext) -> TrainedNetwork:
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train one network on the targets of each input."""
-        examples = context.examples(self.targets)
-        training, validation = context.split(examples)
+        training, validation = context.split(context.examples(self.targets))
         scorer = context.new_scorer(training, self.deviation(training.targets))
         card = context.optimise(
             scorer,
@@ -96,11 +84,11 @@ class LearnsScores(Learner):
             validate=lambda batches: self._validate(batches, scorer),
             measure=self.measure,
         )
-        return TrainedNetwork(scorer, card | self.describe(context, scorer, examples, validation))
+        return scorer, card
 
     def _loss(self, batch: TrainingBatch, scorer: Any) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the scores (rows, columns, width)."""
-        scores = batch.scores(scorer)
+        scores = batch.scores(scorer, batch.network)
         return self.compute_loss(scores, batch.targets, batch.real, scorer.deviation), scores
 
     def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:

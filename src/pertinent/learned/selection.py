@@ -6,24 +6,16 @@ import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
-from pertinent.learned.base import (
-    LearnedExplainer,
-    Learner,
-    LearnerSpec,
-    Schedule,
-    Tensor,
-    TrainedNetwork,
-    TrainingTargets,
-    of_columns,
-)
-from pertinent.learned.subsets import of_predicted, random_features
-from pertinent.settings import Count
+from pertinent.learned.base import LearnedExplainer, Learner, LearnerSpec, Schedule, Tensor, TrainingTargets
+from pertinent.learned.subsets import APPROXIMATOR, Subsets, of_predicted, random_features
+from pertinent.outputs import softmax
+from pertinent.settings import Count, Positive
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -35,21 +27,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SELECTED = 10
-"""Number of features that are selected by default, but at most half of them, rounded up."""
+"""Default number of selected features, limited to half of them, rounded up."""
 
 CHOICE = "choice"
-"""The number by which the best network is chosen: its measure, and among equals how sure the model is."""
+"""The name of the number by which the best network is chosen: its measure, with the model's certainty to
+break ties."""
 
 DIGITS = 4
-"""Number of decimal places of the sums by which networks are compared."""
+"""Number of decimal places to which networks are compared."""
 
 THRESHOLD = 0.5
-"""The probability that a selected feature exceeds."""
+"""A feature is selected if its probability exceeds this."""
 
 
 @dataclass(frozen=True)
 class Prediction(Explainer):
-    """Nothing but the model's answer to the whole input; all scores are zero."""
+    """Only the model's answer to the whole input; all scores are zero."""
 
     name = "prediction"
     paper = "–"
@@ -58,7 +51,6 @@ class Prediction(Explainer):
 
     def evaluations(self, n_features: int) -> int:
         """The whole input is asked about anyway."""
-        del n_features
         return 1
 
     def explain(self, task: Task) -> Steps:
@@ -69,11 +61,11 @@ class Prediction(Explainer):
 
 @dataclass(frozen=True)
 class ScoringNetwork:
-    """A network that gives every feature `columns` scores; ``None`` for one for each column of the model.
+    """A network that gives every feature `columns` scores; ``None`` for one per column of the model.
 
-    Without `context` a word is scored by itself, whatever stands around it; without `bias`, a word never seen
-    has no score of its own. With `hidden` the network reads the hidden states of a model that has them. The
-    `layers` of networks of words are our own, or those of Vo et al. 2023.
+    Without `context` the score of a word does not depend on the words around it; without `bias`, a word never
+    seen has no score of its own. With `hidden` the network reads the hidden states of a model that has them.
+    The `layers` of networks of words are our own, or those of Vo et al. 2023.
     """
 
     columns: int | None = 1
@@ -101,16 +93,15 @@ class LearnsSelection(Learner):
     answering
         The name of the network that explains after the training.
     n_memory
-        How many numbers are kept from step to step.
+        Number of values that are kept from step to step.
     measure
-        What is measured on the validation inputs: ``"faithfulness"``, how often the model decides as before
-        with the selected features alone, or ``"quality"``, what the method calls so.
+        What is measured on the validation inputs: ``"faithfulness"``, the share of inputs for which the model
+        decides the same with the selected features alone, or ``"quality"``, as the method defines it.
 
     Parameters
     ----------
     k
-        Number of features that are selected of each validation input; by default 10, but never more than
-        half of them.
+        Number of features selected of each validation input; by default 10, but at most half of them.
     """
 
     spec: ClassVar[LearnerSpec] = LearnerSpec(
@@ -131,7 +122,6 @@ class LearnsSelection(Learner):
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """The model's answer to the whole input."""
-        del columns, label
         return {"predictions": explanation.prediction}
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
@@ -142,26 +132,29 @@ class LearnsSelection(Learner):
         scorer = small_scorer_for(inputs)
         return Schedule(scorer.epochs, scorer.learning_rate, measurements=10, steps=4000)
 
-    def train(self, context: TrainingContext) -> TrainedNetwork:
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Train all networks together, on batches in which features are selected and the model is asked."""
+        from pertinent.learned.networks.joint_networks import SelectionBatch
+
         training, validation = context.split(context.examples(self.targets))
         n_columns = len(training.targets[0]["predictions"])
         networks = context.new_networks(training, self.networks(), n_columns, self.n_memory)
+        as_selection = partial(SelectionBatch, networks, context.answers)
         card = context.optimise(
             networks,
             networks.reader,
             training,
             validation,
-            loss=lambda batch: self.compute_loss(networks.batch(batch, context.answers)),
-            validate=lambda batches: self._validate(networks.batch(b, context.answers) for b in batches),
-            describe=lambda batches: self._describe(networks.batch(b, context.answers) for b in batches),
+            loss=lambda batch: self.compute_loss(as_selection(batch)),
+            validate=lambda batches: self._validate(map(as_selection, batches)),
+            describe=lambda batches: self._describe(map(as_selection, batches)),
             measure=self.measure,
             choose_by=CHOICE,
         )
-        return TrainedNetwork(networks.parts[self.answering], card)
+        return networks.parts[self.answering], card
 
     def n_selected(self, real: Tensor) -> Tensor:
-        """Number of features (rows,) that are selected of each input."""
+        """Number of features (rows,) to select of each input."""
         n_features = real.sum(-1)
         most = ((n_features + 1) // 2).clamp(max=SELECTED) if self.k is None else n_features.clamp(max=self.k)
         return most.clamp(min=1)
@@ -173,31 +166,27 @@ class LearnsSelection(Learner):
         return (place < self.n_selected(real)[:, None]) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """How good each selection (rows,) is: whether the model decides as it does for the whole input."""
-        del kept, real
+        """The quality (rows,) of each selection: 1 if the model decides as for the whole input, else 0."""
         return (answers.argmax(-1) == predictions.argmax(-1)).float()
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
         """Other measures (rows,) of each selection by name, for the card."""
-        del answers, kept, real, predictions
         return {}
 
     def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
         """Numbers (rows,) about the networks themselves by name, for the history and the card."""
-        del batch
         return {}
 
     def doubt(self, described: Mapping[str, float]) -> str | None:
         """A sentence for the card and the log if the entries `described` show that training went wrong."""
-        del described
         return None
 
     def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
-        """How good the selections are, and the number by which the best network is chosen.
+        """The mean quality of the selections, and the number by which the best network is chosen.
 
-        Of networks that are equally faithful it is the one with which the model is surest of its decisions.
+        Of equally faithful networks, the one with which the model is surest of its decisions is chosen.
         """
         n, quality, certainty, watched = 0, 0.0, 0.0, dict[str, float]()
         for batch, kept in self._selections(batches):
@@ -207,13 +196,13 @@ class LearnsSelection(Learner):
             decided = batch.predictions.argmax(-1, keepdim=True)
             certainty += float(answers.gather(-1, decided).sum())
             _add(watched, self._watched(batch))
-        chosen_by = round(quality, DIGITS) / n  # answers depend a little on the rest of a batch
-        if self.measure == "faithfulness":  # a decision that is kept counts for more
+        chosen_by = round(quality, DIGITS) / n  # answers vary slightly with the rest of a batch
+        if self.measure == "faithfulness":  # less than one decision that stays the same
             chosen_by += 0.5 * round(certainty / n, DIGITS) / n
         return {self.measure: quality / n, CHOICE: chosen_by, **{k: v / n for k, v in watched.items()}}
 
     def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, Any]:
-        """Further entries of the card: other measures, and all of them for as many random features."""
+        """Further entries of the card: other measures, and all measures for as many random features."""
         n, sums = 0, dict[str, float]()
         for batch, kept in self._selections(batches):
             random, known = random_features(kept, batch.real), (batch.real, batch.predictions)
@@ -249,6 +238,18 @@ def _add(sums: dict[str, float], own: Mapping[str, Tensor]) -> None:
 
 
 @dataclass(frozen=True)
+class LearnsSubset(LearnsSelection):
+    """Learns log-probabilities of features, of which k are drawn, beside an approximator."""
+
+    temperature: Positive = 0.5
+    subsets: Subsets = "random"
+
+    def networks(self) -> Layouts:
+        """The explainer: x → log-probabilities of features; and the approximator."""
+        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
+
+
+@dataclass(frozen=True)
 class SelectionExplainer(LearnedExplainer):
     """A network that learned to select, and scores features in one pass.
 
@@ -259,12 +260,6 @@ class SelectionExplainer(LearnedExplainer):
     """
 
     learner: ClassVar[type[LearnsSelection]]
-
-    def explain(self, task: Task) -> Steps:
-        """Predict."""
-        self.columns(task)
-        scores = yield NetworkOutputs(self.network)
-        return Finding(of_columns(scores))
 
 
 @dataclass(frozen=True)
@@ -281,10 +276,7 @@ class SubsetExplainer(SelectionExplainer):
 
     def explain(self, task: Task) -> Steps:
         """The probability of each feature to be drawn first."""
-        self.columns(task)
-        logits = yield NetworkOutputs(self.network)
-        chances = np.exp(logits[0] - logits[0].max())
-        return Finding(chances / chances.sum())
+        return Finding(softmax((yield from self.predict(task)))[0])
 
 
 def probability(logits: Any) -> Any:
@@ -293,6 +285,6 @@ def probability(logits: Any) -> Any:
 
 
 def selecting(probabilities: Any) -> Finding:
-    """Probabilities to be selected as scores, and how many features are: those above one half."""
+    """The finding whose scores are probabilities of selection, with the number of those above one half."""
     details = {"selected": int((probabilities > THRESHOLD).sum())}
     return Finding(probabilities, details=details, meaning="magnitude")

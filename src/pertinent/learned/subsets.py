@@ -45,7 +45,7 @@ def uniform_like(tensor: Tensor) -> Tensor:
 
 
 def log_probability(logits: Tensor, kept: Tensor, real: Tensor) -> Tensor:
-    """The log-probability (…) of masks (…, width), if each real feature is kept by itself."""
+    """The log-probability (…) of masks (…, width), if each real feature is kept independently."""
     zero = logits.new_zeros(())
     return (kept * logits - logits.logaddexp(zero)).masked_fill(~real, 0.0).sum(-1)
 
@@ -67,12 +67,11 @@ def relaxed_subset(logits: Tensor, real: Tensor, k: Tensor, temperature: float) 
 
 
 def approximation_loss(batch: SelectionBatch, kept: Tensor, wanted: Tensor, subsets: Subsets) -> Tensor:
-    r"""How far the approximator's answers to what is `kept` (rows, width) are from those that are wanted.
+    r"""The cross-entropy of the approximator Q on the shares `kept` (rows, width) of features.
 
-    With ``"selected"`` both learn from that: the selector what to keep, the approximator Q what to answer. Q
-    may so come to read what the selector has seen from which features are kept (Jethani et al. 2021). With
-    ``"random"`` Q learns :math:`P(y \mid x_S)` for any S, and the selector learns from Q as it is: no
-    gradient of the first loss goes to the selector, and none of the second to Q. The value is the first.
+    With ``"selected"`` the selector and Q both learn from this loss; Q may then infer the answer from which
+    features are kept (Jethani et al. 2021). With ``"random"`` Q learns :math:`P(y \mid x_S)` for random S,
+    whose loss is the value, and the selector follows the gradient of the loss on `kept` with Q fixed.
     """
     if subsets == "selected":
         return cross_entropy(wanted, batch.approximate(APPROXIMATOR, kept)).mean()
@@ -83,10 +82,9 @@ def approximation_loss(batch: SelectionBatch, kept: Tensor, wanted: Tensor, subs
 
 
 def random_subset(real: Tensor, *, mostly_few: bool = False) -> Tensor:
-    """Random features (rows, width) of each input, their number random as well.
+    """A random number of random features (rows, width) of each input.
 
-    With `mostly_few` it is the logarithm of their share that is uniform: a few features are kept as often as
-    most of them.
+    With `mostly_few` the logarithm of their share is uniform, so that small subsets are as frequent as large.
     """
     share = uniform_like(real[:, :1].float())
     if mostly_few:

@@ -1,20 +1,18 @@
-"""Sufficiency and Comprehensiveness: the effect of keeping only the chosen features, or removing them."""
+"""How the decision changes as features are kept or removed: ablation at each sparsity, and curves by rank."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.errors import SettingError
-from pertinent.masks import full_mask
-from pertinent.metric.base import Measures, Metric, metrics, objective
+from pertinent.metric.base import Measures, Metric, ask_whole_and, metrics, objective, top_masks
 from pertinent.outputs import log_odds
 from pertinent.results.explanation import Explanation
-from pertinent.settings import Share
+from pertinent.settings import Count, Share
 
 
 @dataclass(frozen=True)
@@ -31,26 +29,24 @@ class Ablation(Metric):
         Shares of features that count as chosen; by default the sparsities of the explanation.
     """
 
+    keep_chosen: ClassVar[bool]
     scale: Literal["natural", "weight-of-evidence"] = "natural"
     sparsities: tuple[Share, ...] | None = None
 
-    def _drop(self, explanation: Explanation, *, keep_chosen: bool) -> Measures:
+    def measure(self, explanation: Explanation) -> Measures:
         """f(x) − f(x without …), for the target."""
         sparsities = self.sparsities or explanation.sparsities
         chosen = np.array([explanation.mask(s) for s in sparsities])
-        masks = chosen if keep_chosen else ~chosen
-        answer = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
-        values = self._scaled(explanation, answer)
-        return dict(zip(sparsities, (values[0] - values[1:]).tolist(), strict=True))
-
-    def _scaled(self, explanation: Explanation, answer: Floats) -> Floats:
+        answer = yield from ask_whole_and(explanation, chosen if self.keep_chosen else ~chosen)
         if self.scale == "natural":
-            return objective(explanation, answer)
-        if explanation.output.kind == "value":
+            values = objective(explanation, answer)
+        elif explanation.output.kind == "value":
             raise SettingError(
                 "Weight of evidence needs probabilities, but this model answers with plain values."
             )
-        return log_odds(answer[:, explanation.target])
+        else:
+            values = log_odds(answer[:, explanation.target])
+        return dict(zip(sparsities, (values[0] - values[1:]).tolist(), strict=True))
 
 
 @metrics.register("sufficiency")
@@ -61,10 +57,7 @@ class Sufficiency(Ablation):
     paper = "DeYoung et al. 2020; Hase et al. 2021, Eqn. 1"
     summary = "drop of the target's probability (change of a value) when only the chosen features are kept"
     better = "lower"
-
-    def measure(self, explanation: Explanation) -> Measures:
-        """Keep the chosen features."""
-        return (yield from self._drop(explanation, keep_chosen=True))
+    keep_chosen = True
 
 
 @metrics.register("comprehensiveness")
@@ -75,7 +68,51 @@ class Comprehensiveness(Ablation):
     paper = "DeYoung et al. 2020; Hase et al. 2021, Sec. 3"
     summary = "drop of the target's probability (change of a value) when the chosen features are removed"
     better = "higher"
+    keep_chosen = False
+
+
+@dataclass(frozen=True)
+class Curve(Metric):
+    """The area under the curve over the share of features, by the trapezoid rule.
+
+    The curve is the target's probability, or for a plain value, minus its distance to the value for
+    the whole input.
+
+    Parameters
+    ----------
+    steps
+        Points of the curve besides its start; fewer if there are fewer features.
+    """
+
+    insert: ClassVar[bool]
+    steps: Count = 20
 
     def measure(self, explanation: Explanation) -> Measures:
-        """Remove the chosen features."""
-        return (yield from self._drop(explanation, keep_chosen=False))
+        """Insert or delete the features by rank."""
+        d = len(explanation.features)
+        counts = np.unique(np.round(np.linspace(0, d, min(self.steps, d) + 1)).astype(int))
+        masks = top_masks(explanation, counts)
+        answer = yield Values(masks if self.insert else ~masks)
+        return {None: float(np.trapezoid(objective(explanation, answer), counts / d))}
+
+
+@metrics.register("insertion")
+@dataclass(frozen=True)
+class Insertion(Curve):
+    """Start with no features and add them, the most important first."""
+
+    paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
+    summary = "area under the target's probability (closeness of a value) as features are added by rank"
+    better = "higher"
+    insert = True
+
+
+@metrics.register("deletion")
+@dataclass(frozen=True)
+class Deletion(Curve):
+    """Start with the whole input and remove features, the most important first."""
+
+    paper = "Petsiuk, Das & Saenko 2018, Alg. 1"
+    summary = "area under the target's probability (closeness of a value) as features are removed by rank"
+    better = "lower"
+    insert = False

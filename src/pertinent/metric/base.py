@@ -7,8 +7,11 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from pertinent.array_types import Floats
-from pertinent.asks import Ask
+import numpy as np
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.asks import Ask, Asking, Values
+from pertinent.masks import full_mask
 from pertinent.registry import Registry, labels, settings_of
 from pertinent.settings import Settings
 
@@ -28,7 +31,7 @@ class Metric(Settings, ABC):
     summary: ClassVar[str]
     better: ClassVar[Literal["lower", "higher"]]
     within: ClassVar[tuple[float, float] | None] = None
-    """The smallest and the largest value, of metrics that are shares of decisions."""
+    """The smallest and the largest value, for metrics that are shares of decisions."""
 
     @abstractmethod
     def measure(self, explanation: Explanation) -> Measures:
@@ -36,7 +39,7 @@ class Metric(Settings, ABC):
 
 
 def metric_labels(metrics: Sequence[Metric]) -> list[str]:
-    """What the measures of each metric are called: its name, with the settings in which several differ."""
+    """The label of each metric: its name, with the settings in which metrics of that name differ."""
     return labels([(metric.name, settings_of(metric)) for metric in metrics])
 
 
@@ -49,3 +52,16 @@ def objective(explanation: Explanation, values: Floats) -> Floats:
     The target's probability, or minus the distance of a plain value to the value for the whole input.
     """
     return explanation.output.objective(values, explanation.prediction, explanation.target)
+
+
+def ask_whole_and(explanation: Explanation, masks: Sequence[Masks] | Masks) -> Asking[Floats]:
+    """The model's answers (1 + masks, columns) to the whole input, and to each of the masks."""
+    answers: Floats = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
+    return answers
+
+
+def top_masks(explanation: Explanation, counts: Sequence[int] | Ints) -> Masks:
+    """Masks (counts, features) of the features that rank highest, as many as each count says."""
+    rank = np.empty(len(explanation.features), dtype=np.int64)
+    rank[explanation.ranking] = np.arange(len(rank))
+    return rank[None] < np.asarray(counts)[:, None]

@@ -3,76 +3,73 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from pertinent.array_types import Array, Floats, Ints
-from pertinent.asks import Attack, AttackRadii
+from pertinent.array_types import Floats, Ints
+from pertinent.asks import Asking, Attack, AttackRadii
 from pertinent.asks.attack_radii import never_rising
 from pertinent.errors import ModelError
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
-from pertinent.metric.base import Measures, Metric, metrics
+from pertinent.masks import full_mask
+from pertinent.metric.base import Measures, Metric, metrics, top_masks
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
 
 SHARES = tuple(share / 100 for share in range(5, 50, 5))
 WORDS = 5
-"""The sizes of relevant sets: 5% … 45% of the features, of a text 1 to 5 of them."""
+"""The sizes of relevant sets: 5% … 45% of the features; for a text, 1 to 5 features."""
 
 
 @dataclass(frozen=True)
 class Robustness(Metric):
     """The area under the curve of attack radii over the number of relevant features (Sec. 3.2).
 
-    Over the share of features in percent, of a text over their number. A set in which no attack is found
-    counts as the norm of the image. Of rows and texts all features together and each alone are attacked then,
-    and it counts as 1.5 times the largest radius found for the input, as a rule more than any set of another
-    ranking; if no attack is found at all, the measure fails.
+    The curve is over the share of features in percent; for a text, over their number. If no attack is found
+    in a set of an image's features, its radius is the norm of the image. For table rows and texts, all
+    features together and each alone are then attacked, and the radius is 1.5 times the largest one found for
+    the input, which is usually more than the radius of any set of another ranking; if no attack is found at
+    all, the measure fails.
 
     Parameters
     ----------
     shares
-        The shares of features that count as relevant; by default 5% to 45%, of a text the first 1 to 5.
+        Shares of features that count as relevant; by default 5% to 45%, for a text the first 1 to 5.
     norm
-        Of the perturbation, ``"l2"`` or ``"linf"``.
+        The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
         ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
     steps
-        Steps of each attack; by default as many as suit it.
+        Steps of each attack; by default the number that suits the attack.
     """
 
+    attack_relevant: ClassVar[bool]
     shares: tuple[Share, ...] | None = None
     norm: Literal["l2", "linf"] = "l2"
     attack: Literal["auto", "projection", "pgd", "decision"] = "auto"
     steps: Count | None = None
 
-    def _area(self, explanation: Explanation, *, relevant: bool) -> Measures:
+    def measure(self, explanation: Explanation) -> Measures:
+        """Attack sets of growing size, and integrate the radii."""
         counts, places = self._sizes(explanation)
-        rank = np.empty(len(explanation.features), dtype=np.int64)
-        rank[explanation.ranking] = np.arange(len(rank))
-        sets = rank[None] < counts[:, None]
-        sets = sets if relevant else ~sets
-        prediction, attack = explanation.prediction, Attack(self.attack, self.norm, self.steps)
-        decided = explanation.output.default_target(prediction)
-        found = yield AttackRadii(sets, prediction, decided, attack=attack)
+        relevant = top_masks(explanation, counts)
+        sets = relevant if self.attack_relevant else ~relevant
+        attack = Attack(self.attack, self.norm, self.steps)
+        decided = explanation.output.default_target(explanation.prediction)
+        found = yield AttackRadii(sets, explanation.prediction, decided, attack=attack)
         radii = never_rising(sets, found).radii
         known = np.isfinite(radii)
         if not known.all():
-            pixels, others = getattr(explanation.input, "pixels", None), radii
-            if pixels is None:  # by whatever ranking, a set's radius is at most that of each feature in it
-                all_and_each = np.eye(len(rank) + 1, len(rank), k=-1, dtype=np.bool_)
-                all_and_each[0] = True
-                found = yield AttackRadii(all_and_each, prediction, decided, attack=attack)
-                others = np.append(radii, found.radii)
-            radii = np.where(known, radii, self._absent(pixels, others[np.isfinite(others)]))
+            absent = yield from self._absent(explanation, radii[known], decided, attack)
+            radii = np.where(known, radii, absent)
         if len(places) == 1:
             return {None: float(radii[0])}
         return {None: float(np.trapezoid(radii, places))}
 
     def _sizes(self, explanation: Explanation) -> tuple[Ints, Floats]:
-        """How many features are relevant at each point of the curve, and where the points lie."""
+        """The number of relevant features at each point of the curve, and the points' coordinates."""
         d = len(explanation.features)
         if self.shares is None and explanation.input.kind == "text":
             counts = np.arange(1, min(WORDS, d) + 1)
@@ -80,16 +77,22 @@ class Robustness(Metric):
         shares = SHARES if self.shares is None else self.shares
         return np.array([n_kept(share, d) for share in shares]), 100 * np.array(shares)
 
-    def _absent(self, pixels: Array | None, found: Floats) -> float:
-        """What a set without attack counts as, given the image, if it is one, and all radii found."""
+    def _absent(self, explanation: Explanation, radii: Floats, decided: int, attack: Attack) -> Asking[float]:
+        """The radius that counts for a set in which no attack is found; `radii` are those that were found."""
+        pixels = getattr(explanation.input, "pixels", None)
         if pixels is not None:
             return float(np.linalg.norm(pixels) if self.norm == "l2" else np.abs(pixels).max())
-        if not len(found):
+        # Whatever the ranking, the radius of a set is at most that of each feature in it.
+        d = len(explanation.features)
+        all_and_each = np.concatenate([full_mask(d), np.eye(d, dtype=np.bool_)])
+        found = yield AttackRadii(all_and_each, explanation.prediction, decided, attack=attack)
+        radii = np.append(radii, found.radii[np.isfinite(found.radii)])
+        if not len(radii):
             raise ModelError(
                 "No attack on any set of features was found that changes the prediction, not even on all of "
                 "them: try more `steps` or another `attack`."
             )
-        return ABSENT * float(found.max())
+        return ABSENT * float(radii.max())
 
 
 @metrics.register("robustness-of-irrelevant")
@@ -100,10 +103,7 @@ class RobustnessOfIrrelevant(Robustness):
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-S̄r)"
     summary = "area under the radii of attacks on all features but the most important"
     better = "higher"
-
-    def measure(self, explanation: Explanation) -> Measures:
-        """Anchor the relevant features."""
-        return (yield from self._area(explanation, relevant=False))
+    attack_relevant = False
 
 
 @metrics.register("robustness-of-relevant")
@@ -114,7 +114,4 @@ class RobustnessOfRelevant(Robustness):
     paper = "Hsieh et al. 2021, Def. 3.2 (Robustness-Sr)"
     summary = "area under the radii of attacks on the most important features alone"
     better = "lower"
-
-    def measure(self, explanation: Explanation) -> Measures:
-        """Attack the relevant features."""
-        return (yield from self._area(explanation, relevant=True))
+    attack_relevant = True

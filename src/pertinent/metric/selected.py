@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Values
 from pertinent.errors import SettingError
-from pertinent.masks import full_mask
-from pertinent.metric.base import Measures, Metric, metrics
+from pertinent.metric.base import Measures, Metric, ask_whole_and, metrics
 from pertinent.metric.top_features import decided, top_mask
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count
@@ -20,12 +18,12 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Selected(Metric):
-    """Measures the features selected, μ(i, s) of Eqn. 3: those that score above the threshold ε.
+    """Measures the selected features, μ(i, s) of Eqn. 3: those that score above the threshold ε.
 
     Parameters
     ----------
     threshold
-        What a selected feature's score exceeds. By default one half for methods whose scores are
+        The score that a selected feature exceeds. By default one half for methods whose scores are
         probabilities of selection (they have ``details["selected"]``); others need a threshold or `k`.
     k
         Select the top k features instead, as the paper does with methods whose scores are not probabilities:
@@ -36,7 +34,7 @@ class Selected(Metric):
     k: Count | None = None
 
     def selected(self, explanation: Explanation) -> Masks:
-        """The features kept, perhaps none."""
+        """The mask of the selected features, of which there may be none."""
         if self.k is not None:
             return top_mask(explanation, self.k)
         if self.threshold is None and "selected" not in explanation.details:
@@ -66,8 +64,7 @@ class SufficiencyOfSelected(Selected):
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the selected features."""
-        masks = np.concatenate([full_mask(len(explanation.features)), self.selected(explanation)[None]])
-        answer = yield Values(masks)
+        answer = yield from ask_whole_and(explanation, self.selected(explanation)[None])
         target = decided(explanation, answer[0])
         if explanation.output.kind == "value":
             _check_overlap(answer[:, target])

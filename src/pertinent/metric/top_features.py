@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.errors import SettingError, require
-from pertinent.masks import full_mask
-from pertinent.metric.base import Measures, Metric, metrics
+from pertinent.metric.base import Measures, Metric, ask_whole_and, metrics, top_masks
 from pertinent.outputs import Classes, column_index, log_odds
 from pertinent.results.explanation import Explanation
 from pertinent.settings import Count, Share
@@ -25,7 +25,8 @@ class TopFeatures(Metric):
     Parameters
     ----------
     k
-        How many features; all, if there are fewer. ``None``: as many as the explanation's sparsities say.
+        Number of top features; all, if there are fewer. With ``None``, the sparsities of the explanation
+        determine it.
     sparsities
         Shares of features that count instead of `k`.
     """
@@ -34,7 +35,7 @@ class TopFeatures(Metric):
     sparsities: tuple[Share, ...] | None = None
 
     def sets(self, explanation: Explanation) -> dict[float | None, Masks]:
-        """The set measured at each sparsity, or of the top K features under ``None``."""
+        """The set measured at each sparsity, or the set of the top K features under ``None``."""
         if self.k is not None and not self.sparsities:
             return {None: top_mask(explanation, self.k)}
         return {s: explanation.mask(s) for s in self.sparsities or explanation.sparsities}
@@ -42,13 +43,12 @@ class TopFeatures(Metric):
 
 def top_mask(explanation: Explanation, k: int) -> Masks:
     """The k features that rank highest."""
-    mask = np.zeros(len(explanation.features), dtype=np.bool_)
-    mask[explanation.ranking[:k]] = True
+    mask: Masks = top_masks(explanation, [k])[0]
     return mask
 
 
 def decided(explanation: Explanation, whole: Floats) -> int:
-    """The column that the decision is about: the class predicted for the whole, or the label explained."""
+    """The column that is decided: the class predicted for the whole input, or the label explained."""
     output = explanation.output
     return output.default_target(whole) if isinstance(output, Classes) else explanation.target
 
@@ -99,8 +99,8 @@ def mean_by_sparsity(several: Sequence[dict[float | None, float]]) -> dict[float
 class Faithfulness(TopFeatures):
     r"""Post-hoc accuracy: :math:`[\arg\max f(x_S) = \arg\max f(x)]`, only the top features S kept.
 
-    1 or 0 for one input; the share of inputs over many. The features stay where they are in the input. Of
-    labels it is the side of 0.5 of the label explained.
+    1 or 0 for one input; over many inputs, the share of them. The features stay where they are in the input.
+    For a model of labels, the decision is whether the probability of the label explained is at least 0.5.
     """
 
     paper = "Vo et al. 2023, App. B.3; Chen et al. 2018"
@@ -111,7 +111,7 @@ class Faithfulness(TopFeatures):
     def measure(self, explanation: Explanation) -> Measures:
         """Keep the top features."""
         sets = self.sets(explanation)
-        answer = yield Values(np.concatenate([full_mask(len(explanation.features)), [*sets.values()]]))
+        answer = yield from ask_whole_and(explanation, [*sets.values()])
         same = same_decision(explanation, answer[0], answer[1:])
         return dict(zip(sets, same.astype(float).tolist(), strict=True))
 
@@ -127,7 +127,7 @@ class Monotonicity(Metric):
     Parameters
     ----------
     sizes
-        The numbers K of top features, at least two.
+        Numbers K of top features, at least two.
     sparsities
         Shares of features that count instead of `sizes`: the sets that a search chose for them, else the top.
     """
@@ -148,11 +148,10 @@ class Monotonicity(Metric):
 
     def measure(self, explanation: Explanation) -> Measures:
         """Keep more and more features."""
+        masks = top_masks(explanation, sorted({*self.sizes}))
         if self.sparsities:
-            masks = [explanation.mask(s) for s in sorted({*self.sparsities})]
-        else:
-            masks = [top_mask(explanation, k) for k in sorted({*self.sizes})]
-        answer = yield Values(np.concatenate([full_mask(len(explanation.features)), masks]))
+            masks = np.array([explanation.mask(s) for s in sorted({*self.sparsities})])
+        answer = yield from ask_whole_and(explanation, masks)
         same = same_decision(explanation, answer[0], answer[1:])
         return {None: float((same[1:] >= same[:-1]).mean())}
 
@@ -164,14 +163,15 @@ class DeltaLogOdds(TopFeatures):
     The log-odds of 0 and 1 are finite: probabilities are clipped to 10⁻¹² and 1 − 10⁻¹².
     """
 
-    def _delta(self, explanation: Explanation, *, keep_top: bool) -> Measures:
+    keep_top: ClassVar[bool]
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Keep the top features alone, or remove them."""
         if explanation.output.kind == "value":
             raise SettingError("Log-odds need probabilities, but this model answers with plain values.")
         sets = self.sets(explanation)
         top = np.array([*sets.values()])
-        answer = yield Values(
-            np.concatenate([full_mask(len(explanation.features)), top if keep_top else ~top])
-        )
+        answer = yield from ask_whole_and(explanation, top if self.keep_top else ~top)
         found = log_odds(answer[:, decided(explanation, answer[0])])
         return dict(zip(sets, (found[0] - found[1:]).tolist(), strict=True))
 
@@ -184,10 +184,7 @@ class PositiveDeltaLogOdds(DeltaLogOdds):
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
     summary = "fall of the predicted class's log-odds when the top K features are removed"
     better = "higher"
-
-    def measure(self, explanation: Explanation) -> Measures:
-        """Remove the top features."""
-        return (yield from self._delta(explanation, keep_top=False))
+    keep_top = False
 
 
 @metrics.register("negative-delta-log-odds")
@@ -198,10 +195,7 @@ class NegativeDeltaLogOdds(DeltaLogOdds):
     paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
     summary = "fall of the predicted class's log-odds when only the top K features are kept"
     better = "lower"
-
-    def measure(self, explanation: Explanation) -> Measures:
-        """Keep the top features."""
-        return (yield from self._delta(explanation, keep_top=True))
+    keep_top = True
 
 
 @metrics.register("class-faithfulness")
@@ -209,7 +203,7 @@ class NegativeDeltaLogOdds(DeltaLogOdds):
 class ClassFaithfulness(TopFeatures):
     r"""Class-specific Faithfulness: :math:`[\arg\max f(x_{S_c}) = c]`, only the top features of class c kept.
 
-    1 or 0 for one input and one class; the mean over classes, or that of one class, as in Table 5.
+    1 or 0 for one input and one class; the mean over classes, or the value of one class, as in Table 5.
 
     Parameters
     ----------

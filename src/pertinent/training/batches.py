@@ -1,8 +1,10 @@
-"""Batches for training: the order of the examples, and their counterfactuals."""
+"""Labelled texts, checked before training, and batches of them, with or without counterfactuals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Sized
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,13 +15,98 @@ from torch.utils.data import Dataset, Sampler
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.digests import digest, generator
+from pertinent.errors import ExampleError, InputError, PertinentError, SettingError
 from pertinent.explainers.base import n_kept
+from pertinent.inputs.text import TextInput
+from pertinent.models import transformer
 from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.transformer import TransformerModel
+from pertinent.outputs import column_index
 from pertinent.removal.base import Removal, TokenRows
-from pertinent.training.labelled_texts import Examples
+
+logger = logging.getLogger(__name__)
 
 POOL = 50
-"""How many batches of examples are sorted by length together; more would make the order less random."""
+"""Number of batches whose examples are sorted by length together; more would make the order less random."""
+
+
+@dataclass(frozen=True, eq=False)
+class InputSet:
+    """Inputs to train on."""
+
+    inputs: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Number of tokens, special ones included, or else of features of each input."""
+        return np.array([input.length for input in self.inputs], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(InputSet):
+    """Tokenised texts, the class index of each, and whether its removed tokens may be left out."""
+
+    inputs: Sequence[TextInput]
+    labels: Ints
+    compact: Sequence[bool]
+
+    @classmethod
+    def of(
+        cls, model: TransformerModel, texts: Sequence[Any], labels: Sequence[Any], data: str = "train"
+    ) -> Examples:
+        """Read texts and labels; raise an `ExampleError` for the first that cannot be used."""
+        texts, labels = list(texts), list(labels)
+        if len(texts) != len(labels):
+            raise SettingError(
+                f"There must be a label for each of {len(texts)} texts, but got {len(labels)}."
+            )
+        if not texts:
+            raise InputError(f"There are no {'validation ' if data == 'validation' else ''}examples.")
+        inputs, numbers = [], np.empty(len(texts), dtype=np.int64)
+        with without_messages(transformer.logger, "truncated"):  # their number is logged once, below
+            for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
+                try:
+                    numbers[row] = column_index(label, model.classes, "label")
+                except PertinentError as error:
+                    raise ExampleError(data, row, error, label) from error
+                try:
+                    # A text may already be prepared, from another training on the same data.
+                    inputs.append(text if isinstance(text, TextInput) else model.prepare(text, "tokens"))
+                except PertinentError as error:
+                    raise ExampleError(data, row, error) from error
+        truncated = sum(input.truncation is not None for input in inputs)
+        if truncated:
+            logger.warning(
+                "%d of %d texts were truncated to %d tokens.", truncated, len(texts), model.max_length
+            )
+        return cls(inputs, numbers, [model.compaction.holds(input.length) for input in inputs])
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the texts and labels, in their order."""
+        return digest(self.labels, *(input.fingerprint for input in self.inputs)).hex()
+
+    def sorted_by_length(self) -> Examples:
+        """The same examples sorted by length, so that neighbours need little padding."""
+        order = np.argsort(self.lengths, kind="stable")
+        return Examples([self.inputs[i] for i in order], self.labels[order], [self.compact[i] for i in order])
+
+
+@contextmanager
+def without_messages(source: logging.Logger, word: str) -> Iterator[None]:
+    """Suppress a logger's messages that contain this word."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return word not in record.getMessage()
+
+    source.addFilter(is_other)
+    try:
+        yield
+    finally:
+        source.removeFilter(is_other)
 
 
 @dataclass(frozen=True)
@@ -47,17 +134,10 @@ class Counterfactuals:
         return mask, int(rng.integers(2**31))
 
 
-@dataclass
-class Clock:
-    """The current epoch of training."""
-
-    epoch: int = 0
-
-
 class Places(Dataset[tuple[int, int]]):
-    """A data set whose items are only indices: (epoch, example)."""
+    """A data set whose items are indices alone: (epoch, example)."""
 
-    def __init__(self, examples: Sized) -> None:
+    def __init__(self, examples: InputSet) -> None:
         self.examples = examples
 
     def __len__(self) -> int:
@@ -68,16 +148,19 @@ class Places(Dataset[tuple[int, int]]):
 
 
 class Shuffled(Sampler[tuple[int, int]]):
-    """Every example once, in an order that depends only on (seed, epoch); batches of similar length."""
+    """Yields every example once, in an order that depends only on (seed, epoch); batches of similar length.
 
-    def __init__(self, lengths: Ints, batch_size: int, seed: int, clock: Clock) -> None:
-        self.lengths, self.batch_size, self.seed, self.clock = lengths, batch_size, seed, clock
+    `epoch` returns the current epoch.
+    """
+
+    def __init__(self, lengths: Ints, batch_size: int, seed: int, epoch: Callable[[], int]) -> None:
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, epoch
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        epoch = self.clock.epoch
+        epoch = self.epoch()
         rng = generator(self.seed, "order", epoch)
         order = rng.permutation(len(self.lengths))
         pool = POOL * self.batch_size
@@ -95,7 +178,7 @@ class Shuffled(Sampler[tuple[int, int]]):
 class Collator:
     """Makes labels and token batches from indices: whole texts first, then counterfactuals, if any.
 
-    They go through the model together, unless padding the counterfactuals to the length of the whole
+    Both go through the model together, unless padding the counterfactuals to the length of the whole
     texts would cost more than `pass_cost`, the cost of a separate pass through the model, in tokens.
     """
 
@@ -121,7 +204,7 @@ class Collator:
         return {"labels": labels.repeat(2), "passes": passes}
 
     def _length(self, rows: TokenRows, example: int) -> int:
-        """Tokens of a row that will be computed."""
+        """Number of tokens of a row that the model computes."""
         dropped = rows.renumber or self.examples.compact[example]
         return int(np.count_nonzero(rows.attend)) if dropped else rows.attend.shape[1]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pertinent._optional import optional
 from pertinent.engine.progress import Callback
-from pertinent.errors import InputError, ModelError
+from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive, Seed, Share, checked
 from pertinent.training.run_folder import RunFolder
-from pertinent.training.training_settings import TrainingSettings
+from pertinent.training.training_settings import TrainingSettings, text_removal
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -34,7 +34,7 @@ class Trained:
     accuracy
         Accuracy on the validation inputs, or ``None`` if there were none.
     steps
-        The number of updates.
+        Number of optimiser steps.
     history
         What ``Trainer`` logged: loss and learning rate, and the validation accuracy of each epoch.
     """
@@ -90,14 +90,14 @@ def train(
     validation
         A pair (inputs, labels) to measure the accuracy on after each epoch; the best model is kept.
     new_head
-        Start with a new classification layer for the classes that `labels` name. Then the model that was
-        given is left as it is.
+        Start with a new classification layer for the classes that `labels` name. The model that was given
+        is then not changed.
     counterfactual
-        Train on every text with most of its tokens removed, too.
+        Also train on every text with most of its tokens removed.
     removal
         What removed tokens become: a name from `removals()` for texts, but not ``"marginalize"``.
     sparsity
-        The shares of tokens to keep; one is drawn for each input and epoch.
+        Shares of tokens to keep; one is drawn for each input in each epoch.
     epochs
         Passes over the inputs.
     batch_size
@@ -124,9 +124,8 @@ def train(
         a mapping of them.
     """
     optional("accelerate")
-    settings = TrainingSettings.of(
-        counterfactual=counterfactual,
-        removal=removal,
+    settings = TrainingSettings(
+        removal=text_removal(removal) if counterfactual else None,
         sparsities=(sparsity,) if isinstance(sparsity, float) else tuple(sparsity),
         epochs=epochs,
         batch_size=batch_size,
@@ -138,9 +137,9 @@ def train(
         checkpoint_steps=checkpoint_steps,
         options=dict(options or {}),
     )
-    settings.check_validation(validation is not None)
-    from pertinent.training.batches import Counterfactuals
-    from pertinent.training.labelled_texts import Examples
+    if patience is not None and validation is None:
+        raise SettingError("`patience` watches the accuracy on other inputs: give `validation`, too.")
+    from pertinent.training.batches import Counterfactuals, Examples
 
     wrapped = _classifier(model, labels if new_head else None, seed, max_length)
     settings.check_device(wrapped.device)

@@ -25,7 +25,7 @@ _LAST_WRITTEN = "trainer_state.json"
 class RunFolder:
     """The folder of one training run, which is described by `settings`.
 
-    `renamed` has the names of settings in folders that an earlier version wrote, by their name today.
+    `renamed` maps names of settings to the names under which an earlier version wrote them.
     """
 
     path: Path
@@ -65,7 +65,7 @@ class RunFolder:
         return str(max(whole, key=lambda path: int(path.name.split("-")[1]))) if whole else None
 
     def record(self, done: Mapping[str, Any]) -> dict[str, Any]:
-        """What was trained, how, and what came of it."""
+        """The record of the training: its settings and its results."""
         return {"pertinent": __version__, **self.settings, **done}
 
     def finish(self, wrapped: TransformerModel, done: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class RunFolder:
         self.remove_checkpoints()
 
     def remove_checkpoints(self) -> None:
-        """The training is done: they are of no more use."""
+        """Remove the checkpoints of a finished training."""
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def read_back(self, model: Any) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import random
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,31 +16,37 @@ from torch.nn.attention import sdpa_kernel
 from torch.nn.functional import cross_entropy
 from transformers import PrinterCallback, Trainer, TrainerCallback
 
-from pertinent.array_types import Ints
 from pertinent.engine.progress import Callback, Progress, progress_callback
 from pertinent.models.embedded.load import no_bar
 from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
-from pertinent.training.batches import Clock, Collator, Counterfactuals, Places, Shuffled
-from pertinent.training.labelled_texts import Examples
+from pertinent.training.batches import (
+    Collator,
+    Counterfactuals,
+    Examples,
+    InputSet,
+    Places,
+    Shuffled,
+    without_messages,
+)
 
 PASS_COST = {"cpu": 0, "cuda": 16384}
-"""The time to start one more pass, in tokens that a small model computes in that time."""
+"""Cost of starting one more pass, in tokens that a small model computes in the same time."""
 
 
 @contextmanager
 def training_session(
     what: str, progress: Callback | bool | None, device: torch.device, precision: str
 ) -> Iterator[Callback]:
-    """Everything around a training: yields the callback for progress, and leaves the process as it was.
+    """Prepare the process for a training, yield the callback for progress, and restore the process.
 
-    `what` stands at the progress bar. Operations are chosen that give the same numbers every time.
+    `what` labels the progress bar. Deterministic operations are used.
     """
     with (
         kept_random_states(),
         progress_callback(progress, what) as callback,
         no_bar(),
-        _no_checkpoint_warnings(),
+        without_messages(logging.getLogger("transformers.trainer_utils"), "mtime"),  # it handles these
         devices.disable_onednn(device, getattr(torch, precision)),
         sdpa_kernel(devices.ATTENTION),
     ):
@@ -59,45 +66,19 @@ def kept_random_states() -> Iterator[None]:
             np.random.set_state(of_numpy)  # noqa: NPY002
 
 
-@contextmanager
-def _no_checkpoint_warnings() -> Iterator[None]:
-    """Leave out a warning of transformers about checkpoints of the same second, which it handles."""
-    logger = logging.getLogger("transformers.trainer_utils")
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return "mtime" not in record.getMessage()
-
-    logger.addFilter(is_other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_other)
-
-
-class Lengths(Protocol):
-    """Examples, as far as their order needs them."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def lengths(self) -> Ints:
-        """The length of each."""
-        ...
-
-
 class ExampleTrainer(Trainer):
     """Trains on batches of examples of similar length, in an order that depends only on (seed, epoch).
 
-    A subclass has the loss. `collators` make the batches, of training and of dev examples; `masked` says
-    whether every example is also seen with features removed, which progress tells.
+    Subclasses define the loss. `collators` make the batches of the training and of the validation examples;
+    `masked` says whether every example is also seen with features removed, which progress reports.
     """
 
     def __init__(
         self,
         model: Any,
         arguments: Any,
-        examples: Lengths,
-        dev: Lengths | None,
+        examples: InputSet,
+        dev: InputSet | None,
         *,
         collators: tuple[Any, Any],
         metrics: Callable[[Any], dict[str, float]],
@@ -105,7 +86,6 @@ class ExampleTrainer(Trainer):
         callbacks: list[TrainerCallback],
         masked: bool = False,
     ) -> None:
-        clock = Clock()
         super().__init__(
             model,
             arguments,
@@ -113,14 +93,25 @@ class ExampleTrainer(Trainer):
             train_dataset=Places(examples),
             eval_dataset=None if dev is None else Places(dev),
             compute_metrics=metrics,
-            callbacks=[_Clockwork(clock, len(examples), progress, masked), *callbacks],
+            callbacks=[_Reporter(len(examples), progress, masked), *callbacks],
         )
         self.remove_callback(PrinterCallback)
         self.model_accepts_loss_kwargs = False  # so that accumulated steps are averaged
-        self._examples, self._clock, self._dev_collator = examples, clock, collators[1]
+        self._examples, self._dev_collator = examples, collators[1]
+
+    @abstractmethod
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
+        """The loss of a batch that a collator has prepared, and the outputs to measure."""
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The loss, as transformers' trainer asks for it."""
+        loss, outputs = self.loss_and_outputs(model, inputs)
+        return (loss, outputs) if return_outputs else loss
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
-        """Dev examples have a collator of their own."""
+        """Validation examples have a collator of their own."""
         training, self.data_collator = self.data_collator, self._dev_collator
         try:
             return super().get_eval_dataloader(eval_dataset)
@@ -128,12 +119,16 @@ class ExampleTrainer(Trainer):
             self.data_collator = training
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Shuffled:
-        del train_dataset
-        return Shuffled(self._examples.lengths, self._train_batch_size, self.args.seed, self._clock)
+        return Shuffled(
+            self._examples.lengths,
+            self._train_batch_size,
+            self.args.seed,
+            epoch=lambda: int(self.state.epoch or 0),  # a resumed epoch restarts and skips its first batches
+        )
 
 
 class CounterfactualTrainer(ExampleTrainer):
-    """Mean cross-entropy over whole texts and, if asked for, one counterfactual of each."""
+    """Minimises the mean cross-entropy over whole texts and, if there are any, one counterfactual of each."""
 
     def __init__(
         self,
@@ -143,8 +138,7 @@ class CounterfactualTrainer(ExampleTrainer):
         *,
         dev: Examples | None,
         counterfactuals: Counterfactuals | None,
-        progress: Callback,
-        callbacks: list[TrainerCallback],
+        **options: Any,
     ) -> None:
         pad_id = wrapped.pad_id
         pass_cost = PASS_COST["cpu" if arguments.device.type == "cpu" else "cuda"]
@@ -156,26 +150,17 @@ class CounterfactualTrainer(ExampleTrainer):
             dev,
             collators=(Collator(examples, pad_id, counterfactuals, pass_cost), whole),
             metrics=_accuracy,
-            progress=progress,
-            callbacks=callbacks,
             masked=counterfactuals is not None,
+            **options,
         )
         self._wrapped = wrapped
         wrapped.device = self.args.device
 
-    def compute_loss(
-        self,
-        model: Any,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: Any = None,
-    ) -> Any:
+    def loss_and_outputs(self, model: Any, prepared: dict[str, Any]) -> tuple[torch.Tensor, dict[str, Any]]:
         """Run the passes of a batch, one after the other."""
-        del num_items_in_batch
         reads = _Reader(model, self._wrapped.model)
-        logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in inputs["passes"]])
-        loss = cross_entropy(logits.float(), inputs["labels"])
-        return (loss, {"logits": logits}) if return_outputs else loss
+        logits = torch.cat([self._wrapped.forward(batch, reads).logits for batch in prepared["passes"]])
+        return cross_entropy(logits.float(), prepared["labels"]), {"logits": logits}
 
 
 @dataclass(frozen=True)
@@ -192,20 +177,14 @@ class _Reader:
         return self.inner.get_input_embeddings()
 
 
-class _Clockwork(TrainerCallback):
-    """Sets the epoch of the sampler, and reports progress."""
+class _Reporter(TrainerCallback):
+    """Reports progress."""
 
-    def __init__(self, clock: Clock, n_examples: int, show: Callback, masked: bool) -> None:
-        self.clock, self.n_examples, self.show, self.masked = clock, n_examples, show, masked
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Set the epoch; exact after a resume, where an epoch restarts and skips its first batches."""
-        del args, control
-        self.clock.epoch = int(state.epoch or 0)
+    def __init__(self, n_examples: int, show: Callback, masked: bool) -> None:
+        self.n_examples, self.show, self.masked = n_examples, show, masked
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Report the examples seen so far."""
-        del control
         done = round(state.epoch * self.n_examples)
         total = round(args.num_train_epochs * self.n_examples)
         self.show(Progress(done, 0, total, done if self.masked else 0))

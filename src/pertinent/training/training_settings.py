@@ -13,17 +13,16 @@ from pertinent.removal.base import Removal, removals
 from pertinent.settings import Count, Positive, Seed, Settings, Share
 
 if TYPE_CHECKING:
-    from pertinent.training.labelled_texts import Examples
-
-if TYPE_CHECKING:
     import torch
+
+    from pertinent.training.batches import Examples
 
 PRECISIONS = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 
 
 @dataclass(frozen=True)
 class TrainerSettings(Settings):
-    """Settings that every training has; `epochs` and `learning_rate` are ``None`` if there is no network."""
+    """Settings of every training; `epochs` and `learning_rate` are ``None`` if no network is trained."""
 
     epochs: Count | None
     batch_size: Count
@@ -35,7 +34,7 @@ class TrainerSettings(Settings):
     options: Mapping[str, Any]
 
     def check_device(self, device: torch.device | None) -> None:
-        """Raise a `SettingError` for mixed float16 elsewhere than on CUDA: it needs loss scaling."""
+        """Raise a `SettingError` for float16 on a device other than CUDA: it needs loss scaling."""
         kind = "cpu" if device is None else device.type
         if self.precision == "float16" and kind != "cuda":
             raise SettingError(f"`precision` 'float16' needs CUDA, but the model is on {kind}.")
@@ -43,13 +42,12 @@ class TrainerSettings(Settings):
     def arguments(self, checkpoints: Path, metric: str | None, device: str) -> Any:
         """The settings as transformers' ``TrainingArguments``.
 
-        `metric` is what is measured on the validation examples, to keep the best model: more is better,
-        unless it is the loss. ``None`` if there are no validation examples.
+        `metric` names what is measured on the validation examples to keep the best model; larger is better,
+        unless it is the loss. It is ``None`` if there are no validation examples.
         """
         from transformers import TrainingArguments
 
         every = "epoch" if self.checkpoint_steps is None else "steps"
-        steps = {} if self.checkpoint_steps is None else {"save_steps": self.checkpoint_steps}
         settings: dict[str, Any] = {
             "output_dir": str(checkpoints),
             "num_train_epochs": self.epochs,
@@ -69,9 +67,10 @@ class TrainerSettings(Settings):
             "dataloader_pin_memory": False,  # the batches pin themselves when they are sent
             "ddp_broadcast_buffers": False,  # two passes before one backward must not write to buffers
             "restore_callback_states_from_checkpoint": True,
-            **steps,
             **PRECISIONS[self.precision],
         }
+        if self.checkpoint_steps is not None:
+            settings |= {"save_steps": self.checkpoint_steps, "eval_steps": self.checkpoint_steps}
         if metric is not None:
             settings |= {
                 "eval_strategy": every,
@@ -79,15 +78,13 @@ class TrainerSettings(Settings):
                 "metric_for_best_model": metric,
                 "greater_is_better": metric != "loss",
             }
-            if self.checkpoint_steps is not None:
-                settings["eval_steps"] = self.checkpoint_steps
         try:
             return TrainingArguments(**settings | dict(self.options))
         except (TypeError, ValueError) as error:
             raise SettingError(f"transformers does not accept these settings: {error}") from error
 
     def callbacks(self) -> list[Any]:
-        """Early stopping, if asked for."""
+        """The callback for early stopping, if there is a `patience`."""
         from transformers import EarlyStoppingCallback
 
         return [] if self.patience is None else [EarlyStoppingCallback(self.patience)]
@@ -103,40 +100,23 @@ class TrainingSettings(TrainerSettings):
     sparsities: tuple[Share, ...]
     max_length: Count | None
 
-    @classmethod
-    def of(cls, *, counterfactual: bool, removal: str | Removal, **settings: Any) -> TrainingSettings:
-        """The settings, with the removal created and checked."""
-        return cls(removal=text_removal(removal) if counterfactual else None, **settings)
-
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
         require(bool(self.sparsities), "sparsities", "at least one share", self.sparsities)
 
-    def check_validation(self, has_validation: bool) -> None:
-        """Early stopping needs something to watch."""
-        if self.patience is not None and not has_validation:
-            raise SettingError("`patience` watches the accuracy on other inputs: give `validation`, too.")
-
-    def recorded(self, data: Examples, dev: Examples | None) -> dict[str, Any]:
+    def recorded(self, data: Examples, validation: Examples | None) -> dict[str, Any]:
         """The record of how a model was trained, in plain JSON."""
         removal = self.removal
         return {
+            **{f.name: getattr(self, f.name) for f in fields(self)},
             "counterfactual": removal is not None,
             "removal": None if removal is None else removal.name,
             "removal_settings": {} if removal is None else settings_of(removal),
             "sparsities": None if removal is None else list(self.sparsities),
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "seed": self.seed,
-            "precision": self.precision,
-            "max_length": self.max_length,
-            "patience": self.patience,
-            "checkpoint_steps": self.checkpoint_steps,
             "options": dict(self.options),
             "examples": len(data),
-            "dev_examples": 0 if dev is None else len(dev),
+            "dev_examples": 0 if validation is None else len(validation),
             "data": data.fingerprint,
         }
 

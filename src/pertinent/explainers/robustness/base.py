@@ -16,7 +16,7 @@ from pertinent.inputs.base import Numbers
 from pertinent.settings import Count
 
 SUBSETS, MOST_SUBSETS = 6, 5000
-"""Random subsets by default: so many for each feature, but never more than the paper's."""
+"""Default number of random subsets per feature, and the largest default, which is the paper's number."""
 
 UNCHOSEN = 0.1
 """The largest score of a feature that was not chosen, as a share of the smallest of those that were."""
@@ -25,7 +25,7 @@ NEEDED = 0.01
 """Features that change less than this share of the largest change are not needed."""
 
 ABSENT = 1.5
-"""What no attack counts for where a number is needed: so many times the largest radius found."""
+"""An attack that was not found counts as this multiple of the largest radius found."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class AttackExplainer(Explainer):
         The class, by name or number, that the prediction must be changed to: why this class, and not that
         one (Eqn. 2)? By default any other.
     norm
-        Of the perturbation, ``"l2"`` or ``"linf"``.
+        The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
         ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
     attack_steps
@@ -56,8 +56,8 @@ class AttackExplainer(Explainer):
     attack_steps: Count = field(default=10, kw_only=True)
 
     @property
-    def how(self) -> Attack:
-        """The attack."""
+    def attack_settings(self) -> Attack:
+        """The settings of each attack."""
         return Attack(self.attack, self.norm, self.attack_steps)
 
     def attacked(self, task: Task, sets: Masks, *, keep: bool = False) -> Asking[Radii]:
@@ -68,13 +68,13 @@ class AttackExplainer(Explainer):
                 "that the prediction should become."
             )
         aim = aim_of(self.toward, task.target, task.columns, task.output)
-        found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.how, keep)
+        found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
         return found
 
     def pertinence_of(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
-        """What to add to a finding's details: each feature's pertinence, by one attack on the relevant ones.
+        """Each feature's pertinence, as an entry of a finding's details, by one attack on the relevant ones.
 
-        Nothing for texts, in which every word is present, and nothing where no attack is found.
+        There is no entry for texts, in which every word is present, nor if no attack is found.
         """
         if task.numbers is None:
             return {}
@@ -101,7 +101,7 @@ class RobustnessExplainer(AttackExplainer):
     def values(self, task: Task, relevant: Masks) -> Asking[Floats]:
         """How well each row of relevant features meets the criterion; larger is better.
 
-        An attack that was not found counts for more than all that were.
+        An attack that was not found counts as a larger radius than any that was.
         """
         irrelevant = self.criterion == "irrelevant"
         radii = (yield from self.attacked(task, ~relevant if irrelevant else relevant)).radii
@@ -110,7 +110,7 @@ class RobustnessExplainer(AttackExplainer):
         return radii if irrelevant else -radii
 
     def need_an_attack(self, task: Task) -> Asking[None]:
-        """Fail where not even all features together can be attacked: nothing could be said of any."""
+        """Raise a `ModelError` if not even an attack on all features together is found."""
         found = yield from self.attacked(task, np.ones((1, task.n_features), dtype=np.bool_))
         if not np.isfinite(found.radii[0]):
             raise ModelError(
@@ -120,7 +120,7 @@ class RobustnessExplainer(AttackExplainer):
 
 
 def n_subsets(subsets: int | None, n_features: int) -> int:
-    """As many random subsets as asked for, by default as many as suit the number of features."""
+    """Number of random subsets: the setting, or by default 6 per feature, between 20 and 5,000."""
     return subsets or min(MOST_SUBSETS, max(20, SUBSETS * n_features))
 
 
@@ -143,7 +143,7 @@ def pertinence(numbers: Numbers, change: Array, sizes: Floats) -> list[int]:
 
     Dhurandhar et al.'s (2018) pertinent positive features are present, and must go for the prediction to
     change; pertinent negative ones are absent, and would have to come. `sizes` are the norms of the change
-    of each feature; those of no account are 0.
+    of each feature; features that change very little have the sign 0.
     """
     before = numbers.values - numbers.absent
     closer = np.nan_to_num(before**2 - (before + change) ** 2)

@@ -21,9 +21,9 @@ SHRINKING = 0.5
 class Counterfactual(AttackExplainer):
     """How much each feature changes in the smallest perturbation that changes the prediction.
 
-    With `most` only so many features may change (an L0 limit): the features that change most are attacked
-    again, half as many in each round. Of images and table rows, `details` tell which features are present and
-    must go, and which are absent and would have to come.
+    With `most`, at most that number of features may change (an L0 limit): the features that change most are
+    attacked again, half as many in each round. For images and table rows, `details` say which features are
+    present and must go, and which are absent and would have to come.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Counterfactual(AttackExplainer):
 
     def evaluations(self, n_features: int) -> int:
         """An attack in each round."""
-        return len(self._rounds(n_features)) * self.how.most_passes
+        return len(self._rounds(n_features)) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Attack all features, then fewer and fewer."""
@@ -62,7 +62,7 @@ class Counterfactual(AttackExplainer):
         return Finding(scores, details=details)
 
     def _rounds(self, n_features: int) -> list[int]:
-        """How many features may change in each round: all, then half of them …, at last `most`."""
+        """Number of features that may change in each round: all, then half of them …, finally `most`."""
         most = min(self.most or n_features, n_features)
         sizes = [n_features]
         while sizes[-1] * SHRINKING > most:

@@ -17,7 +17,7 @@ from pertinent.explainers.shapley.exact_shapley import all_coalitions
 from pertinent.settings import Count, ProperShare, Share
 
 MOST_EXACT = 10
-"""Features up to which all subsets are attacked if as many are asked for."""
+"""Largest number of features d for which all subsets are attacked, if `subsets` is at least 2^d."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class GreedyExplainer(RobustnessExplainer):
     def choose(self, task: Task, wanted: int, each: int, order: Ints, rest: Floats) -> Steps:
         """Choose `each` features in every step until `wanted` are chosen.
 
-        `order` are the features chosen before, and `rest` ratings of all. It ends early where all subsets
-        are equally good; the features left then have the same score.
+        `order` are the features already chosen, and `rest` the ratings of all features. It ends early if all
+        subsets are equally good; the features left then have the same score.
         """
         d = task.n_features
         while len(order) < wanted:
@@ -51,7 +51,7 @@ class GreedyExplainer(RobustnessExplainer):
         return np.eye(n_left, dtype=np.bool_)
 
     def rate(self, drawn: Masks, values: Floats) -> Floats:
-        """How good each of the features left is, from the subsets and their values."""
+        """The rating of each feature left, from the subsets and their values."""
         return values
 
 
@@ -77,7 +77,7 @@ class Greedy(GreedyExplainer):
         """An attack for every feature left, in every step, and one for the pertinence."""
         wanted = n_kept(self.chosen, n_features)
         attacks = sum(n_features - chosen for chosen in range(wanted))
-        return (attacks + 1) * self.how.most_passes
+        return (attacks + 1) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Choose one by one."""
@@ -124,7 +124,7 @@ class GreedyAS(GreedyExplainer):
         """The attacks of all steps, if none ends early, and one for the pertinence."""
         wanted = n_kept(self.chosen, n_features)
         steps = ceil(wanted / n_kept(self.step, n_features))
-        return (steps * n_subsets(self.subsets, n_features) + 1) * self.how.most_passes + 2
+        return (steps * n_subsets(self.subsets, n_features) + 1) * self.attack_settings.most_passes + 2
 
     def explain(self, task: Task) -> Steps:
         """Choose step by step."""
@@ -167,7 +167,7 @@ class OneStepBanzhaf(RobustnessExplainer):
 
     def evaluations(self, n_features: int) -> int:
         """An attack for every subset, and one for the pertinence."""
-        return (n_subsets(self.subsets, n_features) + 1) * self.how.most_passes
+        return (n_subsets(self.subsets, n_features) + 1) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
         """Attack, and regress."""
@@ -189,13 +189,13 @@ def joined(chosen: Ints, left: Ints, drawn: Masks, n_features: int) -> Masks:
 
 
 def contributions(drawn: Masks, values: Floats) -> Floats:
-    """The slopes of the regression of values on subsets, with intercept; of many solutions the smallest."""
+    """The slopes of the regression of values on subsets, with intercept; the solution of smallest norm."""
     response = values - values.mean()
     if len(drawn) > 2 * drawn.shape[1] and drawn.any(axis=0).all() and not drawn.all(axis=0).any():
-        members = drawn.astype(np.float32)  # counts of subsets are exact in it, and it is twice as fast
+        members = drawn.astype(np.float32)  # exact for these counts, and twice as fast
         together = (members.T @ members).astype(np.float64)
         mean = together.diagonal() / len(drawn)
-        try:  # many times as fast as least squares, and as exact for a design as well conditioned as this
+        try:  # much faster than least squares, and as accurate, since the design is well conditioned
             return np.asarray(np.linalg.solve(together - len(drawn) * np.outer(mean, mean), response @ drawn))
         except np.linalg.LinAlgError:
             pass

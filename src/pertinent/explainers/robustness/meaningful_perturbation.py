@@ -9,15 +9,15 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Asking, Gradients, MaskGradients
-from pertinent.explainers.adam import AdamW
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.search.gradient_search import AdamW
 from pertinent.settings import Count, NotNegative, Positive, Range
 
 LEVELS = np.linspace(0, 0.9, 10)
-"""The masks, the same for all features, of which one is the start."""
+"""Uniform masks, one of which is the starting mask."""
 
 SUPPRESSED = 0.99
-"""How much of what deletion takes from the target the start must take."""
+"""Share of the target's decrease under full deletion that the starting mask must reach."""
 
 
 @explainers.register("meaningful-perturbation")
@@ -39,19 +39,19 @@ class MeaningfulPerturbation(Explainer):
     Parameters
     ----------
     deletion_weight
-        λ₁: what it costs to delete everything.
+        λ₁, the cost of deleting everything.
     smoothness_weight, smoothness_power
         λ₂ and β, which is at least 1: below, the slope at equal neighbours would be infinite.
     learning_rate, steps
-        Adam's.
+        The step size of Adam, and the number of its steps.
 
     Note
     ----
     Weights are of means over features, so that they suit any number of them; on the paper's mask of 28 × 28
     they are its 10⁻⁴ and 10⁻². The mask is as fine as the features and is not upsampled, the image is not
     jittered, and the removal is that of the request (the paper's is ``"blur"``). The paper starts with the
-    smallest centred disc that takes 99% of what deletion takes; ours, for any kind of input, is the largest
-    share of every feature that still does.
+    smallest centred disc that causes 99% of the decrease under full deletion; ours, for any kind of input, is
+    the largest uniform mask that still does.
     """
 
     paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
@@ -67,8 +67,7 @@ class MeaningfulPerturbation(Explainer):
     steps: Count = 300
 
     def evaluations(self, n_features: int) -> int:
-        """A gradient for each possible start and each step."""
-        del n_features
+        """A gradient for each candidate of the starting mask and for each step."""
         return 2 * (len(LEVELS) + self.steps)
 
     def explain(self, task: Task) -> Steps:
@@ -87,7 +86,7 @@ class MeaningfulPerturbation(Explainer):
         return Finding(1 - mask)
 
     def _start(self, task: Task) -> Asking[Floats]:
-        """The largest level, the same for all features, that deletes the target as nearly everything does."""
+        """The largest uniform mask that suppresses the target almost as much as deleting everything."""
         left, _ = yield from self._destroyed(task, np.repeat(LEVELS[:, None], task.n_features, axis=1))
         whole = _unit(task) * task.prediction[task.target]
         enough = left - left[0] <= (1 - SUPPRESSED) * (whole - left[0])
@@ -95,7 +94,7 @@ class MeaningfulPerturbation(Explainer):
         return np.full(task.n_features, level)
 
     def _destroyed(self, task: Task, masks: Floats) -> Asking[tuple[Floats, Floats]]:
-        """What is left of the target, f, and its gradient along each mask."""
+        """The remaining value f of the target, and its gradient along each mask."""
         found: Gradients = yield MaskGradients(masks, task.target)
         values = _unit(task) * found.values[:, task.target]
         if task.output.kind == "value":
@@ -121,6 +120,6 @@ def roughness_gradient(mask: Floats, touching: Ints, power: float) -> Floats:
 
 
 def _unit(task: Task) -> float:
-    """What f is measured in: a probability as it is, a plain value as a share of that of the whole input."""
+    """The factor of f: 1 for a probability; for a plain value, 1 / |value of the whole input|."""
     whole = abs(float(task.prediction[task.target]))
     return 1 / whole if task.output.kind == "value" and whole > 0 else 1.0

@@ -29,7 +29,7 @@ from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 
 CHUNK = 4096
-"""How many sets are generated at once when all are evaluated."""
+"""Number of sets that are generated at once when all are evaluated."""
 
 
 class Course:
@@ -78,8 +78,12 @@ class Search(Explainer):
     def explain(self, task: Task) -> Steps:
         """Search for the best set of each size."""
         kept = sorted({n_kept(s, task.n_features) for s in task.sparsities})
-        if self.spread:
-            self._check_spread(task, len(kept))
+        needed = len(kept) * self.min_budget(task.n_features)
+        if self.spread and task.budget < needed:
+            raise BudgetError(
+                f"`budget` must be at least {needed} for {self.name}, spread over {len(kept)} sparsities, "
+                f"but got {task.budget}."
+            )
         course = Course()
         best = yield from self.best_sets(task, kept, course)
         details = {"trajectory": {str(k): course.log[k] for k in kept}} if self.trajectory else {}
@@ -88,14 +92,6 @@ class Search(Explainer):
     @abstractmethod
     def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
         """The best set of each size; `course` is kept up to date while it is searched for."""
-
-    def _check_spread(self, task: Task, parts: int) -> None:
-        needed = parts * self.min_budget(task.n_features)
-        if task.budget < needed:
-            raise BudgetError(
-                f"`budget` must be at least {needed} for {self.name}, spread over {parts} sparsities, "
-                f"but got {task.budget}."
-            )
 
     def best_of_all(self, task: Task, k: int) -> Asking[Masks]:
         """The best of all sets of k features, evaluated a few thousand at a time."""
@@ -155,7 +151,10 @@ class SeparateSearches(Search):
         course: Course,
         spent: Mapping[int, int] | None = None,
     ) -> Asking[dict[int, Masks]]:
-        """What these searches find, by size; `spent` is what each had spent before it began."""
+        """Run searches in parallel; return what they find, by size.
+
+        `spent` has the number of evaluations that each search used before it began.
+        """
         if self.trajectory or task.has_listener:
             branches = {
                 k: self.followed(branch, task, k, course, (spent or {}).get(k, 0))
@@ -165,10 +164,10 @@ class SeparateSearches(Search):
         return dict(zip(branches, found, strict=True))
 
     def followed(self, search: Algorithm, task: Task, k: int, course: Course, spent: int = 0) -> Algorithm:
-        """The same search, which keeps its course and publishes the best sets so far when it improves.
+        """Wrap a search so that it records its course, and publishes the best sets when they improve.
 
-        Only sets of exactly k features can be an improvement, so preparatory questions, such as the masks
-        of LIME, cannot.
+        Only sets of exactly k features can be an improvement; preparatory questions, such as the masks of
+        LIME, cannot.
         """
         paid: set[Hashable] = set()
         sign = 1 if self.objective == "sufficiency" else -1

@@ -1,4 +1,4 @@
-"""The base of local searches: where they begin, which sets they have seen, and the best sets nearby."""
+"""The base of local searches: their starting sets, the sets seen so far, and the best swaps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pertinent.explainers.base import Explainer, Finding, Task, explainers, lear
 from pertinent.explainers.search.base import Course, SeparateSearches, largest, uniform_sets
 
 SHARE = 4
-"""A start that adapts to its budget gets a quarter of it."""
+"""A starting method that adapts to its budget gets 1 / SHARE of the budget."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class LocalSearch(SeparateSearches):
     start
         Another method, by name or as an instance, such as a fitted explainer: the k features that it finds
         most important are one of the sets that the search begins with, so that it never ends with a worse
-        one. It is asked once for all sparsities, and each has so much less budget. A search that can
-        evaluate all sets does not ask.
+        one. It runs once for all sparsities, and its evaluations are taken from the budget of each. It is not
+        run where the budget covers all sets.
     """
 
     start: str | Explainer | None = field(default=None, kw_only=True)
@@ -50,23 +50,23 @@ class LocalSearch(SeparateSearches):
 
     @property
     def numeric(self) -> bool:  # type: ignore[override]
-        """Whether the start is."""
+        """Whether the starting method reads numbers."""
         start = self._start()
         return start is not None and start.numeric
 
     @property
     def any_target(self) -> bool:  # type: ignore[override]
-        """Whether the start explains any, too."""
+        """Whether the starting method, if any, explains any target."""
         start = self._start()
         return start is None or start.any_target
 
     def min_budget(self, n_features: int) -> int:
-        """One set, and what the start needs."""
+        """One set, and the evaluations that the starting method needs."""
         start = self._start()
         return 1 if start is None else 1 + start.min_budget(n_features)
 
     def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
-        """Ask the start, and run the searches in parallel."""
+        """Run the starting method, then the searches in parallel."""
         own = task.budget // len(kept) if self.spread else task.budget
         *generators, of_start = task.rng.spawn(len(kept) + 1)
         start, begin, cost = self._start(), dict[int, Masks](), 0
@@ -90,7 +90,7 @@ class LocalSearch(SeparateSearches):
 
     @abstractmethod
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Find the best set of k features, beginning at this one, too, if there is one."""
+        """Find the best set of k features, beginning with `start` among others, if there is one."""
 
     def _start(self) -> Explainer | None:
         return explainers.make(self.start) if isinstance(self.start, str) else self.start
@@ -116,7 +116,7 @@ def first_sets(rng: np.random.Generator, n: int, d: int, k: int, start: Masks | 
 
 
 class Seen:
-    """Sets that have been seen, and which of them have no new neighbour left."""
+    """The sets that have been seen, and those of them that have no new neighbour left."""
 
     def __init__(self, sets: Iterable[Masks]) -> None:
         self.names = {chosen.tobytes() for chosen in sets}

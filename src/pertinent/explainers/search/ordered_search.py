@@ -13,8 +13,8 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Values
 from pertinent.explainers.base import Task, explainers
+from pertinent.explainers.lime import Lime, draw_masks, proximity, ridge
 from pertinent.explainers.search.base import SeparateSearches
-from pertinent.explainers.surrogate.lime import Lime, draw_masks, proximity, ridge
 from pertinent.settings import ProperShare
 
 
@@ -30,12 +30,8 @@ class OrderedSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"
     summary = "sets in the order of their LIME score, for each sparsity"
+    smallest_budget = 3  # two masks for LIME, and one set
     share: ProperShare = 0.25
-
-    def min_budget(self, n_features: int) -> int:
-        """Two masks for LIME, and one set."""
-        del n_features
-        return 3
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Score the features, then evaluate the sets in order."""

@@ -17,7 +17,7 @@ from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.settings import Count
 
 PATIENCE = 1000
-"""Steps that a walk takes through seen sets before it gives up."""
+"""Number of steps that a walk takes through seen sets before it gives up."""
 
 
 @explainers.register("parallel-local-search")
@@ -25,7 +25,8 @@ PATIENCE = 1000
 class ParallelLocalSearch(LocalSearch):
     """Hase et al.'s Parallel Local Search (PLS).
 
-    1. Each of `runs` walks starts at a uniform random set; with `start` the first at the set that it chose.
+    1. Each of `runs` walks starts at a uniform random set; with `start`, the first walk starts at the set
+       that this method chose.
     2. *Propose*: swap one feature of the set for one outside it; while the new set has been seen by
        any walk, swap again from there.
     3. Move to the proposal only if its objective is better.

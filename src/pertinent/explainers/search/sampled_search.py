@@ -47,13 +47,11 @@ class ExhaustiveSearch(SeparateSearches):
     most: Count = 200_000
 
     def evaluations(self, n_features: int) -> int:
-        """The most that are allowed; the sets are counted in `explain`, where their sizes are known."""
-        del n_features
+        """The largest number allowed; the sets are counted in `explain`, where their sizes are known."""
         return self.most
 
     def min_budget(self, n_features: int) -> int:
         """One set, for the case that all features are kept."""
-        del n_features
         return 1
 
     def explain(self, task: Task) -> Steps:
@@ -72,7 +70,6 @@ class ExhaustiveSearch(SeparateSearches):
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Evaluate all sets."""
-        del rng
         return (yield from self.best_of_all(task, k))
 
 

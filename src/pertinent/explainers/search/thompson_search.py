@@ -20,10 +20,10 @@ RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Candidate noise-to-signal ratios; the most likely one is used."""
 
 MOST = 256
-"""How many answers the model is fitted to: those closest to the best set."""
+"""Largest number of answers that the model is fitted to: those closest to the best set."""
 
 GROWTH = 16
-"""A batch has at least 1/16 as many sets as there are answers, because a few more would change little."""
+"""A batch has at least 1/16 as many sets as there are answers, because fewer would change little."""
 
 FAR = 1e-3
 """The smallest weight of an answer."""
@@ -34,7 +34,7 @@ FAR = 1e-3
 class ThompsonSearch(LocalSearch):
     r"""A search of our own, which learns from all answers; Parallel Local Search does not.
 
-    1. Evaluate `initial` uniform random sets; with `start` the first is the set that it chose.
+    1. Evaluate `initial` uniform random sets; with `start` the first is the set that this method chose.
     2. Fit a Bayesian linear model :math:`y \approx \theta^\top e` of the target's log-odds y (their
        negative for comprehensiveness; a regressor's objective itself), in which a set e that
        differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import numpy as np
 
-from pertinent.array_types import Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES, all_coalitions
@@ -26,21 +25,21 @@ class Banzhaf(Explainer):
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
     summary = "mean effect over all subsets, every mask used for every feature"
+    smallest_budget = 2
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:
         """The number of samples, if given."""
         return None if self.samples is None else min(self.samples, 2**n_features)
 
-    def min_budget(self, n_features: int) -> int:
-        """One mask and its complement."""
-        return self.evaluations(n_features) or 2
-
     def explain(self, task: Task) -> Steps:
         """Ask for pairs of a mask and its complement, and contrast them."""
         samples = self.samples or task.budget
         exact = task.n_features <= MOST_FEATURES and samples >= 2**task.n_features
-        masks = self._half(task, exact=exact, n=samples // 2)
+        if exact:  # all masks without the last feature; the others are their complements
+            masks = all_coalitions(task.n_features)[: 2 ** (task.n_features - 1)]
+        else:
+            masks = task.rng.random((samples // 2, task.n_features)) < 0.5
         values = yield Values(np.concatenate([masks, ~masks]))
         difference = values[: len(masks)] - values[len(masks) :]
         sign = np.where(masks, 1.0, -1.0)
@@ -53,10 +52,3 @@ class Banzhaf(Explainer):
         else:
             errors = np.sqrt(np.maximum(spread, 0) / (len(masks) - 1))
         return Finding(scores=scores.T, standard_errors=errors.T)
-
-    @staticmethod
-    def _half(task: Task, *, exact: bool, n: int) -> Masks:
-        """All masks without the last feature, or uniform random ones; their complements are implied."""
-        if exact:
-            return all_coalitions(task.n_features)[: 2 ** (task.n_features - 1)]
-        return task.rng.random((n, task.n_features)) < 0.5

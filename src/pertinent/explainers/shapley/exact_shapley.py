@@ -20,16 +20,6 @@ def all_coalitions(n_features: int) -> Masks:
     return (np.arange(2**n_features)[:, None] >> np.arange(n_features) & 1).astype(np.bool_)
 
 
-def two_to_the(n_features: int, method: str, instead: str) -> int:
-    """2^d, or an error if that is too many evaluations."""
-    if n_features > MOST_FEATURES:
-        raise BudgetError(
-            f"{method} asks for all 2^{n_features} masks; it takes at most {MOST_FEATURES} features. "
-            f"Use {instead}, or coarser features."
-        )
-    return int(2**n_features)
-
-
 @explainers.register("exact-shapley")
 @dataclass(frozen=True)
 class ExactShapley(Explainer):
@@ -44,7 +34,12 @@ class ExactShapley(Explainer):
 
     def evaluations(self, n_features: int) -> int:
         """All coalitions."""
-        return two_to_the(n_features, "exact-shapley", "shapley-sampling or kernel-shap")
+        if n_features > MOST_FEATURES:
+            raise BudgetError(
+                f"exact-shapley asks for all 2^{n_features} masks; it takes at most {MOST_FEATURES} "
+                "features. Use shapley-sampling or kernel-shap, or coarser features."
+            )
+        return int(2**n_features)
 
     def explain(self, task: Task) -> Steps:
         """Ask for all coalitions and sum."""
@@ -89,11 +84,9 @@ class TreeShap(Explainer):
 
     def evaluations(self, n_features: int) -> int:
         """One walk."""
-        del n_features
         return 1
 
     def explain(self, task: Task) -> Steps:
         """Ask for the values."""
-        del task
         found = yield TreeValues()
         return Finding(scores=found.scores, base_values=found.base_values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 from typing import Annotated
 
@@ -14,11 +14,12 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.masks import empty_mask, full_mask, mask_bytes
+from pertinent.explainers.search.base import as_masks
+from pertinent.masks import mask_bytes
 from pertinent.settings import Range
 
 MOST_FEATURES = 3000
-"""Features up to which the regression is solved in seconds."""
+"""Largest number of features for which the regression is solved in seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Coalitions:
     complete: int
 
     def first(self, n: int) -> Coalitions:
-        """The first n pairs, the sampled ones of the same total weight as all that were sampled."""
+        """The first n pairs; the sampled ones among them get the total weight of all sampled pairs."""
         sampled = self.weight[self.complete :].sum() / self.weight[self.complete : n].sum()
         weight = np.append(self.weight[: self.complete], self.weight[self.complete : n] * sampled)
         return Coalitions(self.pairs[:n], weight, self.complete)
@@ -78,7 +79,7 @@ class KernelShap(Explainer):
     def explain(self, task: Task) -> Steps:
         """Ask for the coalitions and solve the regression."""
         d = task.n_features
-        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        ends = yield from task.ask_ends()
         gain = ends[1] - ends[0]
         if d == 1:
             return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])
@@ -143,23 +144,19 @@ def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalition
 
 
 def n_pairs_of(d: int, size: int) -> int:
-    """How many subsets there are of one size; only one of each pair of complements counts."""
+    """Number of subsets of one size, counting only one of each pair of complements."""
     return comb(d, size) // (2 if 2 * size == d else 1)
 
 
 def all_pairs(d: int, size: int) -> Masks:
     """All subsets of one size, but only one of each pair of complements."""
-    count = n_pairs_of(d, size)
-    chosen = np.array([c for _, c in zip(range(count), combinations(range(d), size), strict=False)])
-    masks = np.zeros((count, d), dtype=np.bool_)
-    masks[np.arange(count)[:, None], chosen] = True
-    return masks
+    return as_masks(islice(combinations(range(d), size), n_pairs_of(d, size)), d)
 
 
 def _sample_pairs(
     d: int, sizes: Ints, weight: Floats, n: int, rng: np.random.Generator
 ) -> tuple[Masks, Floats]:
-    """Up to `n` distinct pairs, and how often each was drawn."""
+    """Up to `n` distinct pairs, and the number of times each was drawn."""
     seen: dict[bytes, int] = {}
     masks: list[Masks] = []
     times: list[int] = []

@@ -29,25 +29,25 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 
 LEAST_NOISE = 1e-8
-"""Share of an answer's variance that keeps covariances regular."""
+"""Noise as a share of an answer's variance that keeps covariances regular."""
 
 SEARCHED = 150
-"""Answers from which the prior is chosen; more would hardly change it."""
+"""Number of answers from which the prior is chosen; more would hardly change it."""
 
 STEPS = 30
 ENOUGH = 0.1
 """A gain of the log posterior that is not worth another step."""
 
 CONSTANT = 10.0
-"""Variance of the mean of all answers, of which nothing is known, in units of an even part's."""
+"""Prior variance of the mean of all answers, in units of the even part's variance: it is unknown."""
 
 CENTRES = np.array([1.0, -9.0])
 WIDTHS = np.array([3.0, 5.0])
-"""Of the logarithms of `linear` and of the noise, a priori."""
+"""Prior means and standard deviations of the logarithms of `linear` and of the noise."""
 
 MIDDLE = 2.0
 SPREAD = 0.8
-"""How far the mean of the log-odds of all r is from −log d a priori, and each of them from their mean."""
+"""Prior standard deviations of the mean log-odds of r around −log d, and of each around their mean."""
 
 _BLOCK = 64
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -56,7 +56,7 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is assumed of a game: `r` of each feature, how much more single features count, and the noise.
+    """The prior of a game: `r` of each feature, the factor `linear` of single features, and the noise.
 
     `noise` is the share of an answer's variance that no set explains.
     """
@@ -73,24 +73,24 @@ class Prior:
         return (up - down) / 2, (up + down) / 2
 
     def covariance(self, x: Floats, y: Floats) -> Floats:
-        """Of odd parts with odd parts."""
+        """The covariances of odd parts, without noise."""
         return np.asarray(self.parts(x, y)[0] + self.linear * (x * self.r) @ y.T)
 
     def noise_of(self, n: int, variance: float) -> Floats:
-        """Of n answers; the first, of the whole input, has none."""
+        """The noise variances of n answers; the first, of the whole input, has almost none."""
         found = np.full(n, (self.noise + LEAST_NOISE) * variance)
         found[0] = LEAST_NOISE * variance
         return found
 
     def covariance_with_values(self, x: Floats) -> Floats:
-        """Of odd parts with Shapley values (answers, features)."""
+        """The covariances of odd parts with Shapley values (answers, features)."""
         found = self.linear * 2 * self.r * x
         for node, weight in zip(_NODES, _WEIGHTS, strict=True):
             found += 2 * weight * self.r * x * _even_without(node * self.r * x)
         return found
 
     def variance_of_values(self) -> Floats:
-        """Of each Shapley value."""
+        """The prior variance of each Shapley value."""
         found = self.linear * 4 * self.r
         for (s, w), (t, u) in product(zip(_NODES, _WEIGHTS, strict=True), repeat=2):
             found += 4 * w * u * self.r * _even_without(s * t * self.r[None])[0]
@@ -106,7 +106,7 @@ def _even_without(terms: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What answers tell: Shapley values and their standard errors (features, columns)."""
+    """The Shapley values and their standard errors (features, columns), given the answers."""
 
     values: Floats
     standard_errors: Floats
@@ -132,10 +132,10 @@ def posterior(prior: Prior, masks: Masks, odd: Floats) -> Posterior:
 
 
 def _scale(inverse_root: Floats, lever: Floats, rest: Floats) -> Floats:
-    """How much larger variances are than the prior has them (features, columns).
+    """The factor (features, columns) by which the prior's variances are too small.
 
-    The mean over all answers, or that of the answers a feature's value rests on if it is larger: the
-    squares of what is left of an answer when the others foretell it, by their weight in the value.
+    It is the mean over all answers or, if larger, the mean over the answers that a feature's value depends
+    on: squared errors of each answer predicted from the others, weighted by their influence on the value.
     """
     precision = (inverse_root**2).sum(axis=0)
     surprise = (inverse_root.T @ rest / precision[:, None]) ** 2
@@ -178,9 +178,9 @@ def _prior(point: Floats) -> Prior:
 
 
 def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats) -> tuple[float, Floats]:
-    """Of a prior, given answers (as ±1), up to a constant; and its gradient.
+    """The log posterior of a prior given the answers to masks (as ±1), up to a constant, and its gradient.
 
-    A column's scale, that of its odd and its even part, is at its best.
+    It is maximised over the scale of each column, which its odd and its even part share.
     """
     n, d = x.shape
     prior = _prior(point)
@@ -200,7 +200,7 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats) -> tuple[
     explained = sum((half**2).sum(axis=0) for half in halves) + 1e-300
     total -= n * float(np.log(explained).sum())
     total -= odd.shape[1] * sum(float(np.log(root.diagonal()).sum()) for root in roots)
-    # by the covariance of the odd, then of the even part
+    # derivatives by the covariance of the odd, then of the even part
     pulls = [
         ((a := inverse.T @ half) * (n / explained)) @ a.T - odd.shape[1] / 2 * (inverse.T @ inverse)
         for inverse, half in zip(inverse_roots, halves, strict=True)
@@ -219,7 +219,7 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats) -> tuple[
 
 
 def _log_hyperprior(point: Floats) -> tuple[float, Floats]:
-    """Of what a prior consists of, and its gradient."""
+    """The log density of a prior's parameters, and its gradient."""
     log_odds, d = point[:-2], len(point) - 2
     away = (log_odds - log_odds.mean()) / SPREAD
     middle = (log_odds.mean() + np.log(d)) / MIDDLE
@@ -234,7 +234,7 @@ def _quadratic(x: Floats, matrix: Floats) -> Floats:
 
 
 def climb(function: Callable[[Floats], tuple[float, Floats]], point: Floats) -> Floats:
-    """A point where the function is large, by quasi-Newton steps (BFGS); it gives its value and gradient."""
+    """Maximise a function by quasi-Newton steps (BFGS); it returns its value and its gradient."""
     value, slope = function(point)
     curve = np.eye(len(point)) / max(1.0, float(np.abs(slope).max()))
     for step in range(STEPS):

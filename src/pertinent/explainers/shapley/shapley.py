@@ -20,23 +20,23 @@ FEW = 0.7
 """With fewer pairs of masks than this for each feature, an order is better than a fitted model."""
 
 FIRST = 2
-"""Pairs of masks for each feature after which to look for the first time whether to stop."""
+"""Number of pairs of masks per feature after which stopping is tested for the first time."""
 
 MOST_PAIRS = 4000
-"""Pairs of masks up to which a Gaussian process is fitted in seconds; with more, a regression will do."""
+"""Largest number of pairs of masks to which a Gaussian process is fitted in seconds; else a regression is."""
 
 
 @explainers.register("shapley")
 @dataclass(frozen=True)
 class Shapley(Explainer):
-    """Shapley values, estimated in the way that was measured to be best for the budget.
+    """Shapley values by the estimator that was measured to be best for the budget.
 
-    If the model is a sum of trees, on this scale and with this removal, exact values from one walk of them,
-    as by `tree-shap`, whose extra must be installed. All :math:`2^d` masks if the budget allows. Else pairs
-    of a mask and its complement, and a Gaussian process that explains their answers (`odd_process`), whose
-    Shapley values and their errors are known in closed form. With a budget of less than 1.4 d, a
-    permutation; with one of more than 8,000, kernel-shap's regression. To stop early, pairs are asked for
-    in rounds, at most 4,000 of them.
+    If the model is a sum of trees on this scale and with this removal, the values are exact, from one walk
+    through the trees, as by `tree-shap`, whose extra must be installed. If the budget covers all :math:`2^d`
+    masks, all are asked for. Otherwise a Gaussian process is fitted to the answers to pairs of a mask and its
+    complement (`odd_process`); its Shapley values and their errors are known in closed form. With a budget
+    of less than 1.4 d, permutations are used, and with more than 8,000, kernel-shap's regression. With early
+    stopping, pairs are asked for in rounds, at most 4,000 of them.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Shapley(Explainer):
 
 
 def choose(d: int, budget: int) -> str:
-    """The estimator for so many features and evaluations."""
+    """The best estimator for d features and this budget."""
     pairs = (budget - 2) // 2
     if budget >= 2**d or pairs > MOST_PAIRS:
         return "regression"
@@ -87,11 +87,10 @@ def choose(d: int, budget: int) -> str:
 def _process(task: Task) -> Steps:
     """Ask for pairs of a mask and its complement, and fit a Gaussian process to their differences.
 
-    With early stopping pairs are drawn round by round; the last round is a regression if it has all pairs
-    that there are.
+    With early stopping, pairs are drawn round by round; if the last round has all pairs, it is a regression.
     """
     d = task.n_features
-    ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+    ends = yield from task.ask_ends()
     rounds = task.rounds(FIRST * d, _most_pairs(task))
     stops = task.early_stopping is not None
     pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
@@ -117,6 +116,6 @@ def _process(task: Task) -> Steps:
 
 
 def _most_pairs(task: Task) -> int:
-    """As many pairs as the budget allows; with early stopping at most all, or those a process can take."""
+    """Number of pairs that the budget allows; with early stopping, at most all pairs or `MOST_PAIRS`."""
     pairs = (task.budget - 2) // 2
     return pairs if task.early_stopping is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

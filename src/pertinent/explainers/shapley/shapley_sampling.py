@@ -10,14 +10,13 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.intervals import student_factor
-from pertinent.masks import empty_mask, full_mask
 from pertinent.settings import Count
 
 SHARED = 1
-"""How many draws the variance of all features counts for: measured to give intervals that cover 95%."""
+"""Number of draws that the mean variance of all features counts as; chosen so that intervals cover 95%."""
 
 FIRST = 12
-"""Orders after which to look for the first time whether to stop: of fewer, errors are hardly known."""
+"""Number of orders after which stopping is tested first; with fewer, standard errors are too uncertain."""
 
 
 @explainers.register("shapley-sampling")
@@ -55,7 +54,7 @@ class ShapleySampling(Explainer):
     def explain(self, task: Task) -> Steps:
         """Walk along each order from the empty to the full mask."""
         d = task.n_features
-        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        ends = yield from task.ask_ends()
         if d == 1:
             found = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
             return task.stopped(found, "stable")
@@ -73,7 +72,7 @@ class ShapleySampling(Explainer):
         return task.stopped(found, "budget")
 
     def _samples(self, task: Task) -> int:
-        """How many orders; if the budget decides, all with their reverse, since one alone varies far more."""
+        """Number of orders; even if the budget decides, as an order without its reverse varies far more."""
         if self.samples is not None:
             return self.samples
         samples = max(1, (task.budget - 2) // (task.n_features - 1))
@@ -82,9 +81,9 @@ class ShapleySampling(Explainer):
     def _found(self, gains: Floats, ends: Floats) -> Finding:
         """The mean, and its standard error; an order and its reverse are one draw.
 
-        Of few draws a variance is hardly known: it is moderated by the mean variance of all features, as
-        if that came from `SHARED` draws more, and enlarged as Student's t has it, so that 1.96 standard
-        errors are a 95% interval. An order left over without its reverse varies by itself.
+        A variance from few draws is uncertain: it is averaged with the mean variance of all features, which
+        counts as `SHARED` draws, and inflated by Student's t, so that 1.96 standard errors are a 95%
+        interval. An order without its reverse is a draw of its own.
         """
         each = 2 if self.antithetic else 1
         n, left = divmod(len(gains), each)
@@ -98,14 +97,14 @@ class ShapleySampling(Explainer):
 
 
 def _moderated(draws: Floats) -> Floats:
-    """The variance of each feature (features, columns), moderated by that of all."""
+    """The variance of each feature (features, columns), averaged with the mean variance of all features."""
     variance = draws.var(axis=0, ddof=1)
     freedom = len(draws) - 1
     return np.asarray((SHARED * variance.mean(axis=0) + freedom * variance) / (SHARED + freedom))
 
 
 def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:
-    """What each feature adds in each order (orders, features, columns)."""
+    """The marginal contribution of each feature in each order (orders, features, columns)."""
     n, d = orders.shape
     path = np.empty((n, d + 1, ends.shape[1]))
     path[:, 0], path[:, -1] = ends

@@ -1,4 +1,4 @@
-"""Masks that differ from one another as much as they can, so that every answer tells something new."""
+"""Masks that differ from one another as much as possible, so that every answer adds information."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pertinent.explainers.shapley.kernel_shap import all_pairs, n_pairs_of
 from pertinent.masks import mask_bytes
 
 LISTED = 1000
-"""Masks of one size up to which they are listed, to draw from those that are left."""
+"""Largest number of masks of one size that are listed, to draw without replacement."""
 
 CANDIDATES = 32
-"""Masks of which the best is taken, and three times as many at first: more would hardly be better."""
+"""Number of candidates from which the best mask is taken; at first three times as many."""
 
 WORK = 2e9
-"""Multiplications up to which so many are compared; with many features or masks there are fewer."""
+"""Largest number of multiplications for comparing candidates; beyond it there are fewer candidates."""
 
 
 def spread_pairs(known: Masks, n_pairs: int, rng: np.random.Generator) -> Masks:
-    """Masks to have `n_pairs` with the known ones; no two are alike or complements, none is empty or full.
+    """New masks, to have `n_pairs` with the known ones; none is empty, full, or another's complement.
 
     While there are fewer masks than features, each is the one of several random halves that is farthest
-    from the span of the others, as ±1. Then small sizes are drawn more often, but less so than the Shapley
-    kernel has it, by its root; each is the one of its size least like the others, by the fourth powers of
-    its cosines.
+    from the span of the others, as ±1. Then sizes are drawn with the square root of the Shapley kernel's
+    weight, and each mask is the candidate of its size that is least similar to the others, by the sum of
+    the fourth powers of its cosines with them.
     """
     d = known.shape[1]
     x: Floats = np.ones((n_pairs + 1, d))  # the first is the full mask
@@ -64,7 +64,7 @@ def _orthogonal(rows: Floats, basis: Floats | None = None) -> Floats:
 
 
 def _sizes(known: Masks, n_pairs: int, rng: np.random.Generator) -> Ints:
-    """The sizes of the masks to come, each in random order: never more of a size than there are."""
+    """The sizes of the new masks, in random order; never more of a size than there are masks of it."""
     d = known.shape[1]
     sizes = np.arange(1, d // 2 + 1)
     there = np.array([float(min(n_pairs_of(d, s), n_pairs)) for s in sizes.tolist()])
@@ -83,12 +83,12 @@ def _sizes(known: Masks, n_pairs: int, rng: np.random.Generator) -> Ints:
 
 
 def _counted(sizes: Ints, d: int) -> Floats:
-    """How many there are of each size from 1 to d / 2; a mask counts as its complement does."""
+    """Number of masks of each size from 1 to d / 2; a larger mask has the size of its complement."""
     return np.bincount(np.clip(np.minimum(sizes, d - sizes), 1, None), minlength=d // 2 + 1)[1:].astype(float)
 
 
 class _Left:
-    """Masks, as ±1, that may still be taken: from a list of all of one size, or windows of a shuffle."""
+    """Candidates, as ±1, from the list of all masks left of a size, or by cyclic shifts of random orders."""
 
     def __init__(self, known: Masks, rng: np.random.Generator) -> None:
         self.d, self.rng = known.shape[1], rng
@@ -110,6 +110,6 @@ class _Left:
         return self.lists[size][self.drawn]
 
     def take(self, size: int, place: int) -> None:
-        """The mask at this place of the last draw is taken."""
+        """Remove the mask at this place of the last draw."""
         if size in self.lists:
             self.lists[size] = np.delete(self.lists[size], self.drawn[place], axis=0)

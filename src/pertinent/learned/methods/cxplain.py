@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.asks import NetworkOutputs
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.learned.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 EPSILON = 1e-7
-"""The least increase that counts: a feature without which the loss is smaller has no share in it."""
+"""Smallest increase of the loss: removing a feature may also decrease the loss, which counts as none."""
 
 
 @dataclass(frozen=True)
 class LearnsLoss(LearnsScores):
-    r"""The divergence of the predicted shares from those of the increase of the loss (Eqn. 5).
+    r"""Minimises the divergence of the predicted shares from the shares of the increase of the loss (Eqn. 5).
 
     .. math:: \omega_i = \frac{\Delta\varepsilon_i}{\sum_j \Delta\varepsilon_j}, \quad
         \Delta\varepsilon_i = L(y, f(x_{N \setminus i})) - L(y, f(x))
@@ -55,22 +54,20 @@ class LearnsLoss(LearnsScores):
         return {"shares": (increase / increase.sum())[None]}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """One: the scores are logits."""
-        del targets
+        """The scores are logits, which need no unit."""
         return np.ones(1)
 
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The Kullback-Leibler divergence, the mean over inputs."""
-        del deviation
+        """The mean Kullback-Leibler divergence over inputs."""
         wanted = targets["shares"]
         shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
         return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
 
 
 def _number(label: Any) -> float:
-    """The right value, as the user says."""
+    """The label as a finite number."""
     try:
         number = float(label)
     except (TypeError, ValueError):
@@ -86,8 +83,8 @@ class CXPlain(LearnedExplainer):
     """How much each feature contributes to the model's being right, predicted by a network.
 
     `fit` makes it. Scores are shares: none is negative, and they sum to 1. They say how much the loss grows
-    without a feature, not which class the feature speaks for; a feature that speaks against the right class
-    gets almost nothing.
+    without a feature, not which class the feature supports; a feature that is evidence against the right
+    class has a share near 0.
 
     Parameters
     ----------
@@ -101,7 +98,5 @@ class CXPlain(LearnedExplainer):
     summary = "shares of the model's loss, predicted by a network"
 
     def explain(self, task: Task) -> Steps:
-        """Predict."""
-        self.columns(task)
-        scores = yield NetworkOutputs(self.network)
-        return Finding(softmax(scores)[0])
+        """Predict the shares, whose logits are the network's outputs."""
+        return Finding(softmax((yield from self.predict(task)))[0])

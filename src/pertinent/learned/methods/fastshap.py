@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import NetworkOutputs, Values
+from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
@@ -19,12 +19,9 @@ from pertinent.learned.base import (
     Tensor,
     TrainingTargets,
     learned,
-    normalized,
-    of_columns,
     root_mean_square,
 )
 from pertinent.learned.scores import LearnsScores
-from pertinent.masks import empty_mask, full_mask
 from pertinent.settings import Range
 
 if TYPE_CHECKING:
@@ -35,8 +32,8 @@ if TYPE_CHECKING:
 class CoalitionValues(Explainer):
     """The model's answers to coalitions drawn from the Shapley kernel, in pairs of a mask and its complement.
 
-    They are in the finding's details; its scores share the gain equally. Sizes are covered completely as far
-    as the samples allow, and the rest is drawn, each with the weight that it stands for.
+    They are in the finding's details; its scores divide the gain equally. Sizes are covered completely as far
+    as the samples allow; the other coalitions are a weighted sample.
 
     Parameters
     ----------
@@ -57,7 +54,7 @@ class CoalitionValues(Explainer):
     def explain(self, task: Task) -> Steps:
         """Ask for the coalitions."""
         d = task.n_features
-        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
+        ends = yield from task.ask_ends()
         masks, weight, values = np.zeros((0, d), np.bool_), np.zeros(0), np.zeros((0, ends.shape[1]))
         if d > 1:
             found = draw_coalitions(d, self.samples // 2, task.rng)
@@ -75,19 +72,18 @@ class CoalitionValues(Explainer):
 
 @dataclass(frozen=True)
 class LearnsCoalitions(LearnsScores):
-    r"""The weighted least squares whose solution are the Shapley values (Eqn. 5).
+    r"""Minimises the weighted squared error whose minimum is at the Shapley values (Eqn. 5).
 
     .. math:: \mathbb{E}_{x} \mathbb{E}_{y} \mathbb{E}_{S \sim p}
         \Bigl(v_{x,y}(S) - v_{x,y}(\emptyset) - \sum_{i \in S} \phi_i(x, y; \theta)\Bigr)^2
 
-    with scores that are normalized first (Eqn. 6), so that they are efficient.
+    with scores that are first normalized to sum to the gain of all features (Eqn. 6).
     """
 
     spec = LearnerSpec(CoalitionValues())
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
-        """Coalitions (n, d), their weights (n,), and what each column gains by them (n, columns)."""
-        del label
+        """Coalitions (n, d), their weights (n,) and their gains over the empty mask (n, columns)."""
         said = explanation.details
         if not {"masks", "weights", "values", "ends"} <= said.keys():
             raise SettingError(
@@ -104,7 +100,7 @@ class LearnsCoalitions(LearnsScores):
         }
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
-        """The size of a share of what coalitions gain."""
+        """The root mean square of the coalitions' gains, divided by √d."""
         n_features = np.mean([each["masks"].shape[1] for each in targets])
         gains = [np.concatenate([each["gains"], each["total"][None]]).T for each in targets]
         return np.asarray(root_mean_square(gains) / np.sqrt(n_features))
@@ -112,7 +108,7 @@ class LearnsCoalitions(LearnsScores):
     def compute_loss(
         self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
     ) -> Tensor:
-        """The mean over inputs and columns, the squares weighted by the kernel."""
+        """The squared error weighted by the kernel, averaged over inputs and columns."""
         rest = targets["total"] - scores.sum(-1)
         scores = scores + (rest / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
         explained = targets["masks"] @ scores.transpose(1, 2)
@@ -135,8 +131,8 @@ class FastShap(LearnedExplainer):
 
     Note
     ----
-    The paper draws new coalitions in every step and asks a surrogate of the model; here each input has its
-    own, asked once, and features are removed by the removal.
+    The paper draws new coalitions in every step and asks a surrogate of the model. Here the model is asked
+    once about a fixed set of coalitions of each input, and features are removed by the removal.
     """
 
     learner = LearnsCoalitions
@@ -145,16 +141,11 @@ class FastShap(LearnedExplainer):
 
     def evaluations(self, n_features: int) -> int:
         """One pass of the network, the empty mask and the full mask."""
-        del n_features
         return 3
 
     def explain(self, task: Task) -> Steps:
         """Predict, and normalize."""
-        columns, d = self.columns(task), task.n_features
-        scores = yield NetworkOutputs(self.network)
-        ends = yield Values(np.concatenate([empty_mask(d), full_mask(d)]))
-        total = (ends[1] - ends[0])[columns]
-        return Finding(of_columns(normalized(scores, total)), base_values=ends[0])
+        return (yield from self.normalize_scores(task, (yield from self.predict(task))))
 
 
 def _unpacked(texts: Sequence[str], d: int) -> Masks:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Steps, Task
 from pertinent.learned.base import Tensor, learned
 from pertinent.learned.selection import (
@@ -33,22 +32,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LearnsINVASE(LearnsSelection):
-    r"""A selector π, a predictor of what is selected, and a baseline that sees everything.
+    r"""Trains a selector π, a predictor that sees the selected features, and a baseline that sees all.
 
     The selector follows the policy gradient of
 
     .. math:: \mathbb{E}_{s \sim \pi(x)} [\mathrm{CE}(y, f^\phi(x \odot s)) - \mathrm{CE}(y, f^\gamma(x))]
         + \lambda \, \mathbb{E} \|s\|_0 / d
 
-    where y is the model's decision. Nothing is relaxed: no gradient goes through the selection s.
+    where y is the model's decision. The selection s is not relaxed: no gradient goes through it.
 
     Parameters
     ----------
     penalty
-        The price λ of selecting all features; each costs its share of it.
+        λ, the cost of selecting all features, of which each feature has an equal share.
     subsets
         What the predictor learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper,
-        where a selection can tell the decision by itself, whatever is selected.
+        where the choice of features can encode the decision, whatever the features are.
     """
 
     answering = "selector"
@@ -101,10 +100,8 @@ class INVASE(SelectionExplainer):
     meaning = "magnitude"
 
     def explain(self, task: Task) -> Steps:
-        """Predict."""
-        self.columns(task)
-        logits = yield NetworkOutputs(self.network)
-        return selecting(probability(logits[0]))
+        """Predict the probabilities, whose logits are the network's outputs."""
+        return selecting(probability((yield from self.predict(task))[0]))
 
 
 def share_selected(logits: Tensor, real: Tensor) -> Tensor:

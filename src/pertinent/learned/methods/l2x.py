@@ -1,4 +1,4 @@
-"""L2X: the k features that tell most about the model's answer, by a bound of the mutual information."""
+"""L2X: the k features that are most informative about the model's answer, by mutual information."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pertinent.learned.base import Tensor, learned
-from pertinent.learned.selection import (
-    ApproximatingNetwork,
-    Layouts,
-    LearnsSelection,
-    ScoringNetwork,
-    SubsetExplainer,
-)
-from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss, relaxed_subset
-from pertinent.settings import Positive
+from pertinent.learned.selection import LearnsSubset, SubsetExplainer
+from pertinent.learned.subsets import approximation_loss, relaxed_subset
 
 if TYPE_CHECKING:
     from pertinent.learned.networks.joint_networks import SelectionBatch
 
 
 @dataclass(frozen=True)
-class LearnsL2X(LearnsSelection):
-    r"""An explainer and an approximator Q, trained together: a bound of the mutual information.
+class LearnsL2X(LearnsSubset):
+    r"""Trains an explainer and an approximator Q together, on a bound of the mutual information.
 
     .. math:: \max_{\theta, \alpha} \mathbb{E}_{X, \zeta}
         \sum_c P_m(c \mid X) \log Q_\alpha(c \mid V(\theta, \zeta) \odot X)
@@ -32,25 +25,17 @@ class LearnsL2X(LearnsSelection):
     Parameters
     ----------
     k
-        The features that are selected of each input, in training as well; by default 10, but never more than
-        half of them.
+        Number of features selected of each input, also in training; by default 10, but at most half of them.
     temperature
-        Of the relaxed samples.
+        The temperature of the relaxed samples.
     subsets
-        What Q learns from: ``"random"`` features, so that it knows what follows from any of them, as the
-        bound has it; or the ``"selected"`` ones, as in the paper's experiments, where a selection can tell
-        the answer by itself, whatever is selected.
+        What Q learns from: ``"random"`` features, so that it can predict from any of them, as the bound
+        requires; or the ``"selected"`` ones, as in the paper's experiments, where the choice of features can
+        encode the answer, whatever the features are.
     """
 
-    temperature: Positive = 0.5
-    subsets: Subsets = "random"
-
-    def networks(self) -> Layouts:
-        """The explainer: x → log-probabilities of features; and Q."""
-        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
-
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """See what the approximator makes of a relaxed subset."""
+        """The loss of the approximator on a relaxed subset."""
         logits = batch.scores("explainer")[:, 0]
         kept = relaxed_subset(logits, batch.real, self.n_selected(batch.real), self.temperature)
         return approximation_loss(batch, kept, batch.predictions, self.subsets)
@@ -59,7 +44,7 @@ class LearnsL2X(LearnsSelection):
 @learned.register("l2x")
 @dataclass(frozen=True)
 class L2X(SubsetExplainer):
-    """The probability of every feature to be drawn, of those that tell most about the model's answer.
+    """The probability that each feature is drawn as one of the most informative about the model's answer.
 
     `fit` makes it, and asks the model only about whole inputs.
 
@@ -70,8 +55,8 @@ class L2X(SubsetExplainer):
 
     Note
     ----
-    It is the approximator that learns to answer from some of the features: the model itself may answer
-    otherwise.
+    Only the approximator learns to answer from some of the features: the model itself may answer
+    differently.
     """
 
     learner = LearnsL2X

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 DECAY = 0.95
-"""The weight of what the moving average was before."""
+"""The weight of the previous value in the moving average."""
 
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class LearnsMAGNEx(LearnsSelection):
-    r"""An explainer E that gives every feature a probability to be kept, by REINFORCE (Eqn. 11).
+    r"""Trains an explainer E that gives every feature a probability to be kept, by REINFORCE (Eqn. 11).
 
     .. math:: \nabla_\theta J = \mathbb{E}_{\tau \sim \pi_\theta}
         [\nabla_\theta \log P(\tau | i; \theta) \, (q(\tau) - b)]
@@ -43,13 +43,13 @@ class LearnsMAGNEx(LearnsSelection):
     Parameters
     ----------
     least_sufficiency
-        v of Eqn. 6: the sufficiency above which a mask that removes more is better.
+        v of Eqn. 6: masks whose sufficiency exceeds it are better the more features they remove.
     baseline
         b: the ``"moving-average"`` of q over earlier steps, as in the paper; or ``"leave-one-out"``, the mean
         over the other masks of the same input (Kool et al. 2019).
     samples
-        Masks of each input in a step. With more of them and a smaller `batch_size`, as many evaluations give
-        a gradient that varies less.
+        Number of masks per input in a step. More masks with a smaller `batch_size` give a gradient of smaller
+        variance with the same number of evaluations.
     initial_probability
         The probability with which every feature is kept at first: large enough for most masks to leave the
         model's answer as it is.
@@ -81,7 +81,7 @@ class LearnsMAGNEx(LearnsSelection):
         return super().targets(explanation, columns, label)
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
-        """Eqn. 11, to be descended: draw masks, ask the model about them, and see how good each is."""
+        """The negative of Eqn. 11: draw masks, ask the model about them, and rate the quality of each."""
         logits = logits_of(batch.scores("explainer"), self.initial_probability)[:, None]
         real = batch.real[:, None]
         drawn = uniform_like(logits.expand(-1, self.samples, -1))
@@ -92,24 +92,23 @@ class LearnsMAGNEx(LearnsSelection):
         return -(advantage * log_probability(logits, kept, real)).mean()
 
     def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """Eqn. 3, with ε = 1/2."""
-        del predictions
+        """The features selected by Eqn. 3, with ε = 1/2."""
         return (logits_of(scores, self.initial_probability) > log(THRESHOLD / (1 - THRESHOLD))) & real
 
     def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
-        """The quality q of Eqn. 6: how sufficient and, if it is sufficient, how sparse each mask is."""
+        """The quality q of Eqn. 6: the sufficiency of each mask, plus its sparsity if it is sufficient."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return su + sp * (su > self.least_sufficiency)
 
     def described(
         self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
     ) -> dict[str, Tensor]:
-        """What the quality consists of."""
+        """The two parts of the quality."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return {"sufficiency": su, "share_removed": sp}
 
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
-        """The baseline b of Eqn. 11, which depends on no mask that it is subtracted from."""
+        """The baseline b of Eqn. 11; it does not depend on the mask from whose quality it is subtracted."""
         if self.baseline == "leave-one-out":
             return (quality.sum(1, keepdim=True) - quality) / (self.samples - 1)
         total, weight = memory.tolist()
@@ -133,8 +132,8 @@ class MAGNEx(SelectionExplainer):
 
     Note
     ----
-    Sufficiency (Eqn. 7) is at most 1, also where the model is surer with less. By default the baseline is not
-    the paper's but the mean of other masks of the same input, whose gradient varies less.
+    Sufficiency (Eqn. 7) is at most 1, even if the model is surer with fewer features. The default baseline is
+    not the paper's but the mean over other masks of the same input, which reduces the gradient's variance.
     """
 
     learner = LearnsMAGNEx
@@ -144,12 +143,12 @@ class MAGNEx(SelectionExplainer):
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:
-        """The probability at first is part of the scores."""
+        """Raise an `InputError` unless the card has the initial probability, which scores depend on."""
         initial = PlainData(card.mapping("settings"), "settings").number("initial_probability")
         expect(0 < initial < 1, "initial_probability", "above 0 and below 1", initial)
 
     def explain(self, task: Task) -> Steps:
-        """Predict."""
+        """Predict the probabilities, relative to the initial one."""
         found = yield from super().explain(task)
         initial = self.network.card["settings"]["initial_probability"]
         return selecting(probability(logits_of(found.scores, initial)))

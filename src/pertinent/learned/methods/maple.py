@@ -1,15 +1,14 @@
-"""MAPLE: a linear model of the rows around an input, which a forest has found to be alike."""
+"""MAPLE: a linear model of the rows that a random forest finds similar to an input."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pertinent.asks import NetworkOutputs
 from pertinent.explainers.base import Finding, Steps, Task
-from pertinent.learned.base import LearnedExplainer, Learner, LearnerSpec, TrainedNetwork, learned, of_columns
+from pertinent.learned.base import LearnedExplainer, Learner, LearnerSpec, learned, of_columns
 from pertinent.learned.selection import Prediction
 from pertinent.settings import Count, Positive, Share
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LearnsMaple(Learner):
-    r"""A random forest of the model's answers, and the columns that are of use (Plumb et al. 2018).
+    r"""Fits a random forest to the model's answers, and selects columns (Plumb et al. 2018).
 
     Around x, a row x_i of the inputs has the weight
 
@@ -27,20 +26,21 @@ class LearnsMaple(Learner):
         {\text{rows in that leaf}}
 
     and a linear model is fitted to the weighted rows (SILO). It sees the columns that lower the
-    impurity most at the roots of the trees (DStump), as many as predict the dev inputs best.
+    impurity most at the roots of the trees (DStump), as many as predict the validation inputs best.
 
     Parameters
     ----------
     trees, leaf, share
-        The number of trees, the least rows in a leaf, and the share of columns among which a split is chosen.
+        Number of trees, smallest number of rows in a leaf, and share of columns among which a split is
+        chosen.
     alpha
         The ridge penalty of the linear model.
 
     Note
     ----
     Columns are standardised. One forest serves all columns of the model's answers. The defaults are those
-    of the authors' code; there a root counts by the impurity before the split, here by what the split
-    takes away, as DStump is defined.
+    of the authors' code, which scores a root by its impurity before the split; here it is scored by the
+    decrease of impurity, as DStump is defined.
     """
 
     spec = LearnerSpec(Prediction(), classes=("all",), scales=("natural",), modalities=("table",))
@@ -49,12 +49,12 @@ class LearnsMaple(Learner):
     share: Share = 0.5
     alpha: Positive = 0.001
 
-    def train(self, context: TrainingContext) -> TrainedNetwork:
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
         """Grow the forest, and choose the columns."""
         from pertinent.learned.networks.forest_scorer import grow_forest
 
         examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction})
-        return TrainedNetwork(*grow_forest(self, context.model, *context.split(examples), context.seed))
+        return grow_forest(self, context.model, *context.split(examples), context.seed)
 
 
 @learned.register("maple")
@@ -62,15 +62,15 @@ class LearnsMaple(Learner):
 class Maple(LearnedExplainer):
     """The coefficients of a linear model of the answers to rows around the input, for table rows.
 
-    `fit` makes it. A score is by how much the answer grows with a number, by one standard deviation, or
-    with the category that the row has; it is not the number's own part in the answer.
+    `fit` makes it. The score of a number is the change of the answer per standard deviation; the score of a
+    category is the coefficient of the row's own category. It is not the feature's contribution to the answer.
 
     Parameters
     ----------
     network
         The forest and its rows.
     absolute
-        Whether scores are the sizes of the coefficients, to rank columns by how much they matter.
+        Whether scores are absolute coefficients, to rank columns by how much they matter.
     """
 
     learner = LearnsMaple
@@ -80,8 +80,7 @@ class Maple(LearnedExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Fit the linear model around the input."""
-        self.columns(task)
-        scores = yield NetworkOutputs(self.network)
+        scores = yield from self.predict(task)
         if self.absolute:
             return Finding(of_columns(np.abs(scores)), meaning="magnitude")
         return Finding(of_columns(scores))

@@ -1,4 +1,4 @@
-"""VIBI: few features that tell the model's decision, and as little else about the input as possible."""
+"""VIBI: few features that predict the model's decision, and reveal little else about the input."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pertinent.learned.base import Tensor, learned
-from pertinent.learned.selection import (
-    ApproximatingNetwork,
-    Layouts,
-    LearnsSelection,
-    ScoringNetwork,
-    SubsetExplainer,
-)
-from pertinent.learned.subsets import APPROXIMATOR, Subsets, approximation_loss, one_hot, relaxed_subset
-from pertinent.settings import NotNegative, Positive
+from pertinent.learned.selection import LearnsSubset, SubsetExplainer
+from pertinent.learned.subsets import approximation_loss, one_hot, relaxed_subset
+from pertinent.settings import NotNegative
 
 if TYPE_CHECKING:
     from pertinent.learned.networks.joint_networks import SelectionBatch
 
 
 @dataclass(frozen=True)
-class LearnsVIBI(LearnsSelection):
-    r"""An explainer and an approximator q, trained together: the bound of the information bottleneck.
+class LearnsVIBI(LearnsSubset):
+    r"""Trains an explainer and an approximator q together, on the bound of the information bottleneck.
 
     .. math:: \min \; \mathbb{E}_x \mathbb{E}_z [-\log q(y \mid x \odot z)]
         + \beta \, \mathbb{E}_x D_{KL}(p(z \mid x) \,\|\, r(z))
@@ -32,24 +26,17 @@ class LearnsVIBI(LearnsSelection):
     Parameters
     ----------
     k
-        The features that are selected of each input, in training as well; by default 10, but never more than
-        half of them.
+        Number of features selected of each input, also in training; by default 10, but at most half of them.
     beta
-        The weight of compression: the larger, the less is known about x from what is selected.
+        The weight of compression: the larger it is, the less the selection reveals about x.
     temperature
-        Of the relaxed samples.
+        The temperature of the relaxed samples.
     subsets
-        What q learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper, where a
-        selection can tell the decision by itself, whatever is selected.
+        What q learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper, where the
+        choice of features can encode the decision, whatever the features are.
     """
 
     beta: NotNegative = 1e-3
-    temperature: Positive = 0.5
-    subsets: Subsets = "random"
-
-    def networks(self) -> Layouts:
-        """The explainer: x → log p(z | x); and q."""
-        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:
         """Both parts of the bound."""
@@ -62,7 +49,7 @@ class LearnsVIBI(LearnsSelection):
 @learned.register("vibi")
 @dataclass(frozen=True)
 class VIBI(SubsetExplainer):
-    """The probability of every feature to be drawn, of those that tell the decision and little else.
+    """The probability that each feature is drawn as informative about the decision and little else.
 
     `fit` makes it, and asks the model only about whole inputs.
 
@@ -73,7 +60,7 @@ class VIBI(SubsetExplainer):
 
     Note
     ----
-    The divergence is that of p(z | x) from r(z), as in the paper; its code has them the other way batch.
+    The divergence is that of p(z | x) from r(z), as in the paper; its code has it the other way round.
     """
 
     learner = LearnsVIBI
@@ -82,6 +69,6 @@ class VIBI(SubsetExplainer):
 
 
 def divergence_from_uniform(logits: Tensor, real: Tensor) -> Tensor:
-    """The Kullback-Leibler divergence (rows,) of softmax(logits) from all real features being alike."""
+    """The Kullback-Leibler divergence (rows,) of softmax(logits) from the uniform distribution."""
     log_p = logits.masked_fill(~real, -1e9).log_softmax(-1)
     return (log_p.exp() * log_p).sum(-1) + real.sum(-1).log()

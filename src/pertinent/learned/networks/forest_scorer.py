@@ -1,4 +1,4 @@
-"""The forest of MAPLE, which weighs known rows for a linear model around an input, and how it is grown."""
+"""The forest of MAPLE, which weights known rows for a linear model around an input, and its training."""
 
 from __future__ import annotations
 
@@ -22,21 +22,31 @@ if TYPE_CHECKING:
     from pertinent.learned.network_trainer import TrainingExamples
 
 MEASURED = 500
-"""Number of validation rows that decide how many columns are used, at most."""
+"""Largest number of validation rows on which the number of used columns is chosen."""
+
+_BUFFERS = {
+    "numbers": torch.int64,
+    "thresholds": torch.float64,
+    "branches": torch.int64,
+    "leaves": torch.int64,
+    "rows": torch.float64,
+    "answers": torch.float64,
+    "used": torch.bool,
+}
 
 
 class ForestScorer(RowScorer):
     """Scores columns by the coefficients of a linear model, fitted to known rows around each input.
 
-    A known row weighs Σ 1 / (rows in the leaf) over the trees in which it shares the input's leaf. The score
-    of a number is its coefficient, in the unit of a standard deviation; that of a category the coefficient
-    of the row's own. It is zero where nothing has been planted.
+    The weight of a known row is Σ 1 / (rows in the leaf) over the trees in which it shares the input's leaf.
+    The score of a number is its coefficient per standard deviation; the score of a category is the
+    coefficient of the row's own category.
 
     Attributes
     ----------
     numbers, thresholds, branches
-        The number that a node (trees, nodes) compares, with what, and the node that follows if it is not
-        larger and if it is (trees, nodes, 2); a leaf follows itself.
+        The number that each node (trees, nodes) compares, the threshold, and the next nodes (trees, nodes, 2)
+        if the number is not larger and if it is larger; a leaf is its own next node.
     leaves
         The leaf of each known row (rows, trees).
     rows, answers
@@ -44,7 +54,7 @@ class ForestScorer(RowScorer):
     used
         The encoded numbers that the linear model sees.
     depth
-        After so many steps each tree is in a leaf.
+        Number of steps after which a leaf is reached in every tree.
     owner
         The column that each encoded number belongs to.
     alpha
@@ -62,37 +72,26 @@ class ForestScorer(RowScorer):
 
     def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
         super().__init__(columns, n_columns)
-        self.depth, self.alpha = 0, 0.0
         widths = torch.tensor([column.width for column in columns])
         self.owner = torch.arange(len(columns)).repeat_interleave(widths)
         first = widths.cumsum(0) - widths
         is_number = torch.tensor([column.categories is None for column in columns])
         self._numeric = first[is_number]
-        self.plant({}, depth=0, alpha=0.0)
+        self.plant({name: torch.zeros(0, dtype=dtype) for name, dtype in _BUFFERS.items()}, 0, 0.0)
 
-    def plant(self, arrays: Mapping[str, torch.Tensor], *, depth: int, alpha: float) -> None:
-        """Put in a forest: the attributes by name; those left out are empty."""
+    def plant(self, arrays: Mapping[str, torch.Tensor], depth: int, alpha: float) -> None:
+        """Set the forest; `arrays` are the attributes by name."""
         self.depth, self.alpha = depth, alpha
-        width, integers, doubles = len(self.owner), torch.int64, torch.float64
-        empty = {
-            "numbers": torch.zeros(0, 1, dtype=integers),
-            "thresholds": torch.zeros(0, 1, dtype=doubles),
-            "branches": torch.zeros(0, 1, 2, dtype=integers),
-            "leaves": torch.zeros(0, 0, dtype=integers),
-            "rows": torch.zeros(0, 0, dtype=doubles),
-            "answers": torch.zeros(0, len(self.deviation), dtype=doubles),
-            "used": torch.zeros(width, dtype=torch.bool),
-        }
-        for name, nothing in empty.items():
-            self.register_buffer(name, arrays.get(name, nothing))
+        for name, array in arrays.items():
+            self.register_buffer(name, array)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
         """A forest of the same size."""
         made = super().from_config(config, n_columns)
-        sizes, own = config["sizes"], dict(made.named_buffers())
-        arrays = {name: own[name].new_zeros(sizes[name]) for name in sizes}
-        made.plant(arrays, depth=config["depth"], alpha=config["alpha"])
+        sizes = config["sizes"].items()
+        arrays = {name: torch.zeros(size, dtype=_BUFFERS[name]) for name, size in sizes}
+        made.plant(arrays, config["depth"], config["alpha"])
         made.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
         return made
 
@@ -106,7 +105,7 @@ class ForestScorer(RowScorer):
         encoded = options["encoded"].double()
         slopes: torch.Tensor = encoded.new_zeros(len(encoded), len(self.owner), len(self.deviation))
         slopes[:, self.used] = self.local(encoded, self.weights(encoded))[0]
-        counted = encoded.clone()  # of categories, and of missing numbers, the row's own
+        counted = encoded.clone()  # coefficients of categories and of missing numbers: the row's own
         counted[:, self._numeric] = 1 - encoded[:, self._numeric + 1]
         owner = self.owner.to(encoded.device)[None, :, None].expand_as(slopes)
         found = slopes.new_zeros(len(encoded), len(self.columns), len(self.deviation))
@@ -124,9 +123,9 @@ class ForestScorer(RowScorer):
         return slopes, mean + (beyond[:, None] @ slopes)[:, 0]
 
     def weights(self, encoded: torch.Tensor) -> list[torch.Tensor]:
-        """How much each known row weighs around each of these."""
+        """The weights of the known rows around each of these rows."""
         found = []
-        for own in self.leaves_of(encoded):  # one by one: there may be very many known rows
+        for own in self.leaves_of(encoded):  # one by one, because there may be very many known rows
             together = (self.leaves == own).to(encoded.dtype)
             found.append(together @ (1 / together.sum(dim=0)))
         return found
@@ -151,7 +150,7 @@ class ForestScorer(RowScorer):
 
 
 def _check_nodes(scorer: ForestScorer, _: Any) -> None:
-    """Whether a forest that was read has only nodes and numbers that there are."""
+    """Raise an error if a loaded forest refers to nodes or numbers that do not exist."""
     for name, indices, n in (
         ("numbers", scorer.numbers, len(scorer.owner)),
         ("branches", scorer.branches, scorer.numbers.shape[1]),
@@ -175,7 +174,7 @@ def grow_forest(
         max_features=learner.share,
         random_state=int(generator(seed, "forest").integers(2**32)),
     )
-    # Splits are chosen among a share of the numbers; numbers that are always the same are not counted.
+    # Splits are chosen among a share of the numbers, of which constant ones must not be a part.
     varying = np.flatnonzero(np.ptp(rows, axis=0))
     varying = varying if len(varying) else np.arange(1)
     forest.fit(rows[:, varying], answers[:, 0] if answers.shape[1] == 1 else answers)
@@ -189,7 +188,7 @@ def grow_forest(
         used = np.isin(scorer.owner.numpy(), order[:n])
         whole = arrays | {"rows": rows[:, used].astype(np.float64), "used": used}
         tensors = {name: torch.from_numpy(np.ascontiguousarray(each)) for name, each in whole.items()}
-        scorer.plant(tensors, depth=depth, alpha=learner.alpha)
+        scorer.plant(tensors, depth, learner.alpha)
 
     plant(len(order))
     around = torch.from_numpy(held_out).double()
@@ -207,7 +206,7 @@ def grow_forest(
 
 
 def _importance(trees: list[Any], owner: Ints, n_columns: int) -> Floats:
-    """DStump: by how much the root of each tree lowers the impurity, added up by column."""
+    """DStump: the decrease of impurity at the root of each tree, summed by column."""
     found = np.zeros(n_columns)
     for tree in trees:
         below = [tree.children_left[0], tree.children_right[0]]
@@ -219,7 +218,7 @@ def _importance(trees: list[Any], owner: Ints, n_columns: int) -> Floats:
 
 
 def _planted(trees: list[Any], varying: Ints) -> dict[str, Array]:
-    """The nodes of all trees as arrays (trees, nodes, …), where a leaf follows itself."""
+    """The nodes of all trees as arrays (trees, nodes, …); a leaf is its own next node."""
     n = max(tree.node_count for tree in trees)
     itself = np.arange(n)
     numbers, thresholds = np.zeros((len(trees), n), dtype=np.int64), np.zeros((len(trees), n))

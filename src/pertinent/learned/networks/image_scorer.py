@@ -20,9 +20,9 @@ APPROXIMATOR_WIDTH = 128
 
 
 class ImageScorer(Scorer):
-    """Convolutions at three resolutions, joined at the finest, which know the image as a whole.
+    """Convolutions at three resolutions, summed at the finest.
 
-    What is seen at a pixel is joined by its position and by the mean over the image of the coarsest layer.
+    Each pixel's position is an additional input, and the mean of the coarsest layer over the image is added.
     """
 
     kind = "image"
@@ -44,8 +44,7 @@ class ImageScorer(Scorer):
 
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> ImageScorer:
-        """One that standardises the values of each channel."""
-        del model, options
+        """A scorer that standardises the values of each channel."""
         images = [_image(input).pixels for input in inputs]
         made = cls(len(images[0]), n_columns)
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
@@ -56,21 +55,20 @@ class ImageScorer(Scorer):
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> ImageScorer:
-        """For images with so many channels."""
+        """A scorer for images with this number of channels."""
         return cls(config["n_channels"], n_columns)
 
     def arguments(self) -> dict[str, Any]:
-        """How many channels it reads."""
+        """The number of channels that it reads."""
         return {"n_channels": len(self.mean)}
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """Images of one size, and the segment of each pixel."""
-        del model
         pixels = np.stack([_image(input).pixels for input in inputs]).astype(np.float32)
         return ScorerBatch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
 
     def approximator(self, n_columns: int) -> ImageApproximator:
-        """One that standardises channels in the same way."""
+        """An approximator that standardises channels in the same way."""
         return ImageApproximator(self.mean, self.spread, n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
@@ -83,7 +81,7 @@ class ImageScorer(Scorer):
         blurred = gelu(self.blurred(sharp))
         coarse = gelu(self.coarse(blurred))
         whole = self.whole(coarse.mean(dim=(2, 3)))[:, :, None, None]
-        # Convolved first and enlarged then, which is cheaper.
+        # Convolving before upsampling is cheaper.
         rough = interpolate(self.from_coarse(gelu(coarse + whole)), size=blurred.shape[2:])
         joined = self.from_sharp(sharp) + interpolate(self.from_blurred(blurred) + rough, size=size)
         scores: torch.Tensor = self.head(gelu(joined))
@@ -107,7 +105,7 @@ class ImageApproximator(Approximator):
         self.head = nn.Linear(APPROXIMATOR_WIDTH, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Removed pixels have the mean colour."""
+        """Logits (rows, columns) of images whose removed pixels have the mean colour."""
         pixels = arrays["pixels"]
         x = (pixels - self.mean) / self.spread * kept.reshape(len(pixels), 1, *pixels.shape[2:])
         x = relu(self.first(x))
@@ -117,7 +115,7 @@ class ImageApproximator(Approximator):
 
 
 def _positions(pixels: torch.Tensor) -> torch.Tensor:
-    """Two channels more: how far down and how far right a pixel is, from −1 to 1."""
+    """Two additional channels: the vertical and the horizontal position of a pixel, from −1 to 1."""
     n, _, height, width = pixels.shape
     down = torch.linspace(-1, 1, height, device=pixels.device)[:, None].expand(height, width)
     right = torch.linspace(-1, 1, width, device=pixels.device)[None].expand(height, width)

@@ -38,19 +38,20 @@ class ScorerBatch:
 class Scorer(torch.nn.Module, ABC):
     """A network that scores the parts of an input; a feature's score is the sum over its parts.
 
-    Scores are in units of `deviation` (columns,), so that training does not depend on how large the values
-    are that it learns.
+    Scores are in units of `deviation` (columns,), so that training does not depend on the magnitude of the
+    values that it learns.
 
     Attributes
     ----------
     kind
         The kind of inputs it reads, by which it is found when it is loaded.
     epochs, learning_rate
-        With which it is trained by default.
+        The defaults of its training.
     measurements
-        How often it is measured on the validation inputs while it is trained; ``None`` for after each epoch.
+        Number of times it is measured on the validation inputs in the whole training; ``None`` for once after
+        each epoch.
     most_classes
-        With more classes, it learns the scores of the predicted class alone by default.
+        Largest number of classes for which it learns the scores of all classes by default.
     """
 
     kind: ClassVar[str]
@@ -91,7 +92,6 @@ class Scorer(torch.nn.Module, ABC):
 
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
         """The scores of a batch; `call` is the scorer, perhaps in a multi-device wrapper."""
-        del model
         arrays: Mapping[str, Any] = batch.arrays
         device = self.deviation.device
         scores: torch.Tensor = call(**{name: devices.send(each, device) for name, each in arrays.items()})
@@ -118,7 +118,7 @@ class Scorer(torch.nn.Module, ABC):
 
 
 class Approximator(torch.nn.Module, ABC):
-    """Predicts a model's answer from what a scorer reads, of which some parts are removed."""
+    """Predicts a model's answer to an input with some parts removed, from the batches that a scorer reads."""
 
     @abstractmethod
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
@@ -150,7 +150,7 @@ def scorer_of_modality(kind: str) -> type[Scorer]:
 def feature_scores(scores: torch.Tensor, owners: torch.Tensor, width: int) -> torch.Tensor:
     """Scores of parts (rows, parts, columns) summed by feature (rows, columns, width).
 
-    Parts that belong to no feature, such as special tokens and padding, count for nothing.
+    Parts that belong to no feature, such as special tokens and padding, are ignored.
     """
     n_rows, _, n_columns = scores.shape
     sums = scores.new_zeros(n_rows, width + 1, n_columns)

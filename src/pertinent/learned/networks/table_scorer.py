@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HIDDEN = 128
 CATEGORIES = 50
-"""The most frequent values of a column that are told apart; the others look the same."""
+"""Number of the most frequent values of a column that are told apart; all others are encoded alike."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Column:
 
     @classmethod
     def of(cls, name: str, values: Array) -> Column:
-        """From the values that were seen."""
+        """Derive the encoding from the values that were seen."""
         known = values[~missing(values)]
         try:
             numbers = known.astype(np.float64)
@@ -54,7 +54,7 @@ class Column:
 
     @property
     def width(self) -> int:
-        """How many numbers encode it: one of them says that the value is missing, or not known."""
+        """Number of values that encode it; one of them marks a missing or unknown value."""
         return 2 if self.categories is None else len(self.categories) + 1
 
     def encode(self, values: Array) -> Floats:
@@ -80,17 +80,15 @@ class RowScorer(Scorer):
 
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> Self:
-        """One that encodes columns as these rows suggest."""
-        del model, options
-        names = _row(inputs[0]).names
-        for input in inputs:
-            _check_names(input, names)
-        values = [np.array([_row(input).values[i] for input in inputs]) for i in range(len(names))]
+        """A scorer whose encoding of columns is derived from these rows."""
+        rows = _rows(inputs)
+        names = rows[0].names
+        values = [np.array([row.values[i] for row in rows]) for i in range(len(names))]
         return cls([Column.of(*each) for each in zip(names, values, strict=True)], n_columns)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
-        """The columns as they were encoded."""
+        """A scorer with the same encoding of columns."""
         columns = [
             Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
             for c in config["columns"]
@@ -103,13 +101,10 @@ class RowScorer(Scorer):
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The encoded columns of several rows."""
-        del model
-        names = [column.name for column in self.columns]
-        for input in inputs:
-            _check_names(input, names)
-        values = np.stack([_row(input).values for input in inputs])
+        rows = _rows(inputs, [column.name for column in self.columns])
+        values = np.stack([row.values for row in rows])
         encoded = [column.encode(values[:, i]) for i, column in enumerate(self.columns)]
-        owners = np.stack([_row(input).owners for input in inputs])
+        owners = np.stack([row.owners for row in rows])
         return ScorerBatch({"encoded": np.concatenate(encoded, axis=1).astype(np.float32)}, owners)
 
 
@@ -131,7 +126,7 @@ class TableScorer(RowScorer):
         )
 
     def approximator(self, n_columns: int) -> TableApproximator:
-        """One that reads columns of the same widths."""
+        """An approximator that reads columns of the same widths."""
         return TableApproximator([column.width for column in self.columns], n_columns)
 
     def forward(self, **options: Any) -> torch.Tensor:
@@ -144,8 +139,8 @@ class TableScorer(RowScorer):
 class TableApproximator(Approximator):
     """Two hidden layers over the encoded columns.
 
-    Which numbers are kept is not read: a selection could tell the answer by itself, whatever is selected. A
-    category that is removed is none of the known ones.
+    It does not see which numbers are kept, because the selection could then encode the answer by itself. A
+    removed category is encoded as none of the known ones.
     """
 
     repeats: torch.Tensor
@@ -159,20 +154,19 @@ class TableApproximator(Approximator):
         self.head = nn.Linear(HIDDEN, n_columns)
 
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:
-        """Removed columns are zeros, which is the mean of a standardised one."""
+        """Logits (rows, columns) of rows whose removed columns are zeros, the mean of standardised ones."""
         encoded = arrays["encoded"] * kept.repeat_interleave(self.repeats, dim=1)
         logits: torch.Tensor = self.head(self.deep(encoded))
         return logits
 
 
-def _row(input: Input) -> TableInput:
-    assert isinstance(input, TableInput)
-    return input
-
-
-def _check_names(input: Input, names: Sequence[str]) -> None:
-    own = _row(input).names
-    if list(own) != list(names):
-        raise InputError(
-            f"The explainer reads rows with the columns {', '.join(names)}, but got {', '.join(own)}."
-        )
+def _rows(inputs: Sequence[Input], names: Sequence[str] | None = None) -> list[TableInput]:
+    """The inputs, which must be table rows with these columns, by default those of the first row."""
+    rows = [input for input in inputs if isinstance(input, TableInput)]
+    assert len(rows) == len(inputs)
+    names = list(names or rows[0].names)
+    for row in rows:
+        if list(row.names) != names:
+            wanted, got = ", ".join(names), ", ".join(row.names)
+            raise InputError(f"The explainer reads rows with the columns {wanted}, but got {got}.")
+    return rows

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from pertinent.array_types import Floats
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput, Tokens
-from pertinent.learned.networks.scorer import Scorer, ScorerBatch, device_of, small_scorer_for
+from pertinent.learned.networks.scorer import Scorer, ScorerBatch, small_scorer_for
 from pertinent.models.base import Model
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.transformer import TransformerModel
@@ -54,7 +53,6 @@ class TokenScorer(TransformerScorer):
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> TokenScorer:
         """A copy of the model's encoder with a new linear layer."""
-        del inputs, options
         encoder = copy.deepcopy(_transformer(model).model.base_model)
         return cls(encoder.float(), n_columns).requires_grad_(True)
 
@@ -93,7 +91,7 @@ class TokenScorer(TransformerScorer):
 class HiddenStateScorer(TransformerScorer):
     """A GRU over the last hidden states of the explained model, and a linear layer (MAGNEx, Fig. 2).
 
-    The model itself is neither changed nor kept: it is there whenever it is explained.
+    The explained model is neither changed nor saved with the network.
     """
 
     kind = "hidden-states"
@@ -106,20 +104,19 @@ class HiddenStateScorer(TransformerScorer):
 
     @classmethod
     def suits(cls, model: Model) -> bool:
-        """Whether the model is a transformer whose head stands on a body of its own."""
+        """Whether the model is a transformer whose head is separate from its encoder."""
         return isinstance(model, TransformerModel) and (
             getattr(model.model, "base_model", model.model) is not model.model
         )
 
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> HiddenStateScorer:
-        """One as wide as the model's hidden states."""
-        del inputs, options
+        """A network as wide as the model's hidden states."""
         return cls(n_columns, _transformer(model).model.config.hidden_size)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> HiddenStateScorer:
-        """One of the same width."""
+        """A network of the same width."""
         return cls(n_columns, config["width"])
 
     def arguments(self) -> dict[str, Any]:
@@ -130,7 +127,7 @@ class HiddenStateScorer(TransformerScorer):
         """Run the model, and the network on its hidden states."""
         wrapped = _transformer(model)
         tokens: TokenBatch = batch.arrays
-        whole = torch.autocast(wrapped.device.type, enabled=False)  # it is explained in its own precision
+        whole = torch.autocast(wrapped.device.type, enabled=False)  # the model runs in its own precision
         with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
             hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
         seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
@@ -155,15 +152,6 @@ def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
     """The network that learns scores: the model's own encoder if it is a transformer, else a small one."""
     small = small_scorer_for(inputs)
     return TokenScorer if isinstance(model, TransformerModel) else small
-
-
-def new_scorer(model: Model, inputs: Sequence[Input], deviation: Floats, seed: int) -> Scorer:
-    """Make a network that is to learn scores in units of `deviation` (columns,), on the model's device."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
-        made = scorer_for(model, inputs).of(model, inputs, len(deviation))
-    made.deviation.copy_(torch.from_numpy(deviation))
-    return made.to(device_of(model))
 
 
 def _transformer(model: Model) -> TransformerModel:

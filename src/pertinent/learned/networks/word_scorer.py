@@ -71,7 +71,6 @@ class WordScorer(Scorer):
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The words of both texts of a pair; those of a fixed text belong to no feature."""
-        del model
         found = [_words(input, self.n_words) for input in inputs]
         shape = len(found), max(1, *(len(ids) for ids, _, _ in found))
         ids, segments, owners = np.zeros(shape, int), np.zeros(shape, int), np.full(shape, -1)

@@ -51,39 +51,32 @@ class Drawing:
 
     def has_unread(self, input: Any) -> bool:
         """Whether some of what is drawn was not read by the model."""
-        del input
         return False
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
         """The input coloured by score or, without `colour`, with marks, `width` characters wide."""
-        del panel, console, width, colour
         yield from ()
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType | None:
         """The input as it was given, if it cannot be made out where it is coloured."""
-        del input, colour
         return None
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
         """The input coloured by score; `small` if several classes stand side by side."""
-        del panel, small
         return Markup()
 
     def html_input(self, input: Any) -> Markup:
         """The input as it was given, if it cannot be made out where it is coloured."""
-        del input
         return Markup()
 
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
         """The features of a set as a picture, if they are better seen than named."""
-        del input, mask, caption
         return Markup()
 
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""
-        del panel
         return ()
 
     def plot(self, axes: Any, panel: Panel) -> None:

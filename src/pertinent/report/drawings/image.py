@@ -46,7 +46,6 @@ class ImageDrawing(Drawing):
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
         """The heat map."""
-        del console, width
         input: Any = panel.explanation.input
         heat = panel.share[input.labels]
         yield (

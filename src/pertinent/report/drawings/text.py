@@ -66,7 +66,6 @@ class TextDrawing(Drawing):
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
         """Each segment as a paragraph; hovering over a feature shows its score."""
-        del small
         e = panel.explanation
         input: Any = e.input
         segments: list[list[tuple[Piece, int | None, str]]] = [[] for _ in input.text.segments]

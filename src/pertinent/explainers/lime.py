@@ -41,18 +41,14 @@ class Lime(Explainer):
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
     summary = "weighted ridge regression on random masks"
+    smallest_budget = 2
     samples: Annotated[int, Range(at_least=2)] | None = None
     kernel_width: Positive = 25.0
     alpha: NotNegative = 1.0
 
     def evaluations(self, n_features: int) -> int | None:
         """The samples."""
-        del n_features
         return self.samples
-
-    def min_budget(self, n_features: int) -> int:
-        """Two points make a line."""
-        return self.evaluations(n_features) or 2
 
     def explain(self, task: Task) -> Steps:
         """Ask for the masks and fit."""

@@ -1,21 +1,77 @@
-"""Gradients at many points: integrated gradients, expected gradients, functional information."""
+"""Salience from the model's own gradients: at the input, along a path to it, and around it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Gradients, PathGradients
-from pertinent.explainers.base import Finding, Steps, Task, explainers
-from pertinent.explainers.gradients.gradient import GradientExplainer
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive
 
+AT_THE_INPUT: Floats = np.ones(1)
+
 LONGEST = 50
-"""Points that are asked for at once, so that one input does not fill the queue."""
+"""Number of points asked for at once, so that one input does not fill the queue."""
+
+
+@dataclass(frozen=True)
+class GradientExplainer(Explainer):
+    """A method that needs a model with gradients: a transformer or a torch module."""
+
+    scales = ("natural",)
+    smallest_budget = 2
+
+    def evaluations(self, _: int) -> int | None:
+        """One forward and one backward pass."""
+        return 2
+
+
+@explainers.register("gradient")
+@dataclass(frozen=True)
+class Gradient(GradientExplainer):
+    """∂p/∂x over each feature's parts: the embeddings of its tokens, its pixels, its columns.
+
+    Parameters
+    ----------
+    reduce
+        ``"sum"``, as in Hase et al., or ``"length"``, the L2 norm.
+
+    Note
+    ----
+    If the model first normalises its embeddings, as BERT does, adding a constant to one of them
+    changes nothing: the sum is zero up to rounding, and carries no information.
+    """
+
+    paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
+    summary = "the gradient of the target's probability, summed over each feature"
+    reduce: Literal["sum", "length"] = "sum"
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for one gradient."""
+        found = yield PathGradients(
+            AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
+        )
+        return Finding(scores=found.gradients[0])
+
+
+@explainers.register("gradient-x-input")
+@dataclass(frozen=True)
+class GradientTimesInput(GradientExplainer):
+    """x · ∂p/∂x, summed over each feature's parts."""
+
+    paper = "Shrikumar et al. 2016, Sec. 3"
+    summary = "the gradient times the input, summed over each feature"
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for one gradient."""
+        found = yield PathGradients(AT_THE_INPUT, task.target, times="input")
+        return Finding(scores=found.gradients[0])
 
 
 @explainers.register("integrated-gradients")
@@ -98,7 +154,7 @@ class ExpectedGradients(GradientExplainer):
 @explainers.register("functional-information")
 @dataclass(frozen=True)
 class FunctionalInformation(GradientExplainer):
-    r"""The part of the functional Fisher information that is each feature's.
+    r"""Each feature's part of the functional Fisher information.
 
     Around the input, z ~ N(x, Σ), the functional entropy of the target's probability p is at most half its
     functional Fisher information (a log-Sobolev inequality), which with a diagonal Σ is a sum over the
@@ -107,21 +163,21 @@ class FunctionalInformation(GradientExplainer):
     .. math:: I_S = \mathbb{E}_z \left[ \frac{1}{p(z)}
         \sum_{j \in S} \sigma_j^2 \left( \frac{\partial p(z)}{\partial z_j} \right)^2 \right]
 
-    Scores are never negative: they tell how much, not in which direction.
+    Scores are never negative: they say how much a feature matters, not in which direction.
 
     Parameters
     ----------
     samples
-        Draws of z, each at the price of a forward and a backward pass. Vo et al. 2023 try 50 to 200.
+        Number of draws of z; each costs a forward and a backward pass. Vo et al. 2023 try 50 to 200.
     noise
         σ_j as a share of the standard deviation of the text's word embeddings, of the image's values, or of
-        the column in the background (of 1 without one).
+        the column in the background (without a background, of 1).
 
     Note
     ----
     By default σ² is about 0.15 of the variance, as in the authors' code. That code adds the derivatives of a
     token's embedding or a pixel's channels before it squares them; here squares are added.
-    A plain value may be negative, which has no functional entropy: its square is taken for p, so that the
+    A plain value may be negative, and then has no functional entropy: p is its square, so that the
     information is 4 times the mean of the squared derivatives.
     """
 
@@ -147,7 +203,7 @@ class FunctionalInformation(GradientExplainer):
 
 
 def _parts(n: int) -> list[Ints]:
-    """The numbers of n points, those together that are asked for at once."""
+    """The indices of n points, in parts that are asked for at once."""
     return [np.arange(first, min(first + LONGEST, n)) for first in range(0, n, LONGEST)]
 
 

@@ -1,4 +1,4 @@
-"""Leave-one-out: what happens when one feature is removed."""
+"""The simplest methods: leave-one-out, and random scores as a baseline."""
 
 from __future__ import annotations
 
@@ -28,3 +28,17 @@ class LeaveOneOut(Explainer):
         d = task.n_features
         values = yield Values(np.concatenate([full_mask(d), ~np.eye(d, dtype=np.bool_)]))
         return Finding(scores=(values[0] - values[1:]).T)
+
+
+@explainers.register("random")
+@dataclass(frozen=True)
+class RandomScores(Explainer):
+    """Each feature gets a uniform random score; the model is not asked."""
+
+    paper = "baseline"
+    summary = "uniform random scores"
+
+    def explain(self, task: Task) -> Steps:
+        """Draw the scores."""
+        yield from ()
+        return Finding(scores=task.rng.random(task.n_features))

@@ -1,1 +1,0 @@
-"""Salience from the model's own gradients."""

@@ -1,1 +1,0 @@
-"""Simple models fitted around one input."""
