@@ -97,20 +97,27 @@ def test_boosted_classifiers_are_explained_in_logits(name):
     model, answers = LOGITS[name]
     model.fit(ROWS, answers)
     wrapped = pertinent.wrap(model, background=ROWS[:20])
-    fast = pertinent.explain(wrapped, ROWS[30], "tree-shap", scale="logit")
+    fast = pertinent.explain(wrapped, ROWS[30], "tree-shap", scale="raw")
     plain = pertinent.wrap(lambda rows: margins(model, rows), background=ROWS[:20], output="value")
     slow = pertinent.explain(plain, ROWS[30], "exact-shapley")
     np.testing.assert_allclose(fast.class_scores, slow.class_scores, atol=1e-5)
     np.testing.assert_allclose(fast.base_values, slow.base_values, atol=1e-5)
-    assert fast.scale == "logit"
-    with pytest.raises(ModelError, match=r"probabilities of this \w+ are not the sum .* try scale='logit'"):
+    assert fast.scale == "raw"
+    by_values = pertinent.explain(wrapped, ROWS[30], "exact-shapley", scale="logit")
+    if len(wrapped.classes) == 2:
+        fast = pertinent.explain(wrapped, ROWS[30], "tree-shap", scale="logit")
+        np.testing.assert_allclose(fast.class_scores, by_values.class_scores, atol=1e-4)
+    else:
+        with pytest.raises(ModelError, match="Trees do not give the Shapley values of log-odds"):
+            pertinent.explain(wrapped, ROWS[30], "tree-shap", scale="logit")
+    with pytest.raises(ModelError, match=r"probabilities of this \w+ are not the sum .* try scale='raw'"):
         pertinent.explain(wrapped, ROWS[30], "tree-shap")
 
 
 def test_a_forest_has_no_sum_of_logits():
     wrapped = pertinent.wrap(RandomForestClassifier(**SMALL).fit(ROWS, THREE), background=ROWS[:20])
     with pytest.raises(ModelError, match="logits of this RandomForestClassifier are not the sum"):
-        pertinent.explain(wrapped, ROWS[0], "tree-shap", scale="logit")
+        pertinent.explain(wrapped, ROWS[0], "tree-shap", scale="raw")
 
 
 @pytest.mark.parametrize(

@@ -30,18 +30,20 @@ def tensor(array):
 def test_the_followed_score_is_the_log_probability(name, n_columns):
     output, outputs = output_named(name), answers(name, n_columns)
     natural = output.natural(output.widen(outputs))
-    followed = output.followed_scores(tensor(outputs)).numpy()
+    followed = output.followed_scores(tensor(outputs), "natural").numpy()
     np.testing.assert_allclose(followed, np.log(natural), atol=1e-5)
 
 
 def test_the_followed_score_of_a_value_is_the_value():
     outputs = answers("value")
-    np.testing.assert_allclose(output_named("value").followed_scores(tensor(outputs)), outputs, atol=1e-6)
+    np.testing.assert_allclose(
+        output_named("value").followed_scores(tensor(outputs), "natural"), outputs, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", ["probability", "label-probability"])
 def test_a_probability_of_zero_has_a_finite_score(name):
-    followed = output_named(name).followed_scores(tensor([[0.0, 1.0]]))
+    followed = output_named(name).followed_scores(tensor([[0.0, 1.0]]), "natural")
     np.testing.assert_allclose(followed, [[np.log(TINY), 0]], rtol=1e-6)
 
 
@@ -50,7 +52,7 @@ def test_slopes_lead_from_the_followed_score_to_the_natural_value(name):
     """The slopes times the gradient of the followed score are the gradient of the natural value."""
     output, outputs = output_named(name), answers(name)
     leaf = tensor(outputs).requires_grad_()
-    output.followed_scores(leaf)[:, 1].sum().backward()
+    output.followed_scores(leaf, "natural")[:, 1].sum().backward()
     slopes = output.natural_slopes(output.natural(outputs))[:, [1]]
     step = 1e-5
     for column in range(3):

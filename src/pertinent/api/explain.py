@@ -85,9 +85,10 @@ def explain(
         segment numbers (height, width) for images, a list of character spans (start, end) for a
         text. For several inputs a list with one entry for each.
     scale
-        Score features by probabilities (or values), or by logits. Logits (``"logit"``) are those that
-        the model returns, else log-probabilities of classes and log-odds of labels. Searches,
-        gradients and plain values have the ``"natural"`` scale alone.
+        Score features by probabilities or values (``"natural"``), by log-odds of a class or label against
+        the rest (``"logit"``), by log-probabilities (``"log-probability"``), or by the model's own scores
+        before softmax or sigmoid (``"raw"``: a network's logits, the margin of boosted trees). Searches
+        and plain values have the natural scale alone.
     early_stopping
         Stop before the budget is spent, when the order of the 5 strongest features is settled with
         95% confidence: ``"stable"``, or ``"stable:top=3,confidence=0.9"`` for other numbers. In

@@ -189,7 +189,7 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
     known = " or ".join(map(repr, explainer.scales))
     require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
-        must = "'natural' for a model of plain values, which have no logits"
+        must = "'natural' for a model of plain values, which have no probabilities"
         require(scale == "natural", "scale", must, scale)
 
 

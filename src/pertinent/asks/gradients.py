@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks.base import Part, Question, check_masks, split, usable_rows
+from pertinent.outputs.base import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -32,15 +33,24 @@ class Gradients:
 class GradientQuestion(Question):
     """A question that only a model with gradients can answer: a transformer or a torch module.
 
-    A handler's `outputs` are the model's own (rows, columns), and the gradients of the target's
-    log-probability or value (rows, largest number of features). Gradients are never cached, so every row
-    counts against the budget.
+    A handler's `outputs` are the model's own (rows, columns), and the gradients of the target's score on the
+    scale (rows, largest number of features); on the natural scale, of its log-probability or value.
+    Gradients are never cached, so every row counts against the budget.
     """
 
+    scale: Scale = field(default="natural", kw_only=True)
     refusal = (
         "This method needs gradients, which only transformers and torch modules have; "
         "choose one that asks for values, such as kernel-shap or parallel-local-search."
     )
+
+    def on_scale(self, scale: Scale, groups: int = 0) -> GradientQuestion:
+        """The same question on this scale."""
+        return replace(self, scale=scale)
+
+    def group(self, model: Model, input: Input) -> Hashable:
+        """Rows of one batch follow scores on one scale."""
+        return super().group(model, input), self.scale
 
     def price(self, paid: set[Hashable]) -> int:
         """A forward and a backward pass for each row."""
@@ -123,7 +133,9 @@ class PathGradients(GradientQuestion):
         return range(len(self.shares))
 
     def assemble(self, model: Model, input: Input, answers: list[Any]) -> Gradients:
-        """Gradients of the natural value: those of the followed score times d value / d score."""
+        """Gradients of the score on the scale; of the natural value by the chain rule, d value / d score."""
         found = super().assemble(model, input, answers)
+        if self.scale != "natural":
+            return found
         slopes = model.output.natural_slopes(found.values)
         return Gradients(found.values, found.gradients * slopes[:, [self.target]])

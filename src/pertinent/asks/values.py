@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks.base import Part, Question, check_masks, usable_rows
 from pertinent.masks import mask_bytes
-from pertinent.outputs import Output, Scale
+from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Values(Question):
     """What does the model answer with only these features?
 
-    Answered with an array (masks, columns) of probabilities or values, or of logits. Each distinct
-    mask costs 1. If a removal makes several random draws, their mean is the answer; with `groups`, as many
+    Answered with an array (masks, columns) on the scale. Each distinct mask costs 1, whatever the scale. If a
+    removal makes several random draws, their mean on that scale is the answer; with `groups`, as many
     as the removal has, the columns are repeated for each group of draws, with the group left out of the mean.
     """
 
@@ -36,8 +36,15 @@ class Values(Question):
 
     @cached_property
     def keys(self) -> list[bytes]:
-        """A key for each mask."""
-        return mask_bytes(self.masks)
+        """A key for each mask on the scale."""
+        masks = mask_bytes(self.masks)
+        return masks if self.scale == "natural" else [mask + self.scale.encode() for mask in masks]
+
+    def price(self, paid: set[Hashable]) -> int:
+        """1 for each mask that was not asked for before, on any scale."""
+        before = len(paid)
+        paid.update(mask_bytes(self.masks))
+        return len(paid) - before
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Values:
         """The same question on this scale, with this number of groups of draws."""
@@ -60,13 +67,12 @@ class Values(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
         found = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
-        means: list[Any] = [
+        return [
             rows
-            if isinstance(rows, Exception) or part.removal.draws == 1
-            else _means(rows, part.removal, model.output)
+            if isinstance(rows, Exception)
+            else _means(model.output.as_scale(rows, part.question.scale), part.removal)
             for part, rows in zip(parts, found, strict=True)
         ]
-        return means
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
@@ -74,23 +80,21 @@ class Values(Question):
             return np.empty((0, (1 + self.groups) * len(model.columns_of(input))))
         outputs = np.array(answers)
         if outputs.ndim == 3:
-            outputs = outputs[:, : 1 + self.groups].reshape(-1, outputs.shape[2])
-        return model.output.as_scale(outputs, self.scale).reshape(len(answers), -1)
+            outputs = outputs[:, : 1 + self.groups]
+        return outputs.reshape(len(answers), -1)
 
 
-def _means(rows: Floats, removal: Removal, output: Output) -> Floats:
+def _means(rows: Floats, removal: Removal) -> Floats:
     """The mean over all draws of each mask (masks, columns).
 
     If the removal has groups of draws: (masks, 1 + groups, columns), where the further rows are the means
     over all draws outside of each group.
     """
-    mean = output.average(rows, removal.draws)
-    if not removal.groups:
-        return mean
+    if removal.draws == 1:
+        return rows
     drawn = rows.reshape(-1, removal.draws, rows.shape[1])
-    rests = [np.delete(drawn, group, axis=1) for group in removal.groups]
-    means = [output.average(rest.reshape(-1, rows.shape[1]), rest.shape[1]) for rest in rests]
-    return np.stack([mean, *means], axis=1)
+    means = [drawn.mean(axis=1), *(np.delete(drawn, group, axis=1).mean(axis=1) for group in removal.groups)]
+    return np.stack(means, axis=1) if removal.groups else means[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Numbers
 from pertinent.masks import empty_mask, full_mask
-from pertinent.outputs import Classes, Output, Scale
+from pertinent.outputs import SCALES, Classes, Output, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
 
@@ -176,7 +176,7 @@ class Explainer(Settings, ABC):
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
-    scales: ClassVar[tuple[Scale, ...]] = ("natural", "logit")
+    scales: ClassVar[tuple[Scale, ...]] = SCALES
     columnwise: ClassVar[bool] = True
     stops_early: ClassVar[bool] = False
     numeric: ClassVar[bool] = False

@@ -24,7 +24,6 @@ LONGEST = 50
 class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
-    scales = ("natural",)
     smallest_budget = 2
 
     def evaluations(self, _: int) -> int | None:
@@ -183,6 +182,7 @@ class FunctionalInformation(GradientExplainer):
 
     paper = "Gat et al. 2022"
     meaning = "magnitude"
+    scales = ("natural",)
     summary = "the functional Fisher information of each feature, around the input"
     samples: Count = 100
     noise: Positive = 0.387

@@ -83,7 +83,7 @@ class LearnerSpec:
     any_teacher: bool = False
     classes: tuple[LearnedClasses, ...] = ("predicted", "all")
     outputs: tuple[str, ...] = ("class", "label", "value")
-    scales: tuple[Scale, ...] = ("natural", "logit")
+    scales: tuple[Scale, ...] = SCALES
     modalities: tuple[str, ...] | None = None
     labels: bool = False
 
@@ -315,7 +315,8 @@ def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
     """The class of the explainer; an `InputError` says what is wrong with its card."""
     explainer = learned.get(card.text("method", learned.all()))
     card.text("classes", ("predicted", "all"))
-    card.text("scale", SCALES)
+    if card.text("scale", SCALES) == "logit" and card.value("validation_fraction") is None:
+        raise InputError("it was fitted on the logits of version 0.1, which were no log-odds: fit it again.")
     if card.value("features") is not None:
         card.text("features")
     card.text("model")

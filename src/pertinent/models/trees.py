@@ -219,12 +219,18 @@ def _check_sum(model: EstimatorModel, trees: Trees, scale: Scale, rows: Array) -
     rows = np.concatenate([trees.background, rows])
     answers = model.output.natural(model.checked(model.submit([rows]).outputs(), len(rows)))
     sums = trees.outputs(rows)
-    if scale == "logit":
+    if scale != "natural":
         assert isinstance(model.output, Probabilities)
+        several = sums.shape[1] > 1 and model.output.kind == "class"
+        if scale == "log-probability" or (scale == "logit" and several):
+            raise ModelError(
+                f"Trees do not give the Shapley values of {'log-odds' if several else 'log-probabilities'}: "
+                "choose scale='raw', or a method that asks for values, such as kernel-shap."
+            )
         logits = replace(model.output, from_logits=True)
         sums = logits.natural(logits.widen(sums))
     if sums.shape != answers.shape or np.abs(sums - answers).max() > PRECISION * np.abs(answers).max():
-        what, other = ("probabilities", "logit") if scale == "natural" else ("logits", "natural")
+        what, other = ("probabilities", "raw") if scale == "natural" else ("logits", "natural")
         hint = f"try scale={other!r}, or"
         if model.output.kind == "value":
             what, hint = "answers", "use"

@@ -26,10 +26,11 @@ from pertinent.errors import InputError, require, unknown
 if TYPE_CHECKING:
     from torch import Tensor
 
-Scale: TypeAlias = Literal["natural", "logit"]
-"""The scale an algorithm asks for: natural (probabilities or values), or logits."""
+Scale: TypeAlias = Literal["natural", "logit", "log-probability", "raw"]
+"""What an algorithm asks for: probabilities or values (natural), log-odds of a class or label against the
+rest (logit), log-probabilities, or the model's own scores before softmax or sigmoid (raw)."""
 
-SCALES: tuple[Scale, ...] = ("natural", "logit")
+SCALES: tuple[Scale, ...] = ("natural", "logit", "log-probability", "raw")
 
 TINY = 1e-12
 """The smallest probability of which a logarithm is taken."""
@@ -55,14 +56,6 @@ class Output(ABC):
         """Probabilities, or the values themselves."""
 
     @abstractmethod
-    def logits(self, outputs: Floats) -> Floats:
-        """Logits: log-probabilities of classes, log-odds of labels."""
-
-    @abstractmethod
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean over each group of `draws` rows, computed on the natural scale."""
-
-    @abstractmethod
     def default_target(self, prediction: Floats) -> int:
         """The column that is explained by default."""
 
@@ -78,9 +71,14 @@ class Output(ABC):
     def describe(self, value: float) -> str:
         """A probability or value, formatted for people."""
 
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """The scales it has."""
+        return ("natural",)
+
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
-        """The outputs on the given scale."""
-        return self.natural(outputs) if scale == "natural" else self.logits(outputs)
+        """The outputs on the given scale, which it has."""
+        return self.natural(outputs)
 
     def widen(self, outputs: Floats) -> Floats:
         """The outputs with one column per class, label or value, even where the model left one out."""
@@ -106,8 +104,11 @@ class Output(ABC):
     # -- scores that gradients and attacks follow ----------------------------------------------------
 
     @abstractmethod
-    def followed_scores(self, outputs: Tensor) -> Tensor:
-        """The score of each column whose gradient is taken: log-probabilities, or plain values."""
+    def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
+        """The score of each column whose gradient is taken.
+
+        Plain values, or the scores on the scale; on the natural one, log-probabilities.
+        """
 
     def natural_slopes(self, values: Floats) -> Floats:
         """The derivative of each natural value by its followed score."""
@@ -156,8 +157,3 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
 def percent(probability: float) -> str:
     """As ``93.1%``."""
     return f"{100 * probability:.1f}%"
-
-
-def mean_of_draws(outputs: Floats, draws: int) -> Floats:
-    """The mean over each group of `draws` rows."""
-    return np.asarray(outputs.reshape(-1, draws, outputs.shape[1]).mean(axis=1))

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.outputs.base import TINY, Output, mean_of_draws, percent
+from pertinent.errors import SettingError
+from pertinent.outputs.base import SCALES, TINY, Output, Scale, percent
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+NO_RAW = (
+    "The model answers with probabilities, so its raw scores are not known: choose scale='logit' (log-odds), "
+    "or wrap a model that answers with logits, output='logit'. Of boosted trees, exact-shapley knows them."
+)
 
 ROUNDING = 0.02
 """The largest deviation of the sum of class probabilities from one: some models round to two digits."""
@@ -30,19 +36,28 @@ class Probabilities(Output):
         """``"probability"`` or ``"logit"``, of labels ``"label-probability"`` or ``"label-logit"``."""
         return self.prefix + ("logit" if self.from_logits else "probability")
 
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean of the probabilities, as logits if the model returns logits."""
-        mean = mean_of_draws(self.natural(outputs), draws)
-        return self.to_logits(mean) if self.from_logits else mean
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """All; raw ones only where the model answers with logits."""
+        return SCALES if self.from_logits else SCALES[:-1]
 
-    def logits(self, outputs: Floats) -> Floats:
-        """Logits as the model gives them, or those of its probabilities."""
-        return outputs if self.from_logits else self.to_logits(outputs)
+    def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
+        """Probabilities, their log-odds or logarithms, or the model's own logits."""
+        if scale == "natural":
+            return self.natural(outputs)
+        if scale == "raw":
+            if not self.from_logits:
+                raise SettingError(NO_RAW)
+            return outputs
+        return self.log_odds(outputs) if scale == "logit" else self.log_probabilities(outputs)
 
-    @staticmethod
     @abstractmethod
-    def to_logits(probabilities: Floats) -> Floats:
-        """Logits that give these probabilities."""
+    def log_odds(self, outputs: Floats) -> Floats:
+        """Log-odds of each class or label against the rest."""
+
+    @abstractmethod
+    def log_probabilities(self, outputs: Floats) -> Floats:
+        """Logarithms of the probabilities."""
 
     def unusable(self, outputs: Floats) -> dict[int, str]:
         """Also the rows that should be probabilities, but are none."""
@@ -95,10 +110,21 @@ class Classes(Probabilities):
         """Probabilities."""
         return softmax(outputs) if self.from_logits else outputs
 
-    @staticmethod
-    def to_logits(probabilities: Floats) -> Floats:
-        """The logarithms of the probabilities."""
-        return np.asarray(np.log(np.clip(probabilities, TINY, None)))
+    def log_odds(self, outputs: Floats) -> Floats:
+        """Those of the most probable class from the sum over the others, as 1 − p loses digits near p = 1."""
+        logs = self.log_probabilities(outputs)
+        top = logs.argmax(axis=1, keepdims=True)
+        others = logs.copy()
+        np.put_along_axis(others, top, -np.inf, axis=1)
+        rest = np.log1p(-np.exp(np.minimum(logs, -np.log(2))))
+        np.put_along_axis(rest, top, np.logaddexp.reduce(others, axis=1, keepdims=True), axis=1)
+        return np.asarray(logs - rest)
+
+    def log_probabilities(self, outputs: Floats) -> Floats:
+        """Those of logits without a detour over probabilities."""
+        if not self.from_logits:
+            return np.asarray(np.log(np.clip(outputs, TINY, None)))
+        return np.asarray(outputs - np.logaddexp.reduce(outputs, axis=1, keepdims=True))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Whether the target is predicted."""
@@ -121,10 +147,18 @@ class Classes(Probabilities):
             return row, "output='label-probability' if several labels may be true at once"
         return row[1:] if was_widened else row, "output='logit' if they are logits"
 
-    def followed_scores(self, outputs: Tensor) -> Tensor:
-        """Log-probabilities."""
+    def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
+        """Log-probabilities, log-odds as in `log_odds`, or the model's logits."""
         logits = self._tensor_logits(outputs)
-        return logits.log_softmax(dim=1) if self.from_logits else logits
+        if scale == "raw":
+            return logits
+        logs = logits.log_softmax(dim=1) if self.from_logits else logits
+        if scale != "logit":
+            return logs
+        top = logs.argmax(dim=1, keepdim=True)
+        others = logs.scatter(1, top, -np.inf).logsumexp(dim=1, keepdim=True)
+        rest = (-logs.clamp_max(-np.log(2)).exp()).log1p()
+        return logs - rest.scatter(1, top, others)
 
     def n_rivals(self, n_columns: int) -> int:
         """All other classes."""
@@ -164,10 +198,15 @@ class Labels(Probabilities):
         """Probabilities."""
         return np.asarray(0.5 * (1 + np.tanh(outputs / 2))) if self.from_logits else outputs
 
-    @staticmethod
-    def to_logits(probabilities: Floats) -> Floats:
-        """Log-odds."""
-        return log_odds(probabilities)
+    def log_odds(self, outputs: Floats) -> Floats:
+        """The model's logits, or the log-odds of its probabilities."""
+        return outputs if self.from_logits else log_odds(outputs)
+
+    def log_probabilities(self, outputs: Floats) -> Floats:
+        """Those of logits without a detour over probabilities."""
+        if self.from_logits:
+            return np.asarray(-np.logaddexp(0, -outputs))
+        return np.asarray(np.log(np.clip(outputs, TINY, None)))
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Whether the target's probability is on the same side of 0.5 as for the whole input."""
@@ -176,11 +215,13 @@ class Labels(Probabilities):
     def _flaw(self, row: Floats) -> tuple[Floats, str]:
         return row, "output='label-logit' if they are logits"
 
-    def followed_scores(self, outputs: Tensor) -> Tensor:
-        """Log-probabilities that the labels are true."""
+    def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
+        """Log-probabilities that the labels are true, or log-odds."""
         from torch.nn.functional import logsigmoid
 
         outputs = outputs.float()
+        if scale in ("logit", "raw"):
+            return outputs if self.from_logits else outputs.clamp(TINY, 1 - TINY).logit()
         return logsigmoid(outputs) if self.from_logits else outputs.clamp_min(TINY).log()
 
     def side(self, prediction: Floats, target: int) -> float:

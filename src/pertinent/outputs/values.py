@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.errors import SettingError
-from pertinent.outputs.base import Output, mean_of_draws
+from pertinent.outputs.base import Output, Scale
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,16 +35,6 @@ class PlainValues(Output):
     def natural(self, outputs: Floats) -> Floats:
         """The values."""
         return outputs
-
-    def logits(self, outputs: Floats) -> Floats:
-        """Raise an error: plain values have no logits."""
-        raise SettingError(
-            "Plain values are not probabilities: they have no logits and no weight of evidence."
-        )
-
-    def average(self, outputs: Floats, draws: int) -> Floats:
-        """The mean."""
-        return mean_of_draws(outputs, draws)
 
     def default_target(self, prediction: Floats) -> int:
         """The first value."""
@@ -75,7 +65,7 @@ class PlainValues(Output):
         """The plain strings, with the unit."""
         return {"name": self.name, "unit": self.unit}
 
-    def followed_scores(self, outputs: Tensor) -> Tensor:
+    def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
         """The values."""
         return outputs.float()
 

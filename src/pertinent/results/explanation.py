@@ -84,7 +84,8 @@ class Explanation(Result):
     warnings
         Reasons not to trust it, such as a removal that is out of distribution for the model.
     scale
-        What the scores and base values are of: ``"natural"`` (probabilities or values) or ``"logit"``.
+        What the scores and base values are of: ``"natural"`` (probabilities or values), ``"logit"``
+        (log-odds), ``"log-probability"`` or ``"raw"`` (the model's own scores).
     annotations
         The features that people marked, as `evaluate` was given them; they are not saved.
     """
@@ -221,9 +222,9 @@ class Explanation(Result):
         data = PlainData(plain, "explanation")
         features, n_columns = data.texts("features"), len(data.texts("classes"))
         fields = decode_fields(cls, plain, "", {"features": len(features), "columns": n_columns})
-        if "meaning" not in plain:
-            fields |= unsaid_in_0_1(fields)
         output = _output(plain.get("output", {"name": "probability"}))  # that of version 0.1
+        if "meaning" not in plain:
+            fields |= unsaid_in_0_1(fields, output)
         found = cls(input=input_from_dict(data.mapping("input"), features), output=output, **fields)
         expect(found.target < n_columns, "target", f"from 0 to {n_columns - 1}", found.target)
         expect(bool(np.isfinite(found.prediction).all()), "prediction", "finite", found.prediction.tolist())

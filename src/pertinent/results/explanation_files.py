@@ -19,6 +19,7 @@ from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.explainers.base import ScoreMeaning, n_kept
 from pertinent.files import atomic_write, read_parquet, read_parquet_metadata
+from pertinent.outputs import Classes, Output
 from pertinent.results.failures import Failure, failures_from_plain
 
 T = TypeVar("T")
@@ -147,10 +148,11 @@ def upgraded(plain: Any) -> dict[str, Any]:
     return found
 
 
-def unsaid_in_0_1(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that files of version 0.1 lack, inferred from the others.
+def unsaid_in_0_1(fields: Mapping[str, Any], output: Output) -> dict[str, Any]:
+    """The fields that files of version 0.1 lack or mean otherwise, inferred from the others.
 
-    They are `meaning`, `budget_per_sparsity` and `better`.
+    They are `meaning`, `budget_per_sparsity`, `better` and `scale`: logits of classes were the model's own
+    or log-probabilities, not log-odds.
     """
     method, details = fields["method"], fields["details"]
     sets = {n_kept(s, len(fields["scores"])): mask for s, mask in fields["chosen"].items()}
@@ -163,7 +165,11 @@ def unsaid_in_0_1(fields: Mapping[str, Any]) -> dict[str, Any]:
         meaning = "membership"
     divided = fields["settings"].get("spread") or "anchors" in details
     ways = {name: way for way, names in _BETTER_IN_0_1.items() for name in names.split()}
+    scale = fields.get("scale", "natural")
+    if scale == "logit" and isinstance(output, Classes):
+        scale = "raw" if output.from_logits else "log-probability"
     return {
+        "scale": scale,
         "meaning": meaning,
         "budget_per_sparsity": meaning == "membership" and not divided,
         "better": {name: ways[name] for name in fields["measures"] if name in ways},

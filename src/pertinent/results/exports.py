@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,8 +74,9 @@ def _base_value(e: Explanation) -> float:
     """What the scores are added to: the method's base value, or what is left of the prediction."""
     if e.base_values is not None:
         return float(e.base_values[e.target])
-    whole = e.prediction
-    if e.scale == "logit":
-        assert isinstance(e.output, Probabilities)
-        whole = e.output.to_logits(whole)
-    return float(whole[e.target] - e.scores.sum())
+    if e.scale == "raw":  # what the model answered to the whole input is kept as probabilities
+        return float("nan")
+    whole = e.prediction[None]
+    if isinstance(e.output, Probabilities):
+        whole = replace(e.output, from_logits=False).as_scale(whole, e.scale)
+    return float(whole[0, e.target] - e.scores.sum())

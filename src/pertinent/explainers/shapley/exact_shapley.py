@@ -74,9 +74,9 @@ class TreeShap(Explainer):
 
     Note
     ----
-    Walked are forests and single trees, boosted regressors, and boosted classifiers on the scale
-    ``"logit"``. A boosted classifier's probabilities are not a sum over its trees: shap rescales the
-    values of the logits to them, which is not exact, and is not done here.
+    Walked are forests and single trees, boosted regressors, and boosted classifiers on the scales
+    ``"raw"`` and, of two classes, ``"logit"``. A boosted classifier's probabilities are not a sum over its
+    trees: shap rescales the values of the logits to them, which is not exact, and is not done here.
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"

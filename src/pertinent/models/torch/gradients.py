@@ -61,7 +61,7 @@ def differentiate(
             leaf = point.detach().requires_grad_()
             answer = scores(leaf)
             columns = devices.send(targets, answer.device)[:, None]
-            followed = model.output.followed_scores(answer).gather(1, columns)
+            followed = model.output.followed_scores(answer, parts[0].question.scale).gather(1, columns)
             (gradient,) = torch.autograd.grad(followed.sum(), leaf)
         width = answer.shape[1]
         return torch.cat([answer.detach().float(), total(gradient).float()], dim=1)
