@@ -67,12 +67,13 @@ class Values(Question):
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
         found = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
-        return [
+        means: list[Any] = [
             rows
             if isinstance(rows, Exception)
             else _means(model.output.as_scale(rows, part.question.scale), part.removal)
             for part, rows in zip(parts, found, strict=True)
         ]
+        return means
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
