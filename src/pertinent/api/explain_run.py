@@ -22,7 +22,7 @@ from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal, differences
 from pertinent.engine.meter import Meter
 from pertinent.errors import FileError, require
-from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_budget
+from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Task, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
@@ -73,7 +73,7 @@ def _put_together(outcomes: Sequence[Outcome], run: Run, requests: Sequence[Requ
     """The explanations in the order of the inputs, each with all warnings of the run, also the late ones."""
     ordered = sorted(outcomes, key=lambda each: (each.input_index, each.request_index))
     return Explanations(
-        [replace(each.explanation, warnings=run.warnings) for each in ordered if each.explanation],
+        [_warned(each.explanation, run) for each in ordered if each.explanation],
         merged([failure for each in ordered for failure in each.failures], requests),
     )
 
@@ -150,7 +150,7 @@ def carry_out(
             for metric, error in reasons
         )
         if explanation is not None:
-            explanation = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
+            explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
         yield Outcome(index, number, explanation, failures)
 
 
@@ -218,6 +218,7 @@ def explanation_steps(
             scale=request.scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
+            warnings=_too_few(explainer, budget, input),
             **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:
@@ -225,6 +226,21 @@ def explanation_steps(
         return (yield from measured(explanation, request.metrics))
 
     return steps
+
+
+def _warned(explanation: Explanation, run: Run) -> Explanation:
+    """The explanation with its own warnings and those of the run."""
+    return replace(explanation, warnings=tuple(dict.fromkeys((*explanation.warnings, *run.warnings))))
+
+
+def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
+    """A warning if the budget is too small to tell the features apart."""
+    d, per_feature = input.n_features, explainer.evaluations_per_feature
+    if budget >= per_feature * d:
+        return ()
+    coarser = "features='passages' or 'sentences'" if input.kind == "text" else "coarser features"
+    said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
+    return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
 
 
 def measured(

@@ -40,6 +40,7 @@ class Lime(Explainer):
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
+    evaluations_per_feature = 2
     summary = "weighted ridge regression on random masks"
     smallest_budget = 2
     samples: Annotated[int, Range(at_least=2)] | None = None

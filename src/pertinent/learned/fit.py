@@ -22,6 +22,7 @@ from pertinent.engine.progress import Callback
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.learned.base import LearnedClasses, LearnedExplainer, Learner, learned, load_explainer
 from pertinent.outputs import Scale
 from pertinent.registry import settings_of
@@ -196,6 +197,8 @@ def _prepared(run: Run, features: Any) -> list[Input]:
             prepared.append(run.prepare(raw, features_of(features, index, one=False)))
         except PertinentError as error:
             raise InputError(f"Input {index}: {error}") from error
+    if len({input.granularity for input in prepared}) > 1 and features is None:
+        return _prepared(run, modality_named(prepared[0].kind).features)  # long texts by words, too
     if len(prepared) < 2:
         raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.")
     return prepared

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from pertinent.array_types import Ints, Masks
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
-from pertinent.inputs.text import TextInput, Tokens
+from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
 from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
@@ -103,6 +104,9 @@ class TransformerModel(Model):
         """Tokenise a text and find the tokens of each feature."""
         text = self.head.text_of(raw, self)
         input = tokenised(text, "words" if features is None else features, self.tokenizer, self.max_length)
+        if features is None and (cut := default_features(n_words := input.n_features)) != "words":
+            notes = long_text_notes(cut, n_words)
+            input = replace(tokenised(text, cut, self.tokenizer, self.max_length), notes=notes)
         self.head.check_input(input, self)
         if input.truncation is not None:
             self._warn_of_truncation(input.truncation)

@@ -45,6 +45,7 @@ class Shapley(Explainer):
     """
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
+    evaluations_per_feature = 2
     summary = "Shapley values by the best estimator for the budget"
     stops_early = True
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
