@@ -24,7 +24,7 @@ from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
-from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
 from pertinent.models.torch.torch_attacks import token_attacks
@@ -225,7 +225,8 @@ class TransformerModel(Model):
             return self.forward(batch, exact, **options)
 
     def _states(self, batch: TokenBatch) -> States:
-        found = self.exactly(batch, output_hidden_states=True)
+        with without_new_hooks(self.model):
+            found = self.exactly(batch, output_hidden_states=True)
         answer = self.head.answer_of(found)
         of_tokens = [answer, answer[:, 0]] if answer.ndim == 3 else [answer]
         return [*found.hidden_states, *of_tokens]
