@@ -141,17 +141,22 @@ def carry_out(
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
     for done in run.carry_out(todo, total):
-        index, number = done.key
-        own_id = run.id_of(index)
-        method = requests[number].method.name if len(requests) > 1 else None
-        explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
-        failures = tuple(
-            Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
-            for metric, error in reasons
-        )
-        if explanation is not None:
-            explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
-        yield Outcome(index, number, explanation, failures)
+        yield outcome_of(run, requests, done)
+
+
+def outcome_of(run: Run, requests: Sequence[Request], done: Done) -> Outcome:
+    """What came of work that `works` made."""
+    index, number = done.key
+    own_id = run.id_of(index)
+    method = requests[number].method.name if len(requests) > 1 else None
+    explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
+    failures = tuple(
+        Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
+        for metric, error in reasons
+    )
+    if explanation is not None:
+        explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
+    return Outcome(index, number, explanation, failures)
 
 
 # -- the life of one explanation: predict, explain under the meter, put together, measure ----------------
