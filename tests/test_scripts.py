@@ -3,17 +3,23 @@
 import ast
 import importlib
 import inspect
+import json
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import pertinent
 from pertinent.api.explain import explain
 from pertinent.explainers.base import explainers, learned
 from pertinent.registry import settings_names
+from tests.miniature import ROOT, call, scripts, write_encoder, write_frame, write_images, write_texts
 
-ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path for folder in ("experiments", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -91,3 +97,134 @@ def test_what_is_not_there_is_noticed():
     assert complaints("pertinent.explane(m, x)") == ["line 1: pertinent.explane"]
     assert complaints("pertinent.fit(m, x, dev=0.1)") == ["line 1: pertinent.fit(dev=)"]
     assert complaints("pertinent.evaluate(m, x, marks=[])") == ["line 1: pertinent.evaluate(marks=)"]
+
+
+@pytest.fixture(scope="module")
+def vo2023(tmp_path_factory):
+    """The sets of Vo et al., packed, and what a few stages found of one of them."""
+    folder = tmp_path_factory.mktemp("vo2023")
+    for name, classes in (("imdb", 2), ("hatexplain", 3), ("ag_news", 4)):
+        write_texts(folder / "raw", name, {"train": 48, "test": 8}, 20, classes)
+    for name in ("mnist", "fashion_mnist"):
+        write_images(folder / "raw" / name)
+    (folder / "results").mkdir()
+    with scripts("experiments/vo2023") as load:
+        call(load("sets"), "--data", folder / "raw", "--out", folder / "data")
+        stages = load("stages")
+        job = stages.Job(folder / "data", folder / "results", "cpu", 48, 4, 2, 1, 1, 16)
+        known = stages.boxes() | stages.stages_of(1) | stages.timings()
+        of_texts = "box aim_0 aim_with_a_selector_0 l2x_0 l2x_5_0 lime_0 functional-information_0 timed"
+        names = [f"imdb_{name}" for name in of_texts.split()] + ["mnist_pixels_0", "mnist_timed"]
+        for name in names:
+            (folder / "results" / f"{name}.json").write_text(json.dumps(known[name](job)))
+    return folder
+
+
+def test_vo2023_tables_and_pictures(vo2023, tmp_path, monkeypatch):
+    results = vo2023 / "results"
+    own = ROOT / "experiments" / "vo2023"
+    pages = [Path(shutil.copy(own / name, tmp_path)) for name in ("README.md", "examples.md")]
+    for page in pages:
+        page.write_text(re.sub(r"(<!-- [^>]+ -->\n)[^<]*(?=<!-- end)", r"\1", page.read_text()))
+    with scripts("experiments/vo2023") as load:
+        words = load("words")
+        monkeypatch.setattr(words, "is_contaminated", "w1".__eq__)  # without NLTK's data
+        monkeypatch.setattr(words, "clusters", set)
+        call(load("tables"), "--data", vo2023 / "data", "--results", results, "--page", pages[0])
+        call(load("pictures"), "--results", results, "--out", tmp_path)
+    assert "| imdb | `aim` |" in pages[0].read_text()
+    assert "`aim` for positive" in pages[1].read_text()
+    assert {"figure2.png", "cost.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_vo2023_paper_form(vo2023, tmp_path, monkeypatch):
+    page = Path(shutil.copy(ROOT / "experiments" / "vo2023" / "paper_form.md", tmp_path))
+    with scripts("experiments/vo2023") as load:
+        own = load("paper_form")
+        options = own.Options(vo2023 / "data", tmp_path, "cpu", 48, 4, 1, 1, 16)
+        forms = ("from probabilities", "paper", "paper, D.2: selector alone", "both, explore 0, before")
+        fits = [own.Fit("imdb", "linear", form, 0) for form in forms]
+        fits.append(own.Fit("imdb", "network", forms[0], 0))
+        found = {fit: own.carried_out(fit, options) for fit in fits}
+        lines = [own.shown(fit, each | {"wall seconds": 1.0}) for fit, each in found.items()]
+        monkeypatch.setattr(own, "PAGE", page)
+        made = tmp_path / "made.json"
+        made.write_text(json.dumps({fit.name: each for fit, each in found.items()}))
+        call(own, "--page", made)
+    assert all("faithfulness" in line for line in lines)
+    assert found[fits[0]]["pi"] == []
+    assert 0 < found[fits[1]]["pi"][0][1] < 1  # what the selector keeps is watched
+    assert "true words" in found[fits[0]] and "true words" not in found[fits[-1]]
+    assert "| `both, explore 0, before` |" in page.read_text()
+
+
+def test_vo2023_known_features(capsys):
+    with scripts("experiments/vo2023") as load:
+        own = load("known_features")
+        few = ("--rows", 80, "--test", 3, "--seeds", 1)
+        call(own, *few, "--tasks", "switch", "--methods", "invase, selected", "maple", "kernel-shap")
+    assert [line.split(" | ")[1] for line in capsys.readouterr().out.splitlines()[2:]] == [
+        "`invase, selected`",
+        "`maple`",
+        "`kernel-shap`",
+    ]
+
+
+def test_vo2023_refinement(tmp_path, capsys):
+    write_texts(tmp_path, "sst2", {"train_sentences": 1006}, 20)
+    with scripts("experiments/vo2023") as load:
+        few = ("--train", 40, "--inputs", 2, "--seeds", 1, "--budgets", 10, "--starts", "aim")
+        call(load("refinement"), "--data", tmp_path, *few, "--only", "texts", "table")
+    assert capsys.readouterr().out.count("| aim | thompson-search | 10 |") == 2
+
+
+def test_vo2023_tabular(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = ["Serial_No", "GRE_Score", "TOEFL", "Rating", "SOP", "LOR", "CGPA", "Research", "Chance"]
+    rows = pd.DataFrame(rng.normal(size=(160, 9)) + 5, columns=columns)
+    (tmp_path / "graduate_admission").mkdir()
+    rows[:130].to_csv(tmp_path / "graduate_admission" / "Admission_Predict.csv", index=False)
+    rows.to_csv(tmp_path / "graduate_admission" / "Admission_Predict_Ver1.1.csv", index=False)
+    for split, n in (("train", 5000), ("test", 40)):
+        numbers = {name: rng.normal(size=n) for name in ("age", "hours", "fnlwgt", "gain", "loss", "years")}
+        kinds = {name: rng.choice(["a", "b"], n) for name in ("work", "sex", "education", "income")}
+        label = (numbers["age"] + (kinds["work"] == "a") > 0.5).astype(np.int8)
+        write_frame(tmp_path / "adult" / f"{split}.parquet", **numbers, **kinds, label=label)
+    page = Path(shutil.copy(ROOT / "experiments" / "vo2023" / "tabular.md", tmp_path))
+    with scripts("experiments/vo2023") as load:
+        own = load("tabular")
+        own.EPOCHS = dict.fromkeys(own.SETS, 1)
+        few = ("--seeds", 1, "--draws", 2, "--train", 60, "--test", 3, "--page", page)
+        rows = ("aim", "lime", "maple", "best by sufficiency")
+        call(own, "--data", tmp_path, "--results", tmp_path / "results", *few, "--rows", *rows)
+    assert len(list((tmp_path / "results").glob("*.json"))) == 12
+    assert page.read_text().count("| `best by sufficiency` |") == 3
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return write_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def test_hase2021(encoder, tmp_path, monkeypatch, capsys):
+    """All stages of one set, each command in this process, and the pages of what they found."""
+    splits = {"train_phrases_glue": 40, "dev": 4, "test": 4}
+    write_texts(tmp_path / "data", "sst2", splits, 6)
+    with scripts("experiments/hase2021") as load:
+
+        def started(command, **_):
+            call(load(command[1].removesuffix(".py")), *command[2:])
+            return SimpleNamespace(returncode=0)
+
+        methods = load("methods")
+        methods.BUDGET, methods.REDUCED, methods.GRID = 24, 8, (4, 8, 24)
+        run = load("run")
+        run.REMOVALS = ("attention-mask",)
+        monkeypatch.setattr(run.subprocess, "run", started)
+        few = ("--sets", "sst2", "--removal-sets", "sst2", "--seeds", 1, "--points", 2)
+        places = ("--data", tmp_path / "data", "--encoder", encoder, "--work", tmp_path / "work")
+        call(run, "train", "removals", "explain", *places, "--results", tmp_path / "results", *few)
+        call(load("pages"), "--results", tmp_path / "results", "--out", tmp_path)
+    made = {path.stem for path in tmp_path.glob("*.md")}
+    assert made == {"table1", "table3", "table4", "table5", "table7", "figure2", "figure3"}
+    assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
