@@ -1,4 +1,4 @@
-"""What the scripts of `experiments/` read, in miniature: sets in their files, a small encoder, words of NLTK."""
+"""What the scripts of `experiments/` read, in miniature: sets in their files, an encoder, words of NLTK."""
 
 import gzip
 import importlib

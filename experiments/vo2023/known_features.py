@@ -114,10 +114,17 @@ def measure(task: str, name: str, n: int, seed: int, n_test: int = 500) -> tuple
     ranks = ranks_of(np.abs(scores) if method in SIGNED else scores, np.random.default_rng(seed))
     median = float(np.mean([np.median(own[true]) for own, true in zip(ranks, truth, strict=True)]))
     best = float(((ranks <= k) & truth).sum() / truth.sum())
-    chosen = scores > 0.5
-    true = (chosen & truth).sum(axis=1)
-    tpr, fdr = (true / k).mean(), (1 - true / np.maximum(chosen.sum(axis=1), 1)).mean()
-    return median, best, *((float(tpr), float(fdr)) if method in COUNTS else (np.nan, np.nan))
+    return median, best, *(rates(scores > 0.5, truth) if method in COUNTS else (np.nan, np.nan))
+
+
+def rates(chosen: Masks, truth: Masks) -> tuple[float, float]:
+    """The share of relevant columns that is chosen (TPR), and that of wrong ones among the chosen (FDR).
+
+    Means over rows; where nothing is chosen, nothing is wrong.
+    """
+    tpr = (chosen & truth).sum(axis=1) / truth.sum(axis=1)
+    fdr = (chosen & ~truth).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
+    return float(tpr.mean()), float(fdr.mean())
 
 
 def main() -> None:
