@@ -255,6 +255,35 @@ def test_hase2021(encoder, tmp_path, monkeypatch):
     assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
 
 
+def test_hase2021_speed(tmp_path):
+    with scripts("experiments/hase2021") as load:
+        few = ("--texts", 1, "--points", 1, "--layers", 1, "--budget", 4)
+        own = load("speed")
+        own.QUERY, own.DOCUMENT = 5, 12
+        call(own, *few, "--methods", "gradient", "thompson-search", "--out", tmp_path / "speed.json")
+        resample_less(load("collect"))
+        call(
+            load("pages"),
+            "--results",
+            tmp_path / "none",
+            "--speed",
+            tmp_path / "speed.json",
+            "--out",
+            tmp_path,
+        )
+    assert "| thompson-search | 1 | – |" in (tmp_path / "speed.md").read_text()
+
+
+def test_hase2021_own_search(tmp_path):
+    write_texts(tmp_path, "sst2", {"test": 4}, 25)
+    with scripts("experiments/hase2021") as load:
+        methods = load("methods")
+        methods.BUDGET, methods.REDUCED = 40, 20
+        few = ("--points", 2, "--sets", "sst2", "--out", tmp_path / "page.md")
+        call(load("own_search"), "--data", tmp_path, *few)
+    assert "| comprehensiveness |" in (tmp_path / "page.md").read_text()
+
+
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     """Images like MNIST's, and the network of Hsieh et al. trained on them."""
