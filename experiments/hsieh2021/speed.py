@@ -43,7 +43,9 @@ def main() -> None:
     images = list(read_set(arguments.data, "t10k")[0][: max(arguments.beside, arguments.images)])
     rows: list[dict[str, Any]] = [{"accuracy": accuracy}]
     options: dict[str, Any] = {"features": "pixels", "progress": False}
-    pertinent.explain(model, images[:2], "greedy-as", subsets=200, chosen=0.1, **options)  # warm up
+    pertinent.explain(
+        model, images[:2], "greedy-as", subsets=min(200, arguments.subsets), chosen=0.1, **options
+    )  # warm up
     if arguments.profile:
         profile(lambda: pertinent.explain(model, images[:4], "greedy-as", chosen=0.1, **options))
     runs: list[tuple[str, int, dict[str, Any]]] = [
