@@ -2,9 +2,10 @@
 
     python benchmarks/service.py [--texts 8] [--users 1 16] [--budget 200]
 
-Every user asks for one explanation after another, of texts of about 20 words, from the embedded sentiment
-model. `shared` is `pertinent.Service`; `by turns` is `pertinent.explain` behind a lock. Prints the median and
-the 95th percentile of the seconds of an answer, and explanations per second.
+Every user asks for one explanation after another, of texts of 20 words: on a GPU from a model of BERT-base
+size with random weights in bfloat16, else from the embedded sentiment model. `shared` is a
+`pertinent.Service`; `by turns` is `pertinent.explain` behind a lock. Prints the median and the 95th
+percentile of the seconds of an answer, and explanations per second.
 """
 
 from __future__ import annotations
@@ -17,17 +18,15 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from common import table
+import torch
+from common import bert_base, random_texts, table, word_tokenizer
 
 import pertinent
-
-WORDS = "a slow start but then the story becomes wonderful dull warm clever long tired bright cast scene".split()
 
 
 def texts_of(user: int, n: int) -> list[str]:
     """The texts that a user asks about."""
-    rng = np.random.default_rng(user)
-    return [" ".join(rng.choice(WORDS, 20)) for _ in range(n)]
+    return random_texts(n, 22, user)
 
 
 def waits(ask: Callable[[str], Any], users: int, n: int) -> tuple[list[float], float]:
@@ -54,7 +53,9 @@ def main() -> None:
     parser.add_argument("--users", type=int, nargs="+", default=[1, 16])
     parser.add_argument("--budget", type=int, default=200)
     arguments = parser.parse_args()
-    model, lock, budget = pertinent.load("sentiment"), Lock(), arguments.budget
+    lock, budget, model = Lock(), arguments.budget, pertinent.load("sentiment")
+    if torch.cuda.is_available():
+        model = pertinent.wrap((bert_base(torch.bfloat16, "cuda"), word_tokenizer()))
 
     def by_turns(text: str) -> Any:
         with lock:

@@ -1,9 +1,9 @@
 """A web service that explains texts: one process, one model, the requests of all users in shared batches.
 
-    pip install fastapi uvicorn
-    uvicorn service:app --app-dir docs/examples
+pip install fastapi uvicorn
+uvicorn service:app --app-dir docs/examples
 
-    curl -X POST localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "a slow start, then wonderful"}'
+curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "slow, then wonderful"}'
 """
 
 import asyncio

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Service:
     """Explains single inputs as they come, for any number of threads or users at the same time.
 
-    The questions of all explanations under way share batches, so many users wait hardly longer than one.
+    The questions of all explanations under way share batches.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def evaluating(
 
 @contextmanager
 def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
-    """Remove forward hooks that a call leaves behind, as for hidden states: they cannot be pickled."""
+    """Remove forward hooks that a call leaves behind, as for hidden states: a model keeps none of ours."""
     parts = [part for part in _parts(module) if part is not None]
     with alone():
         before = [(set(part._forward_hooks), set(part.__dict__)) for part in parts]  # noqa: SLF001
