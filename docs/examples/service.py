@@ -1,6 +1,6 @@
 """A web service that explains texts: one process, one model, the requests of all users in shared batches.
 
-pip install fastapi uvicorn
+pip install "pertinent[app]"
 uvicorn service:app --app-dir docs/examples
 
 curl localhost:8000/explain -H 'Content-Type: application/json' -d '{"text": "slow, then wonderful"}'

@@ -1,6 +1,8 @@
 """A service: explanations for many at once, the same as by themselves; errors and cancelling."""
 
+import importlib
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,3 +102,15 @@ def test_closing_finishes_what_was_submitted():
     assert future.done()
     with pytest.raises(ModelError, match="The service is closed"):
         service.submit("good")
+
+
+def test_the_example_of_a_web_service(monkeypatch):
+    testclient = pytest.importorskip("fastapi.testclient")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "examples")
+    app = importlib.import_module("service").app
+    with testclient.TestClient(app) as client:
+        found = client.post("/explain", json={"text": "slow, then wonderful", "budget": 20}).json()
+        assert found["class"] == "positive"
+        assert [row["feature"] for row in found["words"]] == ["slow", ",", "then", "wonderful"]
+        empty = client.post("/explain", json={"text": " "})
+        assert (empty.status_code, "empty" in empty.json()["detail"]) == (422, True)

@@ -1,6 +1,7 @@
 """Long texts: passages that a budget can carry, and warnings where it cannot."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,3 +99,14 @@ def test_a_fit_cuts_all_texts_alike(monkeypatch):
     fitted = pertinent.fit(MODEL, texts, "aim", epochs=1, progress=False)
     assert fitted.fitted_features == "words"
     assert len(pertinent.explain(MODEL, texts[3], fitted).features) == 18
+
+
+def test_thai_is_split_into_words_where_a_library_is_there(monkeypatch):
+    text = "ฉันรักแมว and dogs"
+    assert passages(text, "words") == ["ฉันรักแมว", "and", "dogs"]
+    words = SimpleNamespace(word_tokenize=lambda run: ["ฉัน", "รัก", "แมว"] if run == "ฉันรักแมว" else [run])
+    monkeypatch.setattr("pertinent.inputs.text.find_spec", lambda name: name == "pythainlp")
+    monkeypatch.setattr("pertinent.inputs.text.optional", lambda name: words)
+    assert passages(text, "words") == ["ฉัน", "รัก", "แมว", "and", "dogs"]
+    words.word_tokenize = lambda run: ["lost"]  # characters are never dropped
+    assert passages(text, "words") == ["ฉันรักแมว", "and", "dogs"]

@@ -7,12 +7,14 @@ import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import chain, pairwise
 from math import ceil
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.decoding import Shape, expect
 from pertinent.digests import digest
@@ -34,6 +36,7 @@ _WORD = re.compile(
     r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
     r"|[^\w\s]+"
 )
+_THAI = re.compile(r"[\u0e00-\u0e7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
 
@@ -220,7 +223,19 @@ def cut(text: Text, granularity: str) -> Ints:
         if text.removable(i)
         for found in pattern.finditer(segment)
     ]
+    if granularity == "words" and any(map(_THAI.search, text.segments)) and find_spec("pythainlp"):
+        spans = [part for span in spans for part in _thai_words(span, text.segments[span[0]])]
     return np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+
+def _thai_words(span: tuple[int, int, int], segment: str) -> list[tuple[int, int, int]]:
+    """The words in a run of Thai letters, which has no spaces, by pythainlp; other spans as they are."""
+    number, start, end = span
+    if not _THAI.fullmatch(segment, start, end):
+        return [span]
+    ends = np.cumsum([len(word) for word in optional("pythainlp").word_tokenize(segment[start:end])])
+    bounds = [start, *(start + ends).tolist()]
+    return [(number, *pair) for pair in pairwise(bounds)] if bounds[-1] == end else [span]
 
 
 def _passages(text: Text, size: str) -> Ints:

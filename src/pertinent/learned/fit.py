@@ -207,10 +207,10 @@ def _prepared(
     kinds = {input.kind: input.granularity for input in prepared.values()}
     if features is None and {input.granularity for input in prepared.values()} - set(kinds.values()):
         return _prepared(run.over(inputs), modality_named(next(iter(kinds))).features, labels)
-    for index, error in unusable.items():
-        logger.warning("Input %d is left out: %s", index, error)
+    for index, reason in unusable.items():
+        logger.warning("Input %d is left out: %s", index, reason)
     if len(prepared) < 2:
-        first = "".join(f" Input {index}: {error}" for index, error in list(unusable.items())[:1])
+        first = "".join(f" Input {index}: {reason}" for index, reason in list(unusable.items())[:1])
         raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.{first}")
     if labels is not None and len(labels) == len(inputs):
         labels = [labels[index] for index in prepared]
