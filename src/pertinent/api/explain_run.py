@@ -184,7 +184,7 @@ def explanation_steps(
             target = output.default_target(prediction)
         else:
             target = column_index(wanted, classes, "target")
-        rng = generator(request.seed, explainer.name, input.fingerprint)
+        rng = generator(request.seed, explainer.name, d)  # equal questions to inputs of the same size
         meter = Meter(budget)
         groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
         jackknife = RemovalJackknife(groups, removal.undrawn)
