@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pertinent.asks import Values
+from pertinent.asks import Arithmetic, Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
@@ -45,6 +45,9 @@ class Padded(Explainer):
                 scores = np.atleast_2d(stop.value.scores)
                 padding = scores[task.target if len(scores) > 1 else 0, d:]
                 return Finding(scores[:, :d], details={"padding": padding.tolist()})
+            if isinstance(ask, Arithmetic):
+                answer = yield ask
+                continue
             assert isinstance(ask, Values)
             answer = yield Values(ask.masks[:, :d], ask.scale)
 

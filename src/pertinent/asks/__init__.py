@@ -1,7 +1,18 @@
 """The questions an algorithm may ask, one file per kind."""
 
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
-from pertinent.asks.base import Algorithm, Ask, Asking, Fork, Part, Partial, Question, on_scale, relay
+from pertinent.asks.base import (
+    Algorithm,
+    Arithmetic,
+    Ask,
+    Asking,
+    Fork,
+    Part,
+    Partial,
+    Question,
+    on_scale,
+    relay,
+)
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.tree_values import TreeScores, TreeValues
@@ -9,6 +20,7 @@ from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
     "Algorithm",
+    "Arithmetic",
     "Ask",
     "Asking",
     "Attack",

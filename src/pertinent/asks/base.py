@@ -143,7 +143,18 @@ class Partial:
         return self.finding() if callable(self.finding) else self.finding
 
 
-Ask: TypeAlias = Question | Fork | Partial
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """Call a function without arguments that asks nothing: a fit to answers, the choice of the next masks.
+
+    Answered with what it returns. It costs nothing. While a device computes, it runs in another thread, so
+    that the fits of many inputs share the processor's cores: it must not change what other threads see.
+    """
+
+    compute: Callable[[], Any]
+
+
+Ask: TypeAlias = Question | Fork | Partial | Arithmetic
 Asking: TypeAlias = Generator[Ask, Any, T]
 """A generator that yields asks, is sent answers, and returns a T."""
 
@@ -188,7 +199,7 @@ def on_scale(algorithm: Algorithm, scale: Scale, groups: int = 0) -> Algorithm:
     def ask_on(ask: Ask) -> Ask:
         if isinstance(ask, Fork):
             return Fork([on_scale(branch, scale, groups) for branch in ask.branches])
-        return ask if isinstance(ask, Partial) else ask.on_scale(scale, groups)
+        return ask.on_scale(scale, groups) if isinstance(ask, Question) else ask
 
     return relay(algorithm, ask_on)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +17,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
-from pertinent.asks import Ask, Part, Partial, Question
+from pertinent.asks import Arithmetic, Ask, Part, Partial, Question
 from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
@@ -36,6 +38,9 @@ without this limit far too many jobs would be started before the backlog grows."
 PATIENCE = 0.25
 """Seconds between two batches that may be spent on waiting for further jobs of a stream."""
 
+COMPUTING = 2
+"""Number of algorithms, for each core, that may be at their arithmetic before no further job is started."""
+
 WAITING = object()
 """Stands for an answer that is not known yet."""
 
@@ -47,6 +52,11 @@ class _Flight:
     chunks: dict[OpenQuestion, list[Chunk]]
     parts: list[Part]
     answer: Answer
+
+
+def _n_cores() -> int:
+    """Number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Engine:
@@ -86,12 +96,17 @@ class Engine:
         self.rows = 0
         self._pools: ThreadpoolController | None = None
         self._open: dict[int, JobRun] = {}
+        self._threads: ThreadPoolExecutor | None = None
         self._reset()
 
     def _reset(self) -> None:
         """End everything that is under way."""
         self._source: Iterator[Job | Done] | None = None
         self._is_stream = False
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads = None
+        self._computing: dict[Future[Any], JobRun] = {}
         self._last_pull = self._pulling = 0.0
         self.cache = Cache()
         self._scheduler = Scheduler(
@@ -118,6 +133,8 @@ class Engine:
     def has_room(self) -> bool:
         """Whether another job would help to fill batches; a service may submit more, but gains nothing."""
         in_flight = self.model.in_flight
+        if len(self._computing) >= COMPUTING * _n_cores():
+            return False
         return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
 
     def submit(self, job: Job) -> int:
@@ -183,6 +200,7 @@ class Engine:
 
     def _work(self) -> bool:
         """Do what is most urgent, the device's work first; return whether there was anything to do."""
+        self._gather()
         if self._is_back():
             self._collect()
         elif self._launch_if_worthwhile():
@@ -195,11 +213,29 @@ class Engine:
             self._launch(self._scheduler.pop_batch())
         elif self._flights:
             self._collect()
+        elif self._computing:
+            wait(self._computing, return_when=FIRST_COMPLETED)
         elif self._source is not None:
             self._pull(self._source)
         else:
             return False
         return True
+
+    def _gather(self) -> None:
+        """Line up the algorithms whose arithmetic is done."""
+        for future in [future for future in self._computing if future.done()]:
+            run, error = self._computing.pop(future), future.exception()
+            if not run.ended:
+                self._ready.append((run, None if error else future.result(), error))  # type: ignore[arg-type]
+
+    def _compute(self, run: JobRun, compute: Callable[[], Any]) -> Any:
+        """Begin arithmetic in another thread if the model does not need the processor, else do it now."""
+        if self.model.in_flight == 1:
+            return compute()
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_n_cores(), "pertinent-arithmetic")
+        self._computing[self._threads.submit(compute)] = run
+        return WAITING
 
     @property
     def _is_slow(self) -> bool:
@@ -250,6 +286,8 @@ class Engine:
             if self.on_partial is not None:
                 self._published.append(Published(run.job.key, run.number, ask.make(), ask.evaluations))
             return None
+        if isinstance(ask, Arithmetic):
+            return self._compute(run, ask.compute)
         run.branches = [JobRun(run.job, branch, run, run.number) for branch in ask.branches]
         self._ready.extend((branch, None, None) for branch in run.branches)
         return WAITING if run.branches else []

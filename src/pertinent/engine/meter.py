@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-from pertinent.asks import Algorithm, Ask, Fork, Partial, Question, relay
+from pertinent.asks import Algorithm, Arithmetic, Ask, Fork, Partial, Question, relay
 from pertinent.errors import BudgetError
 
 
@@ -36,6 +36,8 @@ class Meter:
     def _charge(self, ask: Ask) -> Ask:
         if isinstance(ask, Partial):
             return replace(ask, evaluations=self.evaluations)
+        if isinstance(ask, Arithmetic):
+            return ask
         if isinstance(ask, Fork):
             return Fork([Meter(self.budget, self._total).watch(branch) for branch in ask.branches])
         self._price = ask.price(self._paid[type(ask)])

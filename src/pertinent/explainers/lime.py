@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Values
+from pertinent.asks import Arithmetic, Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.settings import NotNegative, Positive, Range
 
@@ -55,7 +56,8 @@ class Lime(Explainer):
         """Ask for the masks and fit."""
         masks = draw_masks(task.rng, self.samples or task.budget, task.n_features)
         values = yield Values(masks)
-        scores, errors = ridge(masks, values, proximity(masks, self.kernel_width), self.alpha)
+        weights = proximity(masks, self.kernel_width)
+        scores, errors = yield Arithmetic(partial(ridge, masks, values, weights, self.alpha))
         return Finding(scores=scores.T, standard_errors=errors.T)
 
 

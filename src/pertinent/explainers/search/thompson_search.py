@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from math import comb
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking
+from pertinent.asks import Arithmetic, Asking
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import largest, uniform_sets
 from pertinent.explainers.search.local import LocalSearch, Seen, first_sets
@@ -65,7 +66,7 @@ class ThompsonSearch(LocalSearch):
         evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:
             n = min(max(self.batch, len(sets) // GROWTH), budget - len(sets))
-            proposed = self._propose(sets, evidence, seen, n, rng)
+            proposed = yield Arithmetic(partial(self._propose, sets, evidence, seen, n, rng))
             new = np.array(proposed) if proposed else unseen(rng, n, d, k, seen)
             evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))
             sets = np.concatenate([sets, new])

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import Values
+from pertinent.asks import Arithmetic, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.base import as_masks
@@ -92,7 +92,8 @@ class KernelShap(Explainer):
             values = np.concatenate([values, answers.reshape(2, len(more), -1)], axis=1)
             if size < len(drawn.pairs):
                 yield from task.publish(partial(_found, drawn.first(size), values, ends))
-        return _found(drawn, values, ends)
+        found: Finding = yield Arithmetic(partial(_found, drawn, values, ends))
+        return found
 
 
 def _found(coalitions: Coalitions, values: Floats, ends: Floats) -> Finding:
