@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -18,6 +18,11 @@ AT_THE_INPUT: Floats = np.ones(1)
 
 LONGEST = 50
 """Number of points asked for at once, so that one input does not fill the queue."""
+
+_NOISE = (
+    "The baselines are uniform noise, because the model has no background: wrap it with `background=` some "
+    "images, such as a sample of the training data."
+)
 
 
 @dataclass(frozen=True)
@@ -126,8 +131,9 @@ class ExpectedGradients(GradientExplainer):
     samples
         Pairs of a baseline and a point; by default half the budget.
     baseline
-        A random removal: by default ``"random-token"`` for texts, ``"uniform-noise"`` for
-        images, ``"background"`` for table rows.
+        A random removal: by default ``"random-token"`` for texts, ``"background"`` for table rows and
+        images. Without background images it is ``"uniform-noise"``, and the explanation warns of it:
+        noise looks like no image, so the scores say little of what tells images apart.
     """
 
     paper = "Erion et al. 2021, Eqn. 3"
@@ -147,7 +153,9 @@ class ExpectedGradients(GradientExplainer):
         for part in _parts(n):
             found = yield PathGradients(shares[part], task.target, self.baseline, draws=part)
             every.append(found.gradients)
-        return _mean(np.concatenate(every))
+        is_drawn = isinstance(self.baseline, str) and self.baseline == "drawn"
+        is_noise = is_drawn and task.drawn_baseline == "uniform-noise"
+        return replace(_mean(np.concatenate(every)), warnings=(_NOISE,) if is_noise else ())
 
 
 @explainers.register("functional-information")

@@ -87,7 +87,7 @@ class Modality(ABC):
         """The removal used by default, given the rows that the model was wrapped with."""
         return self.default_removal
 
-    def baseline_for(self, input: Any, *, drawn: bool) -> str:
+    def baseline_for(self, input: Any, background: Background | None, *, drawn: bool) -> str:
         """The removal that makes the baseline of path gradients."""
         return self.drawn_baseline if drawn else self.fixed_baseline
 

@@ -60,7 +60,7 @@ class Columns:
 
 
 class Background:
-    """Rows of data from which removed columns are filled; a missing value is NaN.
+    """Rows of data from which removed columns are filled, a missing value being NaN; or images of one size.
 
     >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
     array([2., 4.])
@@ -71,6 +71,18 @@ class Background:
         if self.values.ndim != 2 or not self.values.size:
             raise InputError(f"The background must be rows × columns, but has shape {self.values.shape}.")
         self._centres: dict[str, Array] = {}
+
+    @classmethod
+    def of_images(cls, images: Sequence[ArrayInput]) -> Background:
+        """The background of images that a model has prepared."""
+        sizes = {image.array.shape for image in images}
+        if len(sizes) != 1:
+            shown = " and ".join(map(str, sorted(sizes)[:2])) or "none"
+            raise InputError(f"The background must be images of one size, but there are {shown}.")
+        values = np.stack([image.array for image in images])
+        found = cls(values.reshape(len(values), -1))
+        found.values = values
+        return found
 
     @cached_property
     def fingerprint(self) -> bytes:

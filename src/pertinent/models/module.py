@@ -52,11 +52,11 @@ class ModuleModel(FunctionModel):
         self.module = module
         self.device, self.dtype = devices.placed(module)
         self._n_weights = n_weights(module)
-        super().__init__(module, output=output or "logit", **options)
-        self._output_given = output
         read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
         self._n_channels = next(read, None)
         self._told = False
+        super().__init__(module, output=output or "logit", **options)
+        self._output_given = output
         self._settled = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2

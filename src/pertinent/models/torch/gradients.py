@@ -109,7 +109,7 @@ def baseline_of(part: Part, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
-        chosen = modality.baseline_for(part.input, drawn=chosen == "drawn")
+        chosen = modality.baseline_for(part.input, model.background, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
     removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
     removal.check(part.input)
