@@ -166,10 +166,8 @@ def test_noise_is_said_where_there_are_no_background_images():
     model = pertinent.wrap(LinearImages(), kind="image", output="probability")
     several = pertinent.explain(model, [x, 1 - x], method="expected-gradients", samples=5)
     for e in several:
-        assert e.warnings == (
-            "The baselines are uniform noise, because the model has no background: wrap it with "
-            "`background=` some images, such as a sample of the training data.",
-        )
+        assert len(e.warnings) == 1
+        assert e.warnings[0].startswith("The baselines are uniform noise, because the model has no")
     for baseline in ("uniform-noise", "constant", 0 * x):  # asked for
         asked = pertinent.explain(model, x, method="expected-gradients", samples=5, baseline=baseline)
         assert asked.warnings == ()

@@ -176,6 +176,8 @@ class Explainer(Settings, ABC):
         The kind of features of the inputs that it was fitted to.
     smallest_budget
         The smallest number of evaluations with which it can answer, if its settings do not determine it.
+    also_called
+        Other names of the method, which an error for an unknown name leads from.
     """
 
     name: ClassVar[str]
@@ -189,6 +191,7 @@ class Explainer(Settings, ABC):
     meaning: ClassVar[ScoreMeaning] = "effect"
     fitted_features: ClassVar[str | None] = None
     smallest_budget: ClassVar[int] = 1
+    also_called: ClassVar[tuple[str, ...]] = ()
 
     @property
     def budget_per_sparsity(self) -> bool:

@@ -270,8 +270,8 @@ class ArrayInput(Input):
         """The background, which must be given and hold arrays of the input's shape."""
         if background is None:
             raise SettingError(
-                f"This needs a background: wrap the model with `background=` some {self.kind} inputs, such as "
-                "a sample of the training data."
+                f"This needs a background: wrap the model with `background=` some {self.kind} inputs, such "
+                "as a sample of the training data."
             )
         shapes = background.values.shape[1:], self.array.shape
         if shapes[0] != shapes[1]:

@@ -55,9 +55,10 @@ def wrap(thing: Any, **options: Any) -> Model:
         names of classes or labels; ``names`` — of a regressor's values; ``unit`` — the unit of
         the values. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
         ``"table"`` if the input does not show it; ``background`` — table rows to fill removed columns
-        from, or images to draw baselines from (for image classifiers, too); ``columns`` — their names; ``groups`` — columns that are one feature,
-        such as one-hot columns. For transformers that read texts: ``max_length`` — tokens after which
-        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens. For models that
+        from, or images to draw baselines from (of image classifiers, too); ``columns`` — names of the
+        columns; ``groups`` — columns that are one feature, such as one-hot columns. For transformers that
+        read texts: ``max_length`` — tokens after which texts are truncated; ``compaction`` — ``False`` to
+        always compute removed tokens. For models that
         answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
         ``no_answer`` — ``True`` if the model may answer that there is none.
