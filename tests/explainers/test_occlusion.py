@@ -93,5 +93,5 @@ def test_grad_cam_needs_maps():
     [("saliency", "gradient"), ("Saliency", "gradient"), ("gradient-shap", "expected-gradients")],
 )
 def test_other_names_lead_to_ours(name, ours):
-    with pytest.raises(SettingError, match=f"Unknown method '{name}'. Did you mean '{ours}'?"):
+    with pytest.raises(SettingError, match=rf"Unknown method '{name}'\. Did you mean '{ours}'\?"):
         pertinent.explain(model(), np.zeros((1, 6, 8)), name)

@@ -19,6 +19,7 @@ from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
+from pertinent.number_texts import number_text
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,8 @@ def _is_number(value: Any) -> bool:
 def _show(value: Any) -> str:
     if isinstance(value, float | np.floating) and np.isnan(value):
         return "missing"
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    is_number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
+    return number_text(value) if is_number else str(value)
 
 
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:

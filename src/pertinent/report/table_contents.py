@@ -11,6 +11,7 @@ import numpy as np
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval
+from pertinent.number_texts import number_text
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.evaluation import Evaluation
@@ -92,8 +93,8 @@ def attack_lines(attacks: Attacks) -> Iterator[list[str]]:
     changed = _CHANGED in attack_head(attacks)
     for one in attacks:
         for place, radius in enumerate(one.radii.tolist()):
-            shown = f"{radius:.4g}" if isfinite(radius) else "none found"
-            cells = [str(one.index + 1), one.decided, _members(one, place), shown, f"{one.passes[place]:,}"]
+            shown = number_text(radius) if isfinite(radius) else "none found"
+            cells = [str(one.index), one.decided, _members(one, place), shown, f"{one.passes[place]:,}"]
             yield [*cells, _changes(one, place)] if changed else cells
 
 

@@ -13,6 +13,7 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import shortened, visible
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
+from pertinent.number_texts import number_text
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
@@ -258,11 +259,11 @@ def _format(explanation: Explanation) -> str:
         return ".3f"
     if largest < 1e-5:
         return ".2e"
-    return f".{max(0, 2 - floor(log10(largest)))}f"
+    return f"{',' if largest >= 1e4 else ''}.{max(0, 2 - floor(log10(largest)))}f"
 
 
 def _detail(value: float | str) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return str(value) if isinstance(value, str | bool) else number_text(value, 3)
 
 
 def _duration(seconds: float) -> str:

@@ -117,6 +117,11 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
     return [e if e.measures else measured.get(key(e), e) for e in explanations]
 
 
+_MEASURE = "number more"
+_MOST_MEASURES = 4
+"""How many columns of measures an index shows without being asked."""
+
+
 @dataclass(frozen=True)
 class _Cell:
     """What a cell of the index shows, by what it is sorted, and its class."""
@@ -127,14 +132,23 @@ class _Cell:
 
 
 def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
-    """The columns of the index, and a row for each input; columns that are empty throughout are left out."""
+    """The columns of the index, and a row for each input; columns that are empty throughout are left out.
+
+    Of many columns of measures none is shown at first; `more` says what they are.
+    """
     methods = {e.method for found in inputs for e in found.explanations}
     rows = [dict(_cells(found, several_methods=len(methods) > 1)) for found in inputs]
+    if len(methods) > 1 and len({row["method"] for row in rows}) == 1:
+        rows = [{column: cell for column, cell in row.items() if column != "method"} for row in rows]
     columns = {column: cell.kind for row in rows for column, cell in row.items() if cell.shown}
+    measures = [column for column, kind in columns.items() if kind == _MEASURE]
+    if len(measures) <= _MOST_MEASURES:
+        columns |= dict.fromkeys(measures, "number")
     predicted = [_predicted(found) for found in inputs]
-    cells = [[row.get(column, _Cell()) for column in columns] for row in rows]
+    cells = [[(row.get(column, _Cell()), kind) for column, kind in columns.items()] for row in rows]
     return {
         "columns": columns,
+        "more": f"{len(measures)} columns of measures" if len(measures) > _MOST_MEASURES else "",
         "predictions": sorted(set(predicted)),
         "rows": list(zip(predicted, cells, strict=True)),
     }
@@ -161,7 +175,7 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _C
             column = f"{m.name} {m.arrow} {e.method if several_methods else ''}"
             measured.setdefault(" ".join(column.split()), []).append(m.mean)
     for column, values in measured.items():
-        yield column, _Cell(f"{np.mean(values):.3f}", float(np.mean(values)), "number")
+        yield column, _Cell(f"{np.mean(values):.3f}", float(np.mean(values)), _MEASURE)
 
 
 def _predicted(found: Explained) -> str:
