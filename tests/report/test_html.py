@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pertinent
+from pertinent.control_characters import shortened_name
 from pertinent.errors import FileError, InputError
 from pertinent.report.drawings.image import ImageDrawing, png, resized
 from pertinent.report.html.explanation import show as fragment
@@ -226,3 +227,17 @@ def test_a_lone_surrogate_does_not_stop_a_page(text, tmp_path):
 def test_only_explanations_can_be_reported():
     with pytest.raises(InputError, match="made of explanations"):
         save_report(["text"])
+
+
+def test_names_are_shortened_in_the_middle(text):
+    """Names that differ at their end stay apart, and the whole name is at hand."""
+    features = tuple(f"patch at row 1000, column {1000 + i} of the image" for i in range(len(text.features)))
+    classes = tuple(f"a class with a very long name {i}" for i in range(len(text.classes)))
+    e = replace(text, input=replace(text.input, features=features), classes=classes)
+    page = fragment(e)
+    for name in (features[0], *classes):
+        short = shortened_name(name, 28)
+        assert len(short) == 28
+        assert f">{short}<" in page
+        assert f'title="{name}"' in page
+    assert e.plot(2).axes[0].get_yticklabels()[0].get_text().endswith("of the image")

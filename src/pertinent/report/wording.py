@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.control_characters import shortened, visible
+from pertinent.control_characters import shortened_name, visible
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.number_texts import number_text
@@ -187,7 +187,7 @@ def on_one_line(name: str) -> str:
 
 def clipped(name: str, most: int = 32) -> str:
     """A name on one line of at most `most` characters, its control characters visible."""
-    return shortened(visible(on_one_line(name)), most)
+    return shortened_name(visible(on_one_line(name)), most)
 
 
 @dataclass(frozen=True)
