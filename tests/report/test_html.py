@@ -12,6 +12,7 @@ import pytest
 import pertinent
 from pertinent.control_characters import shortened_name
 from pertinent.errors import FileError, InputError
+from pertinent.report.colours import Look
 from pertinent.report.drawings.image import ImageDrawing, png, resized
 from pertinent.report.html.explanation import show as fragment
 from pertinent.report.html.page import save_report
@@ -120,6 +121,14 @@ def test_images_can_be_decoded(image):
     _, heat, _ = ImageDrawing().pictures(panel(image))
     with pil.open(BytesIO(png(heat))) as picture:
         np.testing.assert_array_equal(np.asarray(picture), heat)
+
+
+def test_a_report_lays_heat_maps_over_images_if_asked(image):
+    assert "% over the image" not in save_report(image)
+    page = save_report(image, opacity=0.5)
+    assert "heat map, 50% over the image" in page
+    heat = ImageDrawing().pictures(panel(image, look=Look(opacity=0.5)))[1]
+    assert base64.b64encode(png(heat)).decode() in page
 
 
 def test_images_have_alternative_texts(image):

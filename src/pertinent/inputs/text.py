@@ -306,7 +306,7 @@ class TextModality(Modality):
             )
         return text_input(text, features, cut(text, features))
 
-    def baseline_for(self, input: TextInput, background: None, *, drawn: bool) -> str:
+    def baseline_for(self, input: TextInput, background: Any, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""
         has_none = input.tokens is not None and input.tokens.mask_id is None
         return (

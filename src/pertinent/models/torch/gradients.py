@@ -227,7 +227,7 @@ def array_activation_maps(model: ModuleModel, parts: Sequence[Part]) -> Answer:
 
 def _convolution(module: torch.nn.Module, name: str | None) -> torch.nn.Module:
     """The layer of this name, by default the last convolution."""
-    named = dict(module.named_modules())
+    named: dict[str, torch.nn.Module] = dict(module.named_modules())
     if name is not None:
         if name not in named:
             raise unknown("layer of the module", name, [each for each in named if each])

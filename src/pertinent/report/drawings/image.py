@@ -63,10 +63,12 @@ class ImageDrawing(Drawing):
         """The heat map; if it is small, beside the marked features."""
         e, (_, heat, top) = panel.explanation, self.pictures(panel)
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
+        opacity = panel.look.opacity
+        caption = "heat map" if opacity is None else f"heat map, {100 * opacity:.0f}% over the image"
         if not small:
-            return _figure(heat, f"Heat map; the most important: {best}", "heat map")
+            return _figure(heat, f"Heat map; the most important: {best}", caption)
         alt = f"Heat map for {panel.name}; the most important: {best}"
-        return _figure(resized(heat, _SMALL), alt, "heat map") + _figure(
+        return _figure(resized(heat, _SMALL), alt, caption) + _figure(
             resized(top, _SMALL), f"The top features for {panel.name}", f"the top {panel.marked.sum():,}"
         )
 

@@ -15,6 +15,7 @@ from pertinent.errors import InputError
 from pertinent.files import write_text
 from pertinent.report import wording as say
 from pertinent.report.by_input import Explained, by_input
+from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
@@ -22,7 +23,7 @@ from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import checked
+from pertinent.settings import Share, checked
 
 
 @checked
@@ -33,6 +34,7 @@ def save_report(
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
     by_class: bool = False,
+    opacity: Share | None = None,
 ) -> str:
     """Put explanations on one page, and write it to `path` if one is given.
 
@@ -48,6 +50,8 @@ def save_report(
         Its table comes first, and the explanations it measured show their measures.
     by_class
         Add to each explanation its scores for the other classes, where its method gives them.
+    opacity
+        Lay heat maps over their images with this opacity; by default they show the outlines of the image.
 
     Examples
     --------
@@ -83,7 +87,7 @@ def save_report(
         count=_count(inputs),
         summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
         failures=failure_list(failures),
-        sections=(_section(found, by_class=by_class) for found in inputs),
+        sections=(_section(found, Look(opacity=opacity), by_class=by_class) for found in inputs),
         index=_index(inputs) if len(inputs) > 1 else None,
         together=any(len(found.explanations) > 1 for found in inputs),
     )
@@ -92,11 +96,12 @@ def save_report(
     return str(page)
 
 
-def _section(found: Explained, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
+def _section(found: Explained, look: Look, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
     """The explanations of one input side by side; an image that several explain is shown once."""
     input, together = found.explanations[0].input, len(found.explanations) > 1
     given = drawing_of(input).html_input(input) if together else Markup()
-    return found, given, [card(e, with_input=not together, by_class=by_class) for e in found.explanations]
+    cards = [card(e, look=look, with_input=not together, by_class=by_class) for e in found.explanations]
+    return found, given, cards
 
 
 def _count(inputs: Sequence[Explained]) -> str:
