@@ -11,7 +11,7 @@ from pertinent.errors import require
 from pertinent.report import panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import Explained, by_input
-from pertinent.report.colours import LIGHT, Look, full_colour
+from pertinent.report.colours import LIGHT, NEUTRAL, Look, full_colour
 from pertinent.report.drawings import drawing_of
 from pertinent.report.panels import Panel
 from pertinent.report.plots import QUIET, SIDES, add_colour_bar, add_key, new_figure, tidy
@@ -126,8 +126,7 @@ def _draw_bars(axes: Any, panel: Panel, outlined: Masks | None = None, longest: 
 def _draw_pictures(figure: Figure | SubFigure, panel: Panel, pictures: tuple[Array, ...]) -> None:
     e = panel.explanation
     for axes, picture in zip(figure.subplots(1, 2), pictures, strict=True):
-        axes.imshow(picture, interpolation="nearest")
-        axes.set_axis_off()
+        _show_picture(axes, picture)
     full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
     two_sides = say.has_two_sides(e)
@@ -138,6 +137,14 @@ def _draw_pictures(figure: Figure | SubFigure, panel: Panel, pictures: tuple[Arr
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
+
+
+def _show_picture(axes: Any, picture: Array) -> None:
+    """A picture in a thin frame, so that one that is white at its edges has edges."""
+    axes.set_axis_on()
+    axes.imshow(picture, interpolation="nearest")
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_color(NEUTRAL)
 
 
 def _grid(inputs: list[Explained], look: Look) -> Figure:
@@ -154,15 +161,18 @@ def _grid(inputs: list[Explained], look: Look) -> Figure:
         line, first = place // beside, (1 + methods) * (place % beside)
         for column, e in enumerate(found.explanations):
             picture, heat, _ = drawing_of(e.input).pictures(panels.panel(e, look=look))
-            axes[line, first].imshow(picture, interpolation="nearest")
-            axes[line, first + 1 + column].imshow(heat, interpolation="nearest")
+            _show_picture(axes[line, first], picture)
+            _show_picture(axes[line, first + 1 + column], heat)
             title = (
                 f"{clipped(e.method, 22)}\n{clipped(e.target_name, 14)} {clipped(say.amount(e, e.target), 8)}"
             )
             axes[line, first + 1 + column].set_title(title, loc="left", fontsize=8, parse_math=False)
         axes[line, first].set_title(clipped(found.name, 22), loc="left", fontsize=8, parse_math=False)
-    label = "score, as a share of the largest of each map"
-    add_colour_bar(figure, 1.0, label, look=look, is_clipped=False, two_sides=two_sides)
+    shares = [say.coloured_scores(e) for found in inputs for e in found.explanations]
+    is_clipped = any(full_colour(share) < 1 for share in shares)
+    label = "score, each map on a scale of its own"
+    bar = add_colour_bar(figure, 1.0, label, look=look, is_clipped=is_clipped, two_sides=two_sides)
+    bar.set_ticks([])
     return figure
 
 
@@ -190,12 +200,12 @@ def _class_pictures(found: ByClass, every: list[Panel], pictures: list[tuple[Arr
     axes = figure.subplots(2 * lines, beside + 1, squeeze=False)
     for own in axes.ravel():
         own.set_axis_off()
-    axes[0, 0].imshow(pictures[0][0], interpolation="nearest")
+    _show_picture(axes[0, 0], pictures[0][0])
     axes[0, 0].set_title(found[0].input.kind, loc="left", fontsize=9)
     for place, (panel, (_, heat, chosen)) in enumerate(zip(every, pictures, strict=True)):
         above, below = axes[2 * (place // beside) :, 1 + place % beside][:2]
-        above.imshow(heat, interpolation="nearest")
-        below.imshow(chosen, interpolation="nearest")
+        _show_picture(above, heat)
+        _show_picture(below, chosen)
         name = f"{clipped(panel.name, 12)} {clipped(panel.amount, 12)}"
         above.set_title(name, loc="left", fontsize=9, parse_math=False)
     axes[1, 1].set_title(panels.set_text(found), loc="left", fontsize=8, color=QUIET)
