@@ -10,6 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import InputError, require
+from pertinent.number_texts import measure_text
 
 RESAMPLES = 100_000
 """The number used by Hase et al. 2021."""
@@ -33,12 +34,12 @@ class Interval:
 
     def __str__(self) -> str:
         """As ``0.123 [0.100, 0.145]``, or the mean alone if there are no bounds."""
-        return f"{self.mean:.3f} {self.bounds}".rstrip()
+        return f"{measure_text(self.mean)} {self.bounds}".rstrip()
 
     @property
     def bounds(self) -> str:
         """As ``[0.100, 0.145]``; empty if there is only one input."""
-        return f"[{self.low:.3f}, {self.high:.3f}]" if np.isfinite(self.low) else ""
+        return f"[{measure_text(self.low)}, {measure_text(self.high)}]" if np.isfinite(self.low) else ""
 
 
 @dataclass(frozen=True)

@@ -20,3 +20,12 @@ def number_text(value: float, digits: int = 4) -> str:
     if isfinite(size) and size < _HUGE and round(size) >= 10**digits:
         return f"{value:,.0f}" if size >= _LONG else f"{value:.0f}"
     return f"{value:.{digits}g}"
+
+
+def measure_text(value: float) -> str:
+    """A measure with three decimals, one of ten thousand or more without.
+
+    >>> [measure_text(value) for value in (0.12345, -17.78, 50410.4)]
+    ['0.123', '-17.780', '50,410']
+    """
+    return f"{value:,.0f}" if _LONG <= abs(value) < _HUGE else f"{value:.3f}"

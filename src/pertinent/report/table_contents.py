@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval, holm
-from pertinent.number_texts import number_text
+from pertinent.number_texts import measure_text, number_text
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.evaluation import Evaluation
@@ -43,7 +43,7 @@ class Cell:
     @property
     def text(self) -> str:
         """The mean."""
-        return f"{self.interval.mean:.3f}"
+        return measure_text(self.interval.mean)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pertinent.errors import InputError
 from pertinent.files import write_text
+from pertinent.number_texts import measure_text
 from pertinent.report import wording as say
 from pertinent.report.by_input import Explained, by_input
 from pertinent.report.colours import Look
@@ -180,7 +181,7 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _C
             column = f"{m.name} {m.arrow} {e.method if several_methods else ''}"
             measured.setdefault(" ".join(column.split()), []).append(m.mean)
     for column, values in measured.items():
-        yield column, _Cell(f"{np.mean(values):.3f}", float(np.mean(values)), _MEASURE)
+        yield column, _Cell(measure_text(float(np.mean(values))), float(np.mean(values)), _MEASURE)
 
 
 def _predicted(found: Explained) -> str:
