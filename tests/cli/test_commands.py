@@ -511,7 +511,7 @@ def test_methods_are_compared(run):
     assert "w7" in out
     code, out, err = run("compare", TEXT, "zzz", "w7 w8", *methods, "--json", "-")
     assert code == 1
-    assert err.count("failed: text 2: Every token") == 1
+    assert err.count("failed: text 1: Every token") == 1
     found = [(e["input"]["text"]["first"], e["method"]) for e in json.loads(out)["explanations"]]
     names = ["lime", "random", "leave-one-out"]
     assert found == [(text, name) for text in (TEXT, "w7 w8") for name in names]
