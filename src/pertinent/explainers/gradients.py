@@ -21,7 +21,7 @@ LONGEST = 50
 
 _NOISE = (
     "The baselines are uniform noise, because the model has no background: wrap it with `background=` some "
-    "images, such as a sample of the training data."
+    "real inputs, such as a sample of the training data."
 )
 
 

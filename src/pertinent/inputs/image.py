@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from pertinent.digests import digest
 from pertinent.errors import FileError, InputError, MissingExtra, require, unknown
 from pertinent.inputs.base import ArrayInput, Features
 from pertinent.inputs.modality import Modality, modalities
-
-if TYPE_CHECKING:
-    from pertinent.inputs.table import Background
 
 GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
@@ -291,10 +288,6 @@ class ImageModality(Modality):
     def prepare(self, raw: Any, features: Features | None = None) -> ImageInput:
         """Cut an image into patches, or as `image_input` is told to."""
         return image_input(raw, self.features if features is None else features)
-
-    def baseline_for(self, input: ImageInput, background: Background | None, *, drawn: bool) -> str:
-        """Drawn from the background's images if there are any, else noise."""
-        return "background" if drawn and background else super().baseline_for(input, background, drawn=drawn)
 
 
 # -- image files -------------------------------------------------------------------------------------

@@ -228,7 +228,5 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
 
 def _holds_images(background: Any) -> bool:
     """Whether a background is of images: an array of them, or a list of arrays, files or PIL images."""
-    is_list = hasattr(background, "__getitem__") and not isinstance(background, Mapping)
-    if not is_list or is_frame(background) or not len(background):
-        return False
-    return modality_named("image").recognises(background[0])
+    is_list = isinstance(background, Sequence) or len(getattr(background, "shape", ())) > 2
+    return is_list and len(background) > 0 and modality_named("image").recognises(background[0])
