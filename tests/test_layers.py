@@ -9,7 +9,7 @@ import pertinent
 
 ROOT = Path(pertinent.__file__).parent
 LAYERS = [
-    {"array_types", "errors", "control_characters"},
+    {"array_types", "errors", "control_characters", "number_texts"},
     {"_optional", "masks", "digests", "settings", "decoding"},
     {"files", "setting_texts", "intervals", "rank_correlation", "outputs"},
     {"registry"},

@@ -21,6 +21,16 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def shortened_name(name: str, most: int) -> str:
+    """The name, cut in the middle to at most `most` characters: names often differ at their end.
+
+    >>> shortened_name("patch at row 112, column 28", 19)
+    'patch at …column 28'
+    """
+    end = most // 2
+    return name if len(name) <= most else f"{name[: most - end - 1]}…{name[len(name) - end :]}"
+
+
 def encodable(value: Any) -> Any:
     """A text, or a list of texts, without lone surrogates, which UTF-8 cannot encode; others as they are."""
     if isinstance(value, list) and value and isinstance(value[0], str):

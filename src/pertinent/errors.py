@@ -63,10 +63,10 @@ class MissingExtra(PertinentError, ImportError):
     """An optional dependency is not installed."""
 
 
-def unknown(what: str, name: object, known: Iterable[str]) -> SettingError:
-    """The error for an unknown name, with the closest known one as a suggestion."""
+def unknown(what: str, name: object, known: Iterable[str], meant: str | None = None) -> SettingError:
+    """The error for an unknown name, which suggests the name that is `meant`, else the closest known one."""
     known = sorted(known)
-    near = get_close_matches(str(name), known, n=1, cutoff=0.6)
+    near = get_close_matches(str(name), known, n=1, cutoff=0.6) if meant is None else [meant]
     if not near and len(str(name)) > 2:
         near = [each for each in known if str(name) in each]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""

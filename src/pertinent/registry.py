@@ -72,7 +72,8 @@ class Registry(Generic[T]):
                 if f'.register("{name}")' in source:
                     importlib.import_module(module)
         if name not in self._classes and name not in self.all():
-            raise unknown(self.what, name, self._classes)
+            others = {each: own for own, cls in self._classes.items() for each in _other_names(cls)}
+            raise unknown(self.what, name, self._classes, others.get(name.lower()))
         return self._classes[name]
 
     def __contains__(self, name: object) -> bool:
@@ -104,6 +105,11 @@ class Registry(Generic[T]):
         cls = self.get(name)
         check_known(name, cls, settings or {})
         return cls(**(settings or {}))
+
+
+def _other_names(cls: type[Any]) -> tuple[str, ...]:
+    """What else a class is called in papers and other libraries."""
+    return getattr(cls, "also_called", ())
 
 
 def with_settings(thing: T, settings: Mapping[str, Any], *, also_known: Sequence[str] = ()) -> T:

@@ -7,6 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import InputError, PertinentError, SettingError
+from pertinent.report.table_contents import attack_lines
 
 D, CLASSES = 12, 4
 
@@ -270,3 +271,10 @@ def test_labels_are_attacked_one_by_one_and_have_no_aim():
         assert (after >= 0) != (scores[label] >= 0)
         with pytest.raises(SettingError, match="exclude each other"):
             attack_radius(model, x, toward=0, progress=False)
+
+
+def test_tables_count_inputs_from_zero_as_everything_else_does():
+    rows = np.random.default_rng(0).normal(size=(3, D))
+    found = attack_radius(wrapped(linear()), rows, [some_sets(2)] * 3, progress=False)
+    numbers = [line[0] for line in attack_lines(found)]
+    assert numbers == [str(one.index) for one in found for _ in range(2)] == list("001122")

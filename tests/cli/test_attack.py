@@ -71,7 +71,7 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_others(run):
     code, out, err = run("--row", ROW, "--row", "[1, 2", "--quiet")
     assert code == 1
     assert not out
-    assert "failed: row 2" in err
+    assert "failed: row 1" in err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 import pertinent
+from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli import main
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.parser import command_parser, parse
@@ -320,8 +322,8 @@ def test_many_failures_are_cut_short(run, tmp_path):
 def test_where_all_inputs_fail_every_reason_is_told(run):
     code, out, err = run("explain", "zzz", " ", *FAST)
     assert (code, out) == (2, "")
-    assert "failed: text 1: Every token" in err
-    assert "failed: text 2: The text is empty" in err
+    assert "failed: text 0: Every token" in err
+    assert "failed: text 1: The text is empty" in err
     assert err.endswith("error: nothing could be explained\n")
 
 
@@ -509,7 +511,7 @@ def test_methods_are_compared(run):
     assert "w7" in out
     code, out, err = run("compare", TEXT, "zzz", "w7 w8", *methods, "--json", "-")
     assert code == 1
-    assert err.count("failed: text 2: Every token") == 1
+    assert err.count("failed: text 1: Every token") == 1
     found = [(e["input"]["text"]["first"], e["method"]) for e in json.loads(out)["explanations"]]
     names = ["lime", "random", "leave-one-out"]
     assert found == [(text, name) for text in (TEXT, "w7 w8") for name in names]
@@ -541,7 +543,8 @@ def test_demo(run, tmp_path):
     assert not err
     assert str(tmp_path / "demo.html") in out.replace("\n", "")
     page = (tmp_path / "demo.html").read_text()
-    assert "parallel-local-search" in page
+    assert set(re.findall(r"according to ([\w-]+)", page)) == {DEFAULT_METHOD}
+    assert re.findall("<h2>(Input .) ", page) == [f"Input {i}" for i in range(7)]
     assert "cultivar" in page
     assert all(name in out for name in ("sentiment", "topics", "digits", "table", "diabetes"))
 

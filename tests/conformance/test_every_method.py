@@ -22,11 +22,12 @@ from pertinent.removal import FromBackground, UniformNoise
 
 OF_SOME_MODELS = {
     "counterfactual",
+    "grad-cam",
     "greedy",
     "greedy-as",
     "one-step-banzhaf",
     "tree-shap",
-}  # they need numbers to attack, or trees
+}  # they need numbers to attack, convolutions or trees
 SAMPLING = [e.name for e in pertinent.methods() if "samples" in e.settings and not e.fitted_first]
 METHODS = [name for name in explainers.all() if name not in OF_SOME_MODELS]
 NEED_GRADIENTS = {
@@ -37,6 +38,7 @@ NEED_GRADIENTS = {
     "gradient-x-input",
     "integrated-gradients",
     "meaningful-perturbation",
+    "smoothgrad",
     "taylor-search",
 }
 ALONG_MASKS = {"gradient-search", "meaningful-perturbation", "taylor-search"}
@@ -50,12 +52,13 @@ SAME_WHATEVER_THE_SEED = {
     "integrated-gradients",
     "leave-one-out",
     "meaningful-perturbation",
+    "occlusion",
 }
 ALL_CLASSES_AT_ONCE = {"banzhaf", "exact-shapley", "kernel-shap", "leave-one-out", "lime"}
-ALL_CLASSES_AT_ONCE |= {"shapley", "shapley-sampling"}
+ALL_CLASSES_AT_ONCE |= {"occlusion", "shapley", "shapley-sampling"}
 ADD_UP = {"exact-shapley", "kernel-shap", "shapley", "shapley-sampling"}
 KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "functional-information", "kernel-shap", "lime"}
-KNOW_THEIR_ERROR |= {"shapley", "shapley-sampling"}
+KNOW_THEIR_ERROR |= {"shapley", "shapley-sampling", "smoothgrad"}
 SMALL = 40
 
 every_method = pytest.mark.parametrize("method", METHODS)

@@ -9,7 +9,7 @@ from captum.attr import InputXGradient, IntegratedGradients, LayerIntegratedGrad
 from tests import tiny
 
 import pertinent
-from pertinent.errors import BudgetError, ModelError, SettingError
+from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.removal.base import removals
 
 METHODS = ("gradient", "gradient-x-input", "integrated-gradients", "expected-gradients")
@@ -135,6 +135,51 @@ def test_expected_gradients_are_exact_on_a_linear_model():
     np.testing.assert_allclose(
         e.standard_errors, np.tile(every, (7, 1)).std(axis=0, ddof=1) / 35**0.5, atol=1e-6
     )
+
+
+class LinearImages(torch.nn.Module):
+    """Two classes whose probabilities are linear in the pixels of 2 × 5 × 6 images."""
+
+    weights = torch.linspace(-1, 1, 60).reshape(2, 5, 6)
+
+    def forward(self, x):
+        p = 0.5 + 0.01 * (x * self.weights).sum(dim=(1, 2, 3))
+        return torch.stack([1 - p, p], dim=1)
+
+
+@pytest.mark.parametrize("kind", ["image", None])
+@pytest.mark.parametrize("form", [np.asarray, list, torch.tensor])
+def test_expected_gradients_of_images_start_from_the_background(kind, form):
+    """p = x·w: exactly the mean over all background images."""
+    images, x = np.random.default_rng(0).random((6, 2, 5, 6)).astype(np.float32), np.ones((2, 5, 6))
+    model = pertinent.wrap(LinearImages(), kind=kind, background=form(images[:5]), output="probability")
+    e = pertinent.explain(model, x, method="expected-gradients", samples=35, target=1, features="pixels")
+    expected = (0.01 * LinearImages.weights.numpy() * (x - images[:5].mean(axis=0))).sum(axis=0)
+    np.testing.assert_allclose(e.scores, expected.ravel(), atol=1e-6)
+    assert e.warnings == ()
+    other = pertinent.wrap(LinearImages(), background=images[1:], output="probability")
+    assert other.fingerprint != model.fingerprint
+
+
+def test_noise_is_said_where_there_are_no_background_images():
+    x = np.random.default_rng(0).random((2, 5, 6))
+    model = pertinent.wrap(LinearImages(), kind="image", output="probability")
+    several = pertinent.explain(model, [x, 1 - x], method="expected-gradients", samples=5)
+    for e in several:
+        assert len(e.warnings) == 1
+        assert e.warnings[0].startswith("The baselines are uniform noise, because the model has no")
+    for baseline in ("uniform-noise", "constant", 0 * x):  # asked for
+        asked = pertinent.explain(model, x, method="expected-gradients", samples=5, baseline=baseline)
+        assert asked.warnings == ()
+
+
+def test_background_images_must_fit():
+    images = np.zeros((3, 2, 5, 6), dtype=np.float32)
+    model = pertinent.wrap(LinearImages(), background=images, output="probability")
+    with pytest.raises(SettingError, match=r"shape \(2, 5, 6\), but this one has \(2, 6, 5\)"):
+        pertinent.explain(model, np.zeros((2, 6, 5)), method="leave-one-out", removal="background")
+    with pytest.raises(InputError, match=r"images of one size, but there are \(2, 5, 6\) and \(2, 6, 5\)"):
+        pertinent.wrap(LinearImages(), background=[images[0], np.zeros((2, 6, 5))])
 
 
 # -- captum ---------------------------------------------------------------------------------------

@@ -23,6 +23,36 @@ def test_superpixels_follow_the_picture():
     assert not set(given.labels[:, :9].ravel()) & set(given.labels[:, 11:].ravel())
 
 
+def test_another_number_of_superpixels_is_said():
+    flat = np.zeros((3, 20, 20))
+    many, nearly = image_input(flat[:, :6], "superpixels:90"), image_input(flat, "superpixels:50")
+    assert many.n_features == 120
+    assert many.notes == (f"SLIC made {many.n_features} superpixels of this image, not 90",)
+    assert nearly.n_features == 49
+    assert nearly.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (50410.0, "50,410"),
+        (50410, "50,410"),
+        (np.int64(1234567), "1,234,567"),
+        (1234567.8, "1,234,568"),
+        (2024, "2024"),
+        (2024.0, "2024"),
+        (-98765.4, "-98,765"),
+        (3.14159, "3.142"),
+        (0.00001234, "1.234e-05"),
+        (True, "True"),
+        (float("nan"), "missing"),
+        (1e20, "1e+20"),
+    ],
+)
+def test_values_are_written_as_people_write_them(value, shown):
+    assert table_input({"a": value, "b": "text"}).shown()[0] == shown
+
+
 def test_images_may_be_files_or_pictures(tmp_path):
     from PIL import Image
 

@@ -206,3 +206,15 @@ def test_a_string_is_a_path_to_a_module(tmp_path):
     Image.fromarray(PHOTO).save(tmp_path / "x.pic", "PNG")
     model = pertinent.wrap(torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6000, 2)))
     assert model.prepare(str(tmp_path / "x.pic")).kind == "image"
+
+
+@pytest.mark.parametrize("make", [vit, convnext])
+def test_background_images_are_read_as_images_are(make):
+    """Photos of any size come to what the model sees, and baselines are drawn from them."""
+    photos = [Image.fromarray(PHOTO), Image.fromarray(PHOTO[:44].copy())]
+    model = pertinent.wrap(make(), background=photos)
+    for mine, photo in zip(model.background.values, photos, strict=True):
+        np.testing.assert_array_equal(mine, model.prepare(photo).pixels)
+    e = pertinent.explain(model, photos[0], "expected-gradients", samples=6)
+    assert e.warnings == ()
+    assert pertinent.explain(model, photos[0], "grad-cam").scores.max() > 0

@@ -21,14 +21,19 @@ MASKS3 = np.array([[1, 1, 1], [1, 0, 1], [0, 0, 0]], dtype=bool)
 MASKS4 = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], dtype=bool)
 
 
-def made(name):
-    settings = {"background": BACKGROUND} if hasattr(removals.all()[name], "background") else {}
+IMAGES = Background.of_images(
+    [image_input(each) for each in np.random.default_rng(2).random((1, 3, 8, 8)).astype(np.float32)]
+)
+
+
+def made(name, background=BACKGROUND):
+    settings = {"background": background} if hasattr(removals.all()[name], "background") else {}
     return removals.make(name, settings)
 
 
 @pytest.mark.parametrize("name", removals.for_kind("image"))
 def test_images(name):
-    rows = made(name)(IMAGE, MASKS4, 0)
+    rows = made(name, IMAGES)(IMAGE, MASKS4, 0)
     assert rows.shape == (3, 3, 8, 8)
     np.testing.assert_array_equal(rows[0], IMAGE.pixels)
     kept = MASKS4[1][IMAGE.labels]

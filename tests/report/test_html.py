@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import pertinent
+from pertinent.control_characters import shortened_name
 from pertinent.errors import FileError, InputError
+from pertinent.report.colours import Look
 from pertinent.report.drawings.image import ImageDrawing, png, resized
 from pertinent.report.html.explanation import show as fragment
 from pertinent.report.html.page import save_report
@@ -111,14 +113,22 @@ def test_images_can_be_decoded(image):
     pil = pytest.importorskip("PIL.Image")
     uris = [value for name, value in Reader(fragment(image)).attributes if name == "src"]
     assert len(uris) == 2
-    for uri in uris:
+    for uri, times in zip(uris, (1, 28), strict=True):  # the heat map is enlarged, so that outlines are thin
         with pil.open(BytesIO(base64.b64decode(uri.partition(",")[2]))) as picture:
-            assert picture.size == (9, 6)
+            assert picture.size == (9 * times, 6 * times)
             assert picture.mode == "RGB"
             picture.load()
     _, heat, _ = ImageDrawing().pictures(panel(image))
     with pil.open(BytesIO(png(heat))) as picture:
         np.testing.assert_array_equal(np.asarray(picture), heat)
+
+
+def test_a_report_lays_heat_maps_over_images_if_asked(image):
+    assert "% over the image" not in save_report(image)
+    page = save_report(image, opacity=0.5)
+    assert "heat map, 50% over the image" in page
+    heat = ImageDrawing().pictures(panel(image, look=Look(opacity=0.5)))[1]
+    assert base64.b64encode(png(heat)).decode() in page
 
 
 def test_images_have_alternative_texts(image):
@@ -226,3 +236,17 @@ def test_a_lone_surrogate_does_not_stop_a_page(text, tmp_path):
 def test_only_explanations_can_be_reported():
     with pytest.raises(InputError, match="made of explanations"):
         save_report(["text"])
+
+
+def test_names_are_shortened_in_the_middle(text):
+    """Names that differ at their end stay apart, and the whole name is at hand."""
+    features = tuple(f"patch at row 1000, column {1000 + i} of the image" for i in range(len(text.features)))
+    classes = tuple(f"a class with a very long name {i}" for i in range(len(text.classes)))
+    e = replace(text, input=replace(text.input, features=features), classes=classes)
+    page = fragment(e)
+    for name in (features[0], *classes):
+        short = shortened_name(name, 28)
+        assert len(short) == 28
+        assert f">{short}<" in page
+        assert f'title="{name}"' in page
+    assert e.plot(2).axes[0].get_yticklabels()[0].get_text().endswith("of the image")

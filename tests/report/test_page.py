@@ -57,7 +57,11 @@ def test_inputs_are_numbered_from_zero_and_named(explanations):
 
 
 def test_separate_runs_share_numbers_but_not_sections(text, row):
-    assert len(by_input([text, row, replace(text, method="other")])) == 2
+    found = by_input([text, row, replace(text, method="other")])
+    assert [each.name for each in found] == ["input 0", "input 1"]
+    page = Reader(save_report([text, row])).text
+    assert "Input 0" in page
+    assert "Input 1" in page
 
 
 def test_methods_of_one_input_share_a_section_whatever_their_features(text_model):
@@ -76,6 +80,35 @@ def test_the_index_has_a_line_for_each_input(evaluation):
         assert f"sufficiency ↓ {method}" in reader.text
     links = [value for name, value in reader.attributes if name == "href"]
     assert links == ["#input-0", "#input-1"]
+
+
+def with_measures(text, n_methods, n_inputs=3):
+    """Explanations of several inputs by several methods, each with two measures."""
+    measures = {name: {0.1: 0.5} for name in ("sufficiency", "comprehensiveness")}
+    return [
+        replace(text, index=i, method=f"a-method-with-a-name-{m}", measures=measures)
+        for i in range(n_inputs)
+        for m in range(n_methods)
+    ]
+
+
+@needs_browser
+@pytest.mark.parametrize("n_methods", [1, 2, 4])
+def test_the_index_fits_the_page(text, tmp_path, n_methods):
+    """At 1,200 pixels there is nothing to scroll to, and all measures can be had."""
+    page = save_report(with_measures(text, n_methods))
+    script = (
+        "const box = document.querySelector('.index .scroll');"
+        "const seen = () => [...box.querySelectorAll('th')].filter((h) => h.offsetWidth).length;"
+        "document.title = [box.scrollWidth - box.clientWidth, seen()].join(' ');"
+        "document.querySelector('.all')?.click(); document.title += ' ' + seen();"
+    )
+    page = page.replace("Content-Security-Policy", "none")
+    page = page.replace("</body>", f"<script type='module'>{script}</script></body>")
+    dom = dumped(page, tmp_path, "--window-size=1200,900")
+    beyond, at_first, all_columns = map(int, re.search("<title>(.*?)</title>", dom)[1].split())
+    assert beyond == 0
+    assert all_columns - at_first == (2 * n_methods if n_methods == 4 else 0)
 
 
 def test_one_input_has_no_index(text):

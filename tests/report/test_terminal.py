@@ -11,6 +11,7 @@ import pertinent
 from pertinent.inputs.text import Text, text_input
 from pertinent.report.colours import DARK, LIGHT, shade, shares
 from pertinent.report.drawings.text import pieces
+from pertinent.report.html.explanation import show as fragment
 from pertinent.report.terminal.explanation import show as rendered
 from pertinent.report.terminal.explanation import show_all as rendered_all
 from pertinent.report.terminal.tables import show_catalogue as catalogue_table
@@ -116,6 +117,17 @@ def test_scores_are_shown_with_three_digits(text, search):
     assert score_text(replace(e, scores=e.scores / 100), 0) == "-0.0123"
     assert score_text(search, int(search.ranking[0])) == "in 2 of 2 sets"
     assert score_text(search, int(search.ranking[-1])) == "in 0 of 2 sets"
+
+
+def test_large_scores_and_measures_are_written_as_people_write_them(row):
+    scores = np.zeros(len(row.features))
+    scores[:3] = 50410.2, -123456.7, 0.4
+    e = replace(row, scores=scores, standard_errors=None, measures={"sufficiency": {0.1: 54321.9}})
+    assert [score_text(e, i) for i in range(3)] == ["+50,410", "-123,457", "+0"]
+    for shown in (printed(rendered(e)), fragment(e)):
+        assert "-123,457" in shown
+        assert "54,322" in shown
+        assert "e+0" not in shown
 
 
 def test_everything_is_said(explanation):

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 import pertinent
-from pertinent.errors import SettingError
-from pertinent.intervals import paired_difference
+from pertinent.errors import FileError, SettingError
+from pertinent.intervals import Difference, holm, paired_difference
 from pertinent.report.html.tables import show_evaluation as html_table
 from pertinent.report.table_contents import summary
 from pertinent.report.terminal.tables import show_evaluation as evaluation_table
@@ -53,7 +53,7 @@ def test_differences_are_paired_by_input():
     found, methods = competition(30, 0.3)
     shuffled = Evaluation(found.rows[::-1], found.explanations, found.better)
     for each in (found, shuffled):
-        pairs = {(a, b): d for a, b, _, d in each.differences()}
+        pairs = {(a, b): d for a, b, _, d in each.differences(correction=None)}
         assert len(pairs) == 3
         for (a, b), difference in pairs.items():
             apart = methods[a] - methods[b]
@@ -132,9 +132,13 @@ def test_values_are_means_over_sparsities():
 @pytest.mark.parametrize(
     ("better", "gap", "said"),
     [
-        ("lower", 0.3, "m: one differs from two, the next best (p < 0.001)"),
+        (
+            "lower",
+            0.3,
+            "m: one differs from two, the next best (p < 0.001, Holm-corrected for 2 comparisons)",
+        ),
         ("lower", -0.02, "m: one may not differ from two, the next best (p = "),
-        ("higher", 0.3, "m: three differs from two, the next best (p < 0.001)"),
+        ("higher", 0.3, "m: three differs from two, the next best (p < 0.001, Holm-corrected for 2 comp"),
     ],
 )
 def test_tables_say_whether_the_next_best_differs(better, gap, said):
@@ -142,6 +146,84 @@ def test_tables_say_whether_the_next_best_differs(better, gap, said):
     assert said in printed(found)
     assert said.replace("<", "&lt;") in html_table(found)
     assert [method for (method, _), cell in summary(found).cells.items() if cell.best] == [said.split()[1]]
+
+
+def test_p_values_are_corrected_for_their_number():
+    """By Holm's method: each times the number of those that are not smaller."""
+    found, _ = competition(40, -0.03)
+    plain = [d for *_, d in found.differences(correction=None)]
+    corrected = [d for *_, d in found.differences()]
+    order = np.argsort([d.p_value for d in plain])
+    expected = np.maximum.accumulate([plain[i].p_value * (3 - k) for k, i in enumerate(order)]).clip(max=1)
+    np.testing.assert_allclose([corrected[i].p_value for i in order], expected)
+    assert [d.comparisons for d in corrected] == [3, 3, 3]
+    assert [(d.mean, d.low, d.high) for d in corrected] == [(d.mean, d.low, d.high) for d in plain]
+    with pytest.raises(SettingError, match="`correction` must be 'holm' or None"):
+        next(found.differences(correction="bonferroni"))
+
+
+def test_differences_without_p_value_do_not_count():
+    some = [Difference(1.0, 0.0, 2.0, n, p) for n, p in ((30, 0.02), (1, np.nan), (30, 0.5))]
+    p_values = [each.p_value for each in holm(some)]
+    np.testing.assert_allclose(p_values, [0.04, np.nan, 0.5])
+    assert holm(some)[0].p_text == "p = 0.040, Holm-corrected for 2 comparisons"
+    assert holm(some[:1]) == some[:1]
+    assert holm([]) == []
+
+
+def test_tables_correct_for_all_methods_and_metrics():
+    """Among ten methods that are all the same, the best of each metric differs from the next by chance."""
+    rng = np.random.default_rng(3)
+    values = {(f"m{m}", i, 0): float(rng.normal()) for m in range(10) for i in range(30)}
+    found = evaluation(values)
+    raw = [d.p_value for *_, d in found.differences(correction=None)]
+    assert min(raw) < 0.05
+    assert "Holm-corrected for 9 comparisons" in printed(found)
+    assert "may not differ" in printed(found)
+
+
+def test_seeds_are_repetitions_of_every_method():
+    texts = ["not bad at all", "bad, so bad", "all is well"]
+    options = {"sparsity": 0.5, "budget": 5, "progress": False}
+    found = pertinent.compare(words, texts, ["random-search", "leave-one-out"], seeds=3, seed=4, **options)
+    assert len(found.explanations) == 3 * 2 * 3
+    assert sorted({e.seed for e in found.explanations}) == [4, 5, 6]
+    assert found.methods == ["random-search", "leave-one-out"]
+    assert "Mean over 3 inputs and 3 seeds" in printed(found)
+    alone = pertinent.compare(words, texts, "random-search", seed=5, **options)
+    again = [e for e in found.explanations if (e.seed, e.method) == (5, "random-search")]
+    for mine, other in zip(again, alone.explanations, strict=True):
+        np.testing.assert_array_equal(mine.scores, other.scores)
+    single = pertinent.compare(words, texts, "random-search", **options)
+    assert {e.seed for e in single.explanations} == {0}
+
+
+def test_tables_for_papers(tmp_path):
+    found, _ = competition(30, 0.3)
+    found = Evaluation(
+        [replace(row, method=row.method.replace("one", "a_b|c")) for row in found.rows],
+        found.explanations,
+        found.better,
+    )
+    mean = f"{found.mean('a_b|c', 'm'):.3f}"
+    text = found.to_markdown().splitlines()
+    assert text[0] == "| method | m ↓ |"
+    assert text[1] == "| --- | ---: |"
+    assert text[2].startswith(f"| a\\_b\\|c | **{mean}** [")
+    assert not text[3].count("**")
+    assert "Mean over 30 inputs" in text[6]
+    assert "Holm-corrected for 2 comparisons" in text[8]
+    lines = found.to_latex().splitlines()
+    start = lines.index(r"\begin{tabular}{lr}")
+    assert lines[start + 1 : start + 4] == [r"\toprule", r"method & m $\downarrow$ \\", r"\midrule"]
+    assert lines[start + 4].startswith(rf"a\_b|c & \textbf{{{mean}}} [")
+    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    assert all(line.startswith("%") for line in lines[:start])
+    for name, written in (("t.md", found.to_markdown()), ("t.tex", found.to_latex())):
+        found.save(tmp_path / name)
+        assert (tmp_path / name).read_text() == written + "\n"
+    with pytest.raises(FileError, match=r"must end in \.json, \.csv, \.md or \.tex"):
+        found.save(tmp_path / "t.txt")
 
 
 def test_few_inputs_are_too_few_to_say():

@@ -13,6 +13,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import SettingError
+from pertinent.results.explanation import Explanation
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # shap's own, when it is imported
@@ -182,3 +183,10 @@ def test_missing_values_are_saved(tmp_path):
         "exact-shapley", "sufficiency"
     )
     assert [e.input.shown() for e in again] == [e.input.shown() for e in found]
+
+
+def test_json_names_the_target():
+    model = pertinent.wrap(lambda texts: [[0.3, 0.7] for _ in texts], classes=["no", "yes"])
+    e = pertinent.explain(model, "a b", "leave-one-out")
+    assert json.loads(e.to_json())["target_name"] == "yes"
+    assert Explanation.from_dict(json.loads(e.for_class("no").to_json())).target_name == "no"

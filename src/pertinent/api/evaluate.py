@@ -209,6 +209,7 @@ def compare(
     methods: Method | Sequence[Method],
     metrics: str | Metric | Sequence[str | Metric] = DEFAULT_METRICS,
     *,
+    seeds: Count = 1,
     ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
     batch_size: Count | None = None,
@@ -230,6 +231,9 @@ def compare(
     metrics
         Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
         instances.
+    seeds
+        How many times each method explains each input, with the seed given and those that follow it; the
+        intervals are then over inputs and seeds.
     ids, out, batch_size, progress
         As in `explain`.
     **words
@@ -245,6 +249,7 @@ def compare(
         if request.fingerprint in seen:
             raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
         seen.add(request.fingerprint)
+    requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     run = Run.of(model, inputs, "compare", ids=ids, batch_size=batch_size, progress=progress)
     found = explain_all(run, requests, out)
     if not len(found):

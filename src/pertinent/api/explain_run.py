@@ -26,6 +26,7 @@ from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Task, n_
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.trees import may_be_walked
@@ -76,6 +77,11 @@ def _put_together(outcomes: Sequence[Outcome], run: Run, requests: Sequence[Requ
         [_warned(each.explanation, run) for each in ordered if each.explanation],
         merged([failure for each in ordered for failure in each.failures], requests),
     )
+
+
+def _warned(explanation: Explanation, run: Run) -> Explanation:
+    """The explanation with the warnings of the run beside its own."""
+    return replace(explanation, warnings=tuple(dict.fromkeys((*explanation.warnings, *run.warnings))))
 
 
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
@@ -202,6 +208,7 @@ def explanation_steps(
             columns=classes,
             numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
             has_listener=run.on_partial is not None,
+            drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
         )
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         finding = task.counted((yield from meter.watch(asked)))
@@ -223,7 +230,7 @@ def explanation_steps(
             scale=request.scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
-            warnings=_too_few(explainer, budget, input),
+            warnings=(*finding.warnings, *_too_few(explainer, budget, input)),
             **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:

@@ -13,12 +13,13 @@ from pertinent.asks.base import (
     on_scale,
     relay,
 )
-from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
+from pertinent.asks.gradients import ActivationMaps, Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.tree_values import TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
+    "ActivationMaps",
     "Algorithm",
     "Arithmetic",
     "Ask",

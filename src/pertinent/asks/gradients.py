@@ -115,9 +115,9 @@ class PathGradients(GradientQuestion):
     `Gradients`, which are multiplied as `times` says (by x − x′, by x, or not at all) and summed over
     each feature's parts; if they are multiplied by themselves, the root of the sum is their L2 norm.
 
-    With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`, and
-    the gradient is taken along ε. σ is `noise` times the standard deviation of the text's word embeddings,
-    of the image's values, or of the column in the background (1 without one).
+    With `noise` each point is moved by σ ε, with ε standard normal, drawn once for each of `draws`. σ is
+    `noise` times the standard deviation of the text's word embeddings, of the image's values, or of the
+    column in the background (1 without one). Gradients times themselves are taken along ε.
     """
 
     shares: Floats
@@ -139,3 +139,34 @@ class PathGradients(GradientQuestion):
             return found
         slopes = model.output.natural_slopes(found.values)
         return Gradients(found.values, found.gradients * slopes[:, [self.target]])
+
+
+@dataclass(frozen=True, eq=False)
+class ActivationMaps(GradientQuestion):
+    """Which parts of the image activate the maps of a convolution that speak for the target?
+
+    Answered with `Gradients` that hold, in place of gradients, the mean over each feature of the maps,
+    weighted by the mean gradient of the target's raw score (Grad-CAM). `layer` is the name of the
+    convolution, by default the last one.
+    """
+
+    target: int
+    layer: str | None = None
+    scale: Scale = field(default="raw", kw_only=True)
+    refusal = (
+        "Grad-CAM needs a torch module with two-dimensional convolutions; choose a method that asks for "
+        "values, such as occlusion or kernel-shap."
+    )
+
+    @property
+    def keys(self) -> range:
+        """The number of the only row."""
+        return range(1)
+
+    def on_scale(self, scale: Scale, groups: int = 0) -> ActivationMaps:
+        """The same question, which is always of the raw score."""
+        return self
+
+    def group(self, model: Model, input: Input) -> Hashable:
+        """Rows of one batch share the layer."""
+        return super().group(model, input), self.layer

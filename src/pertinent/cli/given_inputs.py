@@ -93,10 +93,10 @@ class GivenInputs:
             raise SettingError("--id-column names a column of --file.")
         if self.label_column is not None and (self.file is None or self.kind is not None):
             raise SettingError("--label-column names a column of --file: give all inputs by --file.")
-        texts = enumerate(map(_no_file, self.inputs or ()), start=1)
+        texts = enumerate(map(_no_file, self.inputs or ()))
         found = [InputRecord(f"text {number}", text) for number, text in texts]
         found += [InputRecord(str(path), path) for given in self.image or () for path in _images(given)]
-        found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or (), start=1)]
+        found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or ())]
         if self.file is not None:
             columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
             found += read_file(str(self.file), FileColumns(kind or self.kind, *columns), self.limit)

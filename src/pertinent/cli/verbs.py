@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
+from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
@@ -236,15 +237,17 @@ def demo(args: Namespace) -> int:
     from pertinent.models.embedded.digits import example_digit
     from pertinent.models.embedded.tables import example_patient, example_row
 
-    examples: list[Any] = [line.split(maxsplit=2) for line in texts()["demo texts"].strip().splitlines()]
-    others = {"digits": example_digit(), "table": example_row(), "diabetes": example_patient()}
-    examples += [(name, "kernel-shap", raw) for name, raw in others.items()]
+    lines = texts()["demo texts"].strip().splitlines()
+    examples: list[Any] = [line.split(maxsplit=1) for line in lines]
+    examples += [("digits", example_digit()), ("table", example_row()), ("diabetes", example_patient())]
     output, explanations = _output(args), list[Explanation]()
-    for name, method, raw in examples:
-        evaluation = pertinent.compare(GivenModel(name).load(), raw, method, progress=output.progress)
+    for index, (name, raw) in enumerate(examples):
+        model = GivenModel(name).load()
+        evaluation = pertinent.compare(model, raw, DEFAULT_METHOD, progress=output.progress)
+        found = [replace(e, index=index) for e in evaluation.explanations]
         output.show(Rule(name))
-        output.show_all(evaluation.explanations)
-        explanations += evaluation.explanations
+        output.show_all(Explanations(found))
+        explanations += found
     unwritten = output.write(Explanations(explanations), None, "pertinent: what decisions rest on")
     return conclude(len(explanations), unwritten)
 

@@ -61,6 +61,8 @@ class Task:
     has_listener
         Whether somebody listens to partial findings: then methods that would ask for all samples at once
         ask for the same samples in rounds.
+    drawn_baseline
+        The removal that draws random baselines for path gradients.
     """
 
     n_features: int
@@ -76,6 +78,7 @@ class Task:
     columns: tuple[str, ...] = ()
     numbers: Numbers | None = None
     has_listener: bool = False
+    drawn_baseline: str = ""
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
@@ -133,7 +136,8 @@ class Finding:
     shape, and were multiplied by `inflation` because they come from few draws; `base_values` (columns,) are
     given if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
     sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts. `meaning` is
-    given if the scores mean something else than the explainer's usually do.
+    given if the scores mean something else than the explainer's usually do. `warnings` are reasons not to
+    trust it.
     """
 
     scores: Floats | None = None
@@ -143,6 +147,7 @@ class Finding:
     details: Mapping[str, Any] = field(default_factory=dict)
     inflation: float = 1.0
     meaning: ScoreMeaning | None = None
+    warnings: tuple[str, ...] = ()
 
 
 Steps: TypeAlias = Asking[Finding]
@@ -173,6 +178,8 @@ class Explainer(Settings, ABC):
         The smallest number of evaluations with which it can answer, if its settings do not determine it.
     evaluations_per_feature
         Number of evaluations per feature below which its scores hardly tell features apart.
+    also_called
+        Other names of the method, which an error for an unknown name leads from.
     """
 
     name: ClassVar[str]
@@ -187,6 +194,7 @@ class Explainer(Settings, ABC):
     fitted_features: ClassVar[str | None] = None
     smallest_budget: ClassVar[int] = 1
     evaluations_per_feature: ClassVar[int] = 0
+    also_called: ClassVar[tuple[str, ...]] = ()
 
     @property
     def budget_per_sparsity(self) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import Gradients, PathGradients
+from pertinent.asks import ActivationMaps, Gradients, PathGradients
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive
@@ -18,6 +18,11 @@ AT_THE_INPUT: Floats = np.ones(1)
 
 LONGEST = 50
 """Number of points asked for at once, so that one input does not fill the queue."""
+
+_NOISE = (
+    "The baselines are uniform noise, because the model has no background: wrap it with `background=` some "
+    "real inputs, such as a sample of the training data."
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Gradient(GradientExplainer):
 
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
     summary = "the gradient of the target's probability, summed over each feature"
+    also_called = ("saliency", "saliency-map", "vanilla-gradient")
     reduce: Literal["sum", "length"] = "sum"
 
     def explain(self, task: Task) -> Steps:
@@ -56,6 +62,77 @@ class Gradient(GradientExplainer):
         found = yield PathGradients(
             AT_THE_INPUT, task.target, times="nothing" if self.reduce == "sum" else "itself"
         )
+        return Finding(scores=found.gradients[0])
+
+
+@explainers.register("smoothgrad")
+@dataclass(frozen=True)
+class SmoothGrad(GradientExplainer):
+    r"""The gradient, averaged over noise on the input, summed over each feature's parts.
+
+    .. math:: \mathbb{E}_{\varepsilon \sim N(0, \sigma^2)}
+        \left[ \frac{\partial p(x + \varepsilon)}{\partial x} \right]
+
+    Parameters
+    ----------
+    samples
+        Number of noisy copies; each costs a forward and a backward pass. Smilkov et al. use 50.
+    noise
+        σ as a share of the standard deviation of the image's values, of the text's word embeddings, or of the
+        column in the background (without a background, of 1).
+
+    Note
+    ----
+    Smilkov et al. measure σ by the range of the image, and advise 10% to 20%: about half its deviation.
+    """
+
+    paper = "Smilkov et al. 2017"
+    summary = "the gradient, averaged over noisy copies of the input"
+    also_called = ("noise-tunnel",)
+    samples: Count = 50
+    noise: Positive = 0.5
+
+    def evaluations(self, _: int) -> int:
+        """Two for each sample."""
+        return 2 * self.samples
+
+    def explain(self, task: Task) -> Steps:
+        """Ask at random points around the input, and average."""
+        every = []
+        for part in _parts(self.samples):
+            found = yield PathGradients(
+                np.ones(len(part)), task.target, times="nothing", draws=part, noise=self.noise
+            )
+            every.append(found.gradients)
+        return _mean(np.concatenate(every))
+
+
+@explainers.register("grad-cam")
+@dataclass(frozen=True)
+class GradCam(GradientExplainer):
+    r"""Where the maps of a convolution that speak for the class are active.
+
+    .. math:: \mathrm{ReLU} \Big( \sum_k \alpha_k A^k \Big), \quad
+        \alpha_k = \operatorname{mean}_{ij} \frac{\partial y}{\partial A^k_{ij}}
+
+    with the maps A of a layer and the class's score y before the softmax. The result is brought to the size
+    of the image by bilinear interpolation, and averaged over each feature's pixels.
+
+    Parameters
+    ----------
+    layer
+        The name of the layer, as in ``module.named_modules()``; by default the last convolution.
+    """
+
+    paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
+    meaning = "magnitude"
+    scales = ("natural",)
+    summary = "the class's evidence in the maps of a convolution; images, torch modules"
+    layer: str | None = None
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for one map."""
+        found = yield ActivationMaps(task.target, self.layer)
         return Finding(scores=found.gradients[0])
 
 
@@ -126,12 +203,14 @@ class ExpectedGradients(GradientExplainer):
     samples
         Pairs of a baseline and a point; by default half the budget.
     baseline
-        A random removal: by default ``"random-token"`` for texts, ``"uniform-noise"`` for
-        images, ``"background"`` for table rows.
+        A random removal: by default ``"random-token"`` for texts, ``"background"`` for table rows and
+        images. Without background images it is ``"uniform-noise"``, and the explanation warns of it:
+        noise looks like no image, so the scores say little of what tells images apart.
     """
 
     paper = "Erion et al. 2021, Eqn. 3"
     summary = "integrated gradients, expected over random baselines"
+    also_called = ("gradient-shap", "gradientshap")
     samples: Count | None = None
     baseline: str | Removal | np.ndarray | None = "drawn"
 
@@ -147,7 +226,9 @@ class ExpectedGradients(GradientExplainer):
         for part in _parts(n):
             found = yield PathGradients(shares[part], task.target, self.baseline, draws=part)
             every.append(found.gradients)
-        return _mean(np.concatenate(every))
+        is_drawn = isinstance(self.baseline, str) and self.baseline == "drawn"
+        is_noise = is_drawn and task.drawn_baseline == "uniform-noise"
+        return replace(_mean(np.concatenate(every)), warnings=(_NOISE,) if is_noise else ())
 
 
 @explainers.register("functional-information")

@@ -266,6 +266,20 @@ class ArrayInput(Input):
         """The values that mean "nothing is there", which pertinence compares with."""
         return self.mean(background)
 
+    def background_rows(self, background: Background | None) -> Background:
+        """The background, which must be given and hold arrays of the input's shape."""
+        if background is None:
+            raise SettingError(
+                f"This needs a background: wrap the model with `background=` some {self.kind} inputs, such "
+                "as a sample of the training data."
+            )
+        shapes = background.values.shape[1:], self.array.shape
+        if shapes[0] != shapes[1]:
+            raise SettingError(
+                f"The background has inputs of shape {shapes[0]}, but this one has {shapes[1]}."
+            )
+        return background
+
     def known_rows(self, background: Background | None) -> Floats | None:
         """Other inputs from which an attack may start (rows, values), if there are any."""
         return None

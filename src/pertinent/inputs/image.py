@@ -22,6 +22,9 @@ GRANULARITIES = ("patches", "pixels", "superpixels")
 CHANNELS = (1, 3, 4)
 """Numbers of channels by which an array with channels last is recognised."""
 
+_NEAR = 0.1
+"""How far the number of superpixels may be from the number asked for without being said, as a share of it."""
+
 _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
 
@@ -189,9 +192,13 @@ def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     ('segment 3', 'segment 7')
     """
     pixels, ids = as_pixels(raw), None
+    notes: tuple[str, ...] = ()
     if isinstance(features, str):
         labels, granularity = _cut(pixels, features)
         names = _names(labels, granularity)
+        kind, _, wanted = granularity.partition(":")
+        if kind == "superpixels" and abs(len(names) / int(wanted) - 1) > _NEAR:
+            notes = (f"SLIC made {len(names):,} superpixels of this image, not {int(wanted):,}",)
     else:
         numbers, labels = _renumbered(features, pixels.shape[1:])
         granularity, names = "segments", [f"segment {number}" for number in numbers]
@@ -200,7 +207,9 @@ def image_input(raw: Any, features: Features = "patches") -> ImageInput:
     last = is_array and _has_channels_last(tuple(raw.shape))
     if is_array:  # a copy: a stream may hand out one buffer again and again
         raw = np.moveaxis(pixels, 0, -1) if last else pixels
-    return ImageInput(raw, tuple(names), granularity, (), digest(pixels, labels), pixels, labels, last, ids)
+    return ImageInput(
+        raw, tuple(names), granularity, notes, digest(pixels, labels), pixels, labels, last, ids
+    )
 
 
 def _cut(pixels: Array, features: str) -> tuple[Ints, str]:

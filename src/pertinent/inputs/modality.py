@@ -87,9 +87,10 @@ class Modality(ABC):
         """The removal used by default, given the rows that the model was wrapped with."""
         return self.default_removal
 
-    def baseline_for(self, input: Any, *, drawn: bool) -> str:
-        """The removal that makes the baseline of path gradients."""
-        return self.drawn_baseline if drawn else self.fixed_baseline
+    def baseline_for(self, input: Any, background: Background | None, *, drawn: bool) -> str:
+        """The removal that makes the baseline of path gradients; what is drawn comes from a background."""
+        usual = self.drawn_baseline if drawn else self.fixed_baseline
+        return "background" if drawn and background is not None else usual
 
 
 _OLD_NOTE = re.compile(

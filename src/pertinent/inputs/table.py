@@ -19,6 +19,7 @@ from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
+from pertinent.number_texts import number_text
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Columns:
 
 
 class Background:
-    """Rows of data from which removed columns are filled; a missing value is NaN.
+    """Rows of data from which removed columns are filled, a missing value being NaN; or images of one size.
 
     >>> Background([[1.0, 2.0], [3.0, 6.0]]).centre("mean")
     array([2., 4.])
@@ -71,6 +72,18 @@ class Background:
         if self.values.ndim != 2 or not self.values.size:
             raise InputError(f"The background must be rows × columns, but has shape {self.values.shape}.")
         self._centres: dict[str, Array] = {}
+
+    @classmethod
+    def of_images(cls, images: Sequence[ArrayInput]) -> Background:
+        """The background of images that a model has prepared."""
+        sizes = {image.array.shape for image in images}
+        if len(sizes) != 1:
+            shown = " and ".join(map(str, sorted(sizes)[:2])) or "none"
+            raise InputError(f"The background must be images of one size, but there are {shown}.")
+        values = np.stack([image.array for image in images])
+        found = cls(values.reshape(len(values), -1))
+        found.values = values
+        return found
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -242,7 +255,8 @@ def _is_number(value: Any) -> bool:
 def _show(value: Any) -> str:
     if isinstance(value, float | np.floating) and np.isnan(value):
         return "missing"
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    is_number = isinstance(value, float | int | np.number) and not isinstance(value, bool)
+    return number_text(value) if is_number else str(value)
 
 
 def table_input(raw: Any, columns: Columns | None = None) -> TableInput:

@@ -367,10 +367,12 @@ class TextModality(Modality):
             )
         return text_input(text, features, cut(text, features), notes=notes)
 
-    def baseline_for(self, input: TextInput, *, drawn: bool) -> str:
+    def baseline_for(self, input: TextInput, background: Any, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""
         has_none = input.tokens is not None and input.tokens.mask_id is None
-        return "zero-vector" if has_none and not drawn else super().baseline_for(input, drawn=drawn)
+        return (
+            "zero-vector" if has_none and not drawn else super().baseline_for(input, background, drawn=drawn)
+        )
 
 
 def is_pair(raw: Any) -> bool:

@@ -64,16 +64,22 @@ class FunctionModel(Model):
                 self._leave_out(extra)
             self.frame = Frame.like(background)
             columns = [str(label) for label in background.columns]
-        self.background = None if background is None else Background(background)
+        kind = "image" if kind is None and _holds_images(background) else kind
+        is_table = kind != "image" and background is not None
+        self.background = Background(background) if is_table else None
         self.columns = None if columns is None else Columns(tuple(map(str, columns)), groups)
         if self.columns is not None:
             self.columns.features()  # raises an error if the groups are wrong
             if self.background is not None:
                 self.background.check_width(len(self.columns.names), "table")
-        is_table = self.background is not None or self.columns is not None
-        self.kind = "table" if kind is None and is_table else kind
+        has_columns = self.background is not None or self.columns is not None
+        self.kind = "table" if kind is None and has_columns else kind
         settings = {"columns": self.columns} if self.kind == "table" else {}
         self.modality = None if self.kind is None else modalities.make(self.kind, settings)
+        if kind == "image" and background is not None:
+            images = self.split(background)
+            several = [background] if images is None else images
+            self.background = Background.of_images([self.prepare(image) for image in several])  # type: ignore[misc]
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""
@@ -218,3 +224,9 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
     found = tuple(map(str, chosen[right]))
     require(len(set(found)) == len(found), right, "different from each other", found)
     return found
+
+
+def _holds_images(background: Any) -> bool:
+    """Whether a background is of images: an array of them, or a list of arrays, files or PIL images."""
+    is_list = isinstance(background, Sequence) or len(getattr(background, "shape", ())) > 2
+    return is_list and len(background) > 0 and modality_named("image").recognises(background[0])

@@ -27,10 +27,10 @@ class ImageClassifierModel(ModuleModel):
     """
 
     def __init__(self, model: Any, processor: Any, *, output: str | None = None, **options: Any) -> None:
-        super().__init__(model, kind="image", output=output or natural_output(model.config), **options)
         self.processor = processor
-        self.classes = self.classes or own_names(model.config, self.output)
         self._channels = int(getattr(model.config, "num_channels", 3))
+        super().__init__(model, kind="image", output=output or natural_output(model.config), **options)
+        self.classes = self.classes or own_names(model.config, self.output)
         scale = 255 * getattr(processor, "rescale_factor", 1 / 255) if processor.do_rescale else 255
         mean, deviation = (processor.image_mean, processor.image_std) if processor.do_normalize else (0, 1)
         self._factor = scale / self._per_channel(deviation)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats
-from pertinent.asks import AttackRadii, MaskGradients, PathGradients
+from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import as_pixels, image_input
@@ -22,7 +22,11 @@ from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
-from pertinent.models.torch.gradients import array_mask_gradients, array_path_gradients
+from pertinent.models.torch.gradients import (
+    array_activation_maps,
+    array_mask_gradients,
+    array_path_gradients,
+)
 from pertinent.models.torch.torch_attacks import array_attacks
 from pertinent.outputs import Classes
 from pertinent.removal.base import Rows
@@ -43,6 +47,7 @@ class ModuleModel(FunctionModel):
     handlers: ClassVar[Handlers] = {
         MaskGradients: array_mask_gradients,
         PathGradients: array_path_gradients,
+        ActivationMaps: array_activation_maps,
         AttackRadii: array_attacks,
     }
     device: torch.device
@@ -52,11 +57,11 @@ class ModuleModel(FunctionModel):
         self.module = module
         self.device, self.dtype = devices.placed(module)
         self._n_weights = n_weights(module)
-        super().__init__(module, output=output or "logit", **options)
-        self._output_given = output
         read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
         self._n_channels = next(read, None)
         self._told = False
+        super().__init__(module, output=output or "logit", **options)
+        self._output_given = output
         self._settled = output is not None
         if self.device.type == "cuda":
             self.first_batch, self.largest_batch, self.in_flight = 512, 65536, 2

@@ -32,7 +32,7 @@ _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
     "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
-    "image classifier": _MEANING,
+    "image classifier": (*_MEANING, "background"),
     **dict.fromkeys(("module", "estimator", "function"), (*_MEANING, *_DATA)),
 }
 
@@ -54,10 +54,11 @@ def wrap(thing: Any, **options: Any) -> Model:
         of a regressor; detected from the model if possible, else ``"probability"``. ``classes`` —
         names of classes or labels; ``names`` — of a regressor's values; ``unit`` — the unit of
         the values. For functions, estimators and modules: ``kind`` — ``"text"``, ``"image"`` or
-        ``"table"`` if the input does not show it; ``background`` — table rows to fill
-        removed columns from; ``columns`` — their names; ``groups`` — columns that are one feature,
-        such as one-hot columns. For transformers that read texts: ``max_length`` — tokens after which
-        texts are truncated; ``compaction`` — ``False`` to always compute removed tokens. For models that
+        ``"table"`` if the input does not show it; ``background`` — table rows to fill removed columns
+        from, or images to draw baselines from (of image classifiers, too); ``columns`` — names of the
+        columns; ``groups`` — columns that are one feature, such as one-hot columns. For transformers that
+        read texts: ``max_length`` — tokens after which texts are truncated; ``compaction`` — ``False`` to
+        always compute removed tokens. For models that
         answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
         ``no_answer`` — ``True`` if the model may answer that there is none.

@@ -9,6 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.errors import SettingError
+from pertinent.number_texts import number_text
 from pertinent.outputs.base import Output, Scale
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ class PlainValues(Output):
 
     def describe(self, value: float) -> str:
         """As ``3.14 m²``: four significant digits and the unit."""
-        number = f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
-        return f"{number} {self.unit}".rstrip()
+        return f"{number_text(value)} {self.unit}".rstrip()
 
     def default_names(self, n_columns: int) -> tuple[str, ...]:
         """A single value is not numbered."""

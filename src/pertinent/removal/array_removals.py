@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NeedsBackground:
-    """A removal that fills table columns from background rows given when the model was wrapped."""
+    """A removal that may use the background that the model was wrapped with: table rows or images."""
 
     background: Background | None = field(default=None, kw_only=True, compare=False, repr=False)
 
@@ -44,15 +44,15 @@ class NeedsBackground:
 @removals.register("background")
 @dataclass(frozen=True)
 class FromBackground(NeedsBackground, Removal):
-    """Interventional removal: all removed columns of a row come from one background row.
+    """Interventional removal: all removed columns or pixels come from one row or image of the background.
 
     The prediction is averaged over `rows` background rows, drawn once for a seed: the same for all masks
     and inputs, so that a column that the model does not use scores exactly 0. If the background has no
     more rows than that, all are used and nothing is random.
     """
 
-    inputs = TableInput
-    summary = "filled from background rows and averaged (interventional)"
+    inputs = ArrayInput
+    summary = "filled from background rows or images and averaged (interventional)"
     rows: Count = 100
 
     @property
@@ -70,12 +70,13 @@ class FromBackground(NeedsBackground, Removal):
         """Fraction of the background rows that are not used."""
         return 1 - self.draws / len(self.background.values) if self.background else 1.0
 
-    def __call__(self, input: TableInput, masks: Masks, seed: int) -> Array:
+    def __call__(self, input: ArrayInput, masks: Masks, seed: int) -> Array:
         """`draws` rows per mask."""
         background = input.background_rows(self.background).values
         if self.is_random:
             background = background[_draw_rows(len(background), self.rows, seed)]
-        return input.fill(np.repeat(masks, self.draws, axis=0), np.tile(background, (len(masks), 1)))
+        filler = np.tile(background, (len(masks), *[1] * (background.ndim - 1)))
+        return input.fill(np.repeat(masks, self.draws, axis=0), filler)
 
 
 @lru_cache

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
+
+from pertinent.results.base import Form
 
 _DISPLAYS = {
     "Explanation": "explanation.show",
@@ -17,8 +19,10 @@ _DISPLAYS = {
 """For each class the function that shows it, which has the same name in `terminal/`, `html/` and `plots/`."""
 
 
-def show(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
-    """A result in one of the three forms; only the module that draws it is imported."""
+def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
+    """A result in one of the forms; only the module that draws it is imported."""
+    if form in ("markdown", "latex"):
+        return getattr(import_module("pertinent.report.text_tables"), form)(result)
     module, function = next(
         _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS
     ).split(".")

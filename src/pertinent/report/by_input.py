@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
@@ -17,12 +17,13 @@ class Explained:
     """All explanations of one input; `same_as` is the number of an earlier input with the same content."""
 
     explanations: tuple[Explanation, ...]
+    number: int
     same_as: int | None
 
     @property
     def name(self) -> str:
         """The name of the input, as ``input 3 · order-17``."""
-        return name_of(self.explanations[0])
+        return name_of(replace(self.explanations[0], index=self.number))
 
     @property
     def repeats(self) -> str:
@@ -43,16 +44,19 @@ def name_of(of: Explanation | Failure) -> str:
 def by_input(explanations: Iterable[Explanation]) -> list[Explained]:
     """The explanations of each input together, in the order of the inputs.
 
-    Explanations of separate runs may have the same number, so their contents are compared, too.
+    Explanations of separate runs may have the same index, so their contents are compared, too. If different
+    inputs do, all are numbered in their order here, so that each has its own number.
     """
     groups: dict[tuple[int, Hashable], list[Explanation]] = {}
     for e in explanations:
         groups.setdefault((e.index, e.input.content), []).append(e)
     first: dict[Hashable, int] = {}
     found = []
-    for (index, content), group in sorted(groups.items(), key=lambda item: item[0][0]):
-        original = first.setdefault(content, index)
-        found.append(Explained(tuple(group), None if original == index else original))
+    unique = len({index for index, _ in groups}) == len(groups)
+    for place, ((index, content), group) in enumerate(sorted(groups.items(), key=lambda item: item[0][0])):
+        number = index if unique else place
+        original = first.setdefault(content, number)
+        found.append(Explained(tuple(group), number, None if original == number else original))
     return found
 
 

@@ -6,10 +6,13 @@ Where there is no colour, characters take its place.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from pertinent._optional import optional
 from pertinent.array_types import Array, Floats
+from pertinent.errors import unknown
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,41 @@ class Surface:
     ink: str
     support: str
     against: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a heat map is drawn.
+
+    Attributes
+    ----------
+    colours
+        The name of a matplotlib colour map for scores from −1 to 1; by default blue to orange.
+    opacity
+        How much of the image the heat covers, from 0 to 1; by default the heat has the colours of the legend,
+        and the image is seen by its outlines.
+    """
+
+    colours: str | None = None
+    opacity: float | None = None
+
+    def rgb(self, share: Floats) -> Array:
+        """The colours of shares in [−1, 1], as bytes (…, 3)."""
+        return (
+            rgb(share)
+            if self.colours is None
+            else np.asarray(self.scale()((share + 1) / 2, bytes=True))[..., :3]
+        )
+
+    def scale(self) -> Any:
+        """The colour map, of scores from −1 to 1."""
+        if self.colours is None:
+            ends = [LIGHT.against, LIGHT.ground, LIGHT.support]
+            return optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
+        known = optional("matplotlib").colormaps
+        if self.colours not in known:
+            raise unknown("colour map", self.colours, known)
+        return known[self.colours]
 
 
 _MANY = 50

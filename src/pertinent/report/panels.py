@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
+from pertinent.number_texts import number_text
 from pertinent.report import wording as say
-from pertinent.report.colours import full_colour, shares
+from pertinent.report.colours import Look, full_colour, shares
 from pertinent.report.drawings import drawing_of
 from pertinent.results.explanation import ByClass, Explanation
 
@@ -22,13 +23,14 @@ class Panel:
     """What is drawn of one explanation.
 
     `share` is how strongly each feature is coloured, in [−1, 1], `marked` are the features that are
-    underlined or outlined, and `shown` those that have a bar.
+    underlined or outlined, and `shown` those that have a bar. `look` says how a heat map is drawn.
     """
 
     explanation: Explanation
     share: Floats
     marked: Masks
     shown: Ints
+    look: Look = field(default_factory=Look)
 
     @property
     def name(self) -> str:
@@ -41,11 +43,11 @@ class Panel:
         return say.amount(self.explanation, self.explanation.target)
 
 
-def panel(e: Explanation, top: int | None = None) -> Panel:
+def panel(e: Explanation, top: int | None = None, look: Look | None = None) -> Panel:
     """The explanation alone: the smallest set is marked, and the `top` strongest features have bars."""
     share = say.coloured_scores(e)
     share = np.clip(share / full_colour(share), -1, 1) if drawing_of(e.input).clips_outliers else share
-    return Panel(e, share, say.smallest_set(e), say.strongest(e, top))
+    return Panel(e, share, say.smallest_set(e), say.strongest(e, top), look or Look())
 
 
 def clipping(e: Explanation) -> str:
@@ -56,13 +58,14 @@ def clipping(e: Explanation) -> str:
     if not beyond or not drawing_of(e.input).clips_outliers:
         return ""
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
-    return f"clipped at ±{largest:.3g}: {beyond:,} of {len(share):,} scores exceed it"
+    return f"clipped at ±{number_text(largest, 3)}: {beyond:,} of {len(share):,} scores exceed it"
 
 
-def class_panels(found: ByClass, top: int | None = None) -> list[Panel]:
+def class_panels(found: ByClass, top: int | None = None, look: Look | None = None) -> list[Panel]:
     """A panel for each class, all on one scale, so that a class that hardly any feature moves is pale."""
     shares_of = np.clip(_relative(found) / _full(found), -1, 1)
-    return [Panel(*each) for each in zip(found, shares_of, found.sets, _shown(found, top), strict=True)]
+    each = zip(found, shares_of, found.sets, _shown(found, top), strict=True)
+    return [Panel(*own, look or Look()) for own in each]
 
 
 def largest(found: ByClass) -> float:

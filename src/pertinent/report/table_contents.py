@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -10,12 +10,16 @@ import numpy as np
 
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
-from pertinent.intervals import FEWEST, Interval
+from pertinent.intervals import FEWEST, Interval, holm
+from pertinent.number_texts import measure_text, number_text
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.evaluation import Evaluation
 
 SIGNIFICANT = 0.05
+
+READING = "↓ lower is better, ↑ higher is better; the best mean is bold"
+"""How to read the table of an evaluation."""
 
 _NAMED = 6
 """How many features of a set, and how many that changed, are named."""
@@ -39,7 +43,7 @@ class Cell:
     @property
     def text(self) -> str:
         """The mean."""
-        return f"{self.interval.mean:.3f}"
+        return measure_text(self.interval.mean)
 
 
 @dataclass(frozen=True)
@@ -54,31 +58,40 @@ class Summary:
 def summary(evaluation: Evaluation) -> Summary:
     """Summarise an evaluation; the best mean of each metric is marked if there are several methods."""
     cells = {(method, metric): Cell(i) for method, metric, _, i in evaluation.summary()}
-    notes = []
+    ranked: dict[str, list[str]] = {}
     for metric, better in evaluation.better.items():
         means = {method: cell.interval.mean for (method, own), cell in cells.items() if own == metric}
-        ranked = sorted(means, key=lambda method: means[method], reverse=better == "higher")
-        if len(ranked) > 1:
-            best, following = ranked[:2]
-            winners = [key for key in cells if key[1] == metric and means[key[0]] == means[best]]
+        order = sorted(means, key=lambda method: means[method], reverse=better == "higher")
+        if len(order) > 1:
+            winners = [key for key in cells if key[1] == metric and means[key[0]] == means[order[0]]]
             cells |= {key: replace(cells[key], best=True) for key in winners}
-            notes.append(_told_apart(evaluation, best, following, metric))
+            ranked[metric] = order
     counts = sorted({cell.interval.n for cell in cells.values()})
     inputs = "–".join(f"{n:,}" for n in dict.fromkeys((counts[0], counts[-1]))) if counts else "no"
     caption = f"Mean over {inputs} input{'' if counts[-1:] == [1] else 's'}"
+    seeds = len({e.seed for e in evaluation.explanations})
+    caption += f" and {seeds} seeds" if seeds > 1 else ""
     if any(cell.interval.bounds for cell in cells.values()):
         caption += ", 95% bootstrap confidence intervals"
-    return Summary(cells, caption, tuple(dict.fromkeys(filter(None, notes))))
+    return Summary(cells, caption, tuple(dict.fromkeys(_told_apart(evaluation, ranked))))
 
 
-def _told_apart(evaluation: Evaluation, best: str, following: str, metric: str) -> str:
-    """Whether the best method differs from the next, over the inputs that both explained."""
-    found = evaluation.difference(best, following, metric)
-    if found.n < FEWEST:
-        return f"{FEWEST} inputs are needed to say whether methods differ" if found.n > 1 else ""
-    if found.p_value < SIGNIFICANT:
-        return f"{metric}: {best} differs from {following}, the next best ({found.p_text})"
-    return f"{metric}: {best} may not differ from {following}, the next best ({found.p_text})"
+def _told_apart(evaluation: Evaluation, ranked: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """For each metric, whether its best method differs from the next, over the inputs that both explained.
+
+    Any method could have been the next: p-values are corrected for the best of each metric beside all others.
+    """
+    names = [(best, other, metric) for metric, (best, *others) in ranked.items() for other in others]
+    found = dict(zip(names, (evaluation.difference(*each) for each in names), strict=True))
+    tested = {each: own for each, own in found.items() if own.n >= FEWEST}
+    corrected = dict(zip(tested, holm(list(tested.values())), strict=True))
+    for metric, (best, following, *_) in ranked.items():
+        own = corrected.get((best, following, metric))
+        if own is not None:
+            verb = "differs" if own.p_value < SIGNIFICANT else "may not differ"
+            yield f"{metric}: {best} {verb} from {following}, the next best ({own.p_text})"
+        elif found[best, following, metric].n > 1:
+            yield f"{FEWEST} inputs are needed to say whether methods differ"
 
 
 def attack_head(attacks: Attacks) -> list[str]:
@@ -92,8 +105,8 @@ def attack_lines(attacks: Attacks) -> Iterator[list[str]]:
     changed = _CHANGED in attack_head(attacks)
     for one in attacks:
         for place, radius in enumerate(one.radii.tolist()):
-            shown = f"{radius:.4g}" if isfinite(radius) else "none found"
-            cells = [str(one.index + 1), one.decided, _members(one, place), shown, f"{one.passes[place]:,}"]
+            shown = number_text(radius) if isfinite(radius) else "none found"
+            cells = [str(one.index), one.decided, _members(one, place), shown, f"{one.passes[place]:,}"]
             yield [*cells, _changes(one, place)] if changed else cells
 
 

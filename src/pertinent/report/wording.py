@@ -10,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.control_characters import shortened, visible
+from pertinent.control_characters import shortened_name, visible
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
+from pertinent.number_texts import number_text
 from pertinent.outputs import column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
@@ -186,7 +187,7 @@ def on_one_line(name: str) -> str:
 
 def clipped(name: str, most: int = 32) -> str:
     """A name on one line of at most `most` characters, its control characters visible."""
-    return shortened(visible(on_one_line(name)), most)
+    return shortened_name(visible(on_one_line(name)), most)
 
 
 @dataclass(frozen=True)
@@ -258,11 +259,11 @@ def _format(explanation: Explanation) -> str:
         return ".3f"
     if largest < 1e-5:
         return ".2e"
-    return f".{max(0, 2 - floor(log10(largest)))}f"
+    return f"{',' if largest >= 1e4 else ''}.{max(0, 2 - floor(log10(largest)))}f"
 
 
 def _detail(value: float | str) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return str(value) if isinstance(value, str | bool) else number_text(value, 3)
 
 
 def _duration(seconds: float) -> str:

@@ -15,6 +15,7 @@ from pertinent.decoding import Index, PlainData, Shape, decode_fields, encode, e
 from pertinent.errors import InputError
 from pertinent.inputs.base import ArrayInput, Input
 from pertinent.inputs.modality import input_from_dict
+from pertinent.number_texts import number_text
 from pertinent.results.base import ResultSequence
 from pertinent.results.failures import failures_from_plain
 
@@ -89,7 +90,7 @@ class Attacked:
         if not n_found:
             return f"<Attacked {aim}: no attack found in {sets}>"
         best = self.radii.min()
-        return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {best:.4g}>"
+        return f"<Attacked {aim}: {n_found} of {sets}, smallest {self.norm} radius {number_text(best)}>"
 
 
 class Attacks(ResultSequence[Attacked]):

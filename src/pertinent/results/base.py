@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, overload
 
 from pertinent.decoding import PlainData, json_text
 from pertinent.errors import FileError, InputError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 T = TypeVar("T")
+
+Form: TypeAlias = Literal["terminal", "html", "figure", "markdown", "latex"]
 
 KINDS: dict[str, type[Result]] = {}
 """The classes of results by the name of their file format; each subclass registers itself."""
@@ -124,8 +126,8 @@ class ResultSequence(Result, Sequence[T]):
         return iter(self._all)
 
 
-def display(result: Any, form: Literal["terminal", "html", "figure"], *args: Any, **options: Any) -> Any:
-    """A result as something rich prints, as a fragment of HTML, or as a matplotlib figure.
+def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
+    """A result as something rich prints, as a fragment of HTML, as a matplotlib figure, or as a plain table.
 
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,12 +16,14 @@ from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.decoding import NOT_FINITE, Index, PlainData, decode_fields, encode, expect
-from pertinent.errors import SettingError, unknown
-from pertinent.intervals import Difference, Interval, bootstrap, mean_of, paired_difference, paired_t
+from pertinent.errors import SettingError, require, unknown
+from pertinent.files import write_text
+from pertinent.intervals import Difference, Interval, bootstrap, holm, mean_of, paired_difference, paired_t
 from pertinent.registry import labels
-from pertinent.results.base import Result
+from pertinent.results.base import Result, display
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.settings import checked
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
@@ -69,22 +72,29 @@ class Measures(Result):
                     yield method, metric, sparsity, interval
 
     def differences(
-        self, baseline_method: str | None = None, *, test: str = "bootstrap"
+        self,
+        baseline_method: str | None = None,
+        *,
+        test: str = "bootstrap",
+        correction: Literal["holm"] | None = "holm",
     ) -> Iterator[tuple[str, str, str, Difference]]:
         """Method, the method it is compared with, metric, and the difference of their values.
 
         For each pair of methods; with a `baseline_method`, for each other method and that one. Values
         are means over sparsities, paired by input and seed. An input that either lacks is left out. The
         interval and p-value are those of a paired ``"bootstrap"``, or of Student's paired ``"t"`` test.
+        P-values are corrected for the number of differences by Holm's method, or with ``None`` not at all.
         """
+        require(correction in ("holm", None), "correction", "'holm' or None", correction)
         pairs = [(b, a) for a, b in combinations(self.methods, 2)]
         if baseline_method is not None:
             if baseline_method not in self.methods:
                 raise unknown("method", baseline_method, self.methods)
             pairs = [(method, baseline_method) for method in self.methods if method != baseline_method]
-        for method, other in pairs:
-            for metric in self.better:
-                yield method, other, metric, self._difference(method, other, metric, test)
+        names = [(*pair, metric) for pair in pairs for metric in self.better]
+        found = [self._difference(*each, test) for each in names]
+        corrected = found if correction is None else holm(found)
+        yield from ((*each, own) for each, own in zip(names, corrected, strict=True))
 
     def difference(self, method: str, other: str, metric: str, *, test: str = "bootstrap") -> Difference:
         """By how much the values of one method exceed those of another over the same inputs.
@@ -145,6 +155,7 @@ class Evaluation(Measures):
     """
 
     kind = "evaluation"
+    suffixes = (".json", ".csv", ".md", ".tex")
 
     rows: list[Measured]
     explanations: Explanations = field(compare=False)
@@ -191,6 +202,23 @@ class Evaluation(Measures):
             placed[e.seed, (e.input.fingerprint, seen[name])] = float(np.mean(of_one))
             seen[name] += 1
         return placed
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, the best mean of each metric in bold, and what it says below."""
+        return str(display(self, "markdown"))
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX ``tabular`` with the rules of ``booktabs``; what it says is in comments."""
+        return str(display(self, "latex"))
+
+    @checked
+    def save(self, path: str | Path) -> None:
+        """Write a ``.json`` file that `read` reads back, or a ``.csv``, ``.md`` or ``.tex`` file."""
+        write = {".md": self.to_markdown, ".tex": self.to_latex}.get(Path(path).suffix.lower())
+        if write is None:
+            super().save(path)
+        else:
+            write_text(Path(path), write() + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, strings, lists and dicts: the explanations, and their measures."""

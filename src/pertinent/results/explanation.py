@@ -207,6 +207,7 @@ class Explanation(Result):
         return {
             **encode(self),
             "settings": {k: v if is_plain(v) else str(v) for k, v in self.settings.items()},
+            "target_name": self.target_name,
             "features": list(self.features),
             "output": self.output.to_dict(),
             "input": self.input.to_dict(),
@@ -262,12 +263,16 @@ class Explanation(Result):
         return Explanations.read(path)[0]
 
     @checked
-    def plot(self, top: Count | None = 20) -> Figure:
+    def plot(
+        self, top: Count | None = 20, *, colours: str | None = None, opacity: Share | None = None
+    ) -> Figure:
         """A matplotlib figure: bars for texts and rows, a heat map for images.
 
-        `top` is how many of the strongest features have a bar; ``None`` shows all.
+        `top` is how many of the strongest features have a bar; ``None`` shows all. A heat map has the colours
+        of a matplotlib colour map such as ``"RdBu_r"``, by default blue to orange. It shows the outlines of
+        the image; with an `opacity` of 0 to 1 it is laid over the image.
         """
-        return super().plot(top)
+        return super().plot(top, colours=colours, opacity=opacity)
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
@@ -315,6 +320,17 @@ class Explanations(ResultSequence[Explanation]):
         return exports.shap_explanations(self)
 
     @checked
+    def plot(
+        self, top: Count | None = 5, *, colours: str | None = None, opacity: Share | None = None
+    ) -> Figure:
+        """A matplotlib figure of the first ten: texts and rows one below the other, images in a grid.
+
+        In the grid the heat maps of all methods stand beside the image. The parameters are those of
+        `Explanation.plot`.
+        """
+        return super().plot(top, colours=colours, opacity=opacity)
+
+    @checked
     def save(self, path: str | Path) -> None:
         """Write a ``.parquet`` or ``.json`` file that `pertinent.read` reads back, or a ``.csv`` file."""
         check_suffix(Path(path), self.suffixes)
@@ -359,12 +375,15 @@ class ByClass(Explanations):
         return frame
 
     @checked
-    def plot(self, top: Count | None = None) -> Figure:
+    def plot(
+        self, top: Count | None = None, *, colours: str | None = None, opacity: Share | None = None
+    ) -> Figure:
         """A matplotlib figure with a panel for each class: bars for texts and rows, heat maps for images.
 
-        `top` is how many features have a bar: by default 5, of a row 20.
+        `top` is how many features have a bar: by default 5, of a row 20. `colours` and `opacity` are those of
+        `Explanation.plot`.
         """
-        return super().plot(top)
+        return super().plot(top, colours=colours, opacity=opacity)
 
     def __repr__(self) -> str:
         names = ", ".join(repr(e.target_name) for e in self)

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.asks import Part
+from pertinent.asks import ActivationMaps, Part
 from pertinent.digests import digest, generator
-from pertinent.errors import InputError, SettingError
+from pertinent.errors import InputError, ModelError, SettingError, unknown
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
@@ -109,7 +109,7 @@ def baseline_of(part: Part, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
-        chosen = modality.baseline_for(part.input, drawn=chosen == "drawn")
+        chosen = modality.baseline_for(part.input, model.background, drawn=chosen == "drawn")
     assert isinstance(chosen, str | Removal)
     removal = (removals.make(chosen) if isinstance(chosen, str) else chosen).bind(model)
     removal.check(part.input)
@@ -185,12 +185,67 @@ def _differentiated(
     n_features = max(part.input.n_features for part in parts)
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
-        flat = gradient.flatten(1) * unit
+        flat = gradient.flatten(1) * torch.where(of_itself > 0, unit, 1.0)
         factor = of_input * full.flatten(1) + of_baseline * plain.flatten(1) + of_one + of_itself * flat
         sums = sum_by_feature(flat * factor, devices.send(owner, model.device), n_features)
         return length_of(sums, of_itself)
 
     return differentiate(model, parts, point, model.scores, total)
+
+
+def array_activation_maps(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+    """ReLU of a layer's maps weighted by their mean gradients (Grad-CAM), averaged over each feature."""
+    if any(part.input.kind != "image" for part in parts):
+        raise InputError(f"Grad-CAM explains images, but the input is a {parts[0].input.kind}.")
+    layer = _convolution(model.module, parts[0].question.layer)
+    batch = _send(np.stack([part.input.array for part in parts]), model)
+    made: list[torch.Tensor] = []
+    # Clones here and below, because the next layer may work in place.
+    keep: Callable[[torch.Tensor], None] = lambda maps: made.append(maps.detach().clone())  # noqa: E731
+    with model.evaluating(batch.shape), torch.no_grad(), _hooked(layer, keep):
+        model.scores(batch)
+    if len(made) != 1 or made[0].ndim != 4:
+        raise ModelError(
+            "Grad-CAM needs a layer that is computed once for an image and gives maps (rows, channels, "
+            "height, width): name another with `layer`."
+        )
+    owner = devices.send(np.stack([part.input.labels.ravel() for part in parts]), model.device)
+    n_features = max(part.input.n_features for part in parts)
+
+    def scores(maps: torch.Tensor) -> torch.Tensor:
+        with _hooked(layer, lambda _: maps.clone()):
+            return model.scores(batch)
+
+    def total(gradient: torch.Tensor) -> torch.Tensor:
+        weighted = (gradient.mean(dim=(2, 3), keepdim=True) * made[0]).sum(dim=1, keepdim=True).relu().float()
+        heat = torch.nn.functional.interpolate(weighted, batch.shape[2:], mode="bilinear").flatten(1)
+        sizes = sum_by_feature(torch.ones_like(heat), owner, n_features)
+        return sum_by_feature(heat, owner, n_features) / sizes.clamp_min(1)
+
+    return differentiate(model, parts, made[0], scores, total)
+
+
+def _convolution(module: torch.nn.Module, name: str | None) -> torch.nn.Module:
+    """The layer of this name, by default the last convolution."""
+    named: dict[str, torch.nn.Module] = dict(module.named_modules())
+    if name is not None:
+        if name not in named:
+            raise unknown("layer of the module", name, [each for each in named if each])
+        return named[name]
+    found = [each for each in named.values() if isinstance(each, torch.nn.Conv2d)]
+    if not found:
+        raise ModelError(ActivationMaps.refusal)
+    return found[-1]
+
+
+@contextmanager
+def _hooked(layer: torch.nn.Module, use: Callable[[torch.Tensor], torch.Tensor | None]) -> Iterator[None]:
+    """Show what the layer answers to `use`, and put what that returns in its place, if anything."""
+    hook = layer.register_forward_hook(lambda _module, _inputs, answer: use(answer))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _check_numeric(parts: Sequence[Part]) -> None:

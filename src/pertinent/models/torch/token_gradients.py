@@ -95,7 +95,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     )
 
     def total(gradient: torch.Tensor) -> torch.Tensor:
-        gradient = gradient * unit
+        gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
         parts = (gradient * factor).float().sum(dim=-1)
         return gradients.length_of(

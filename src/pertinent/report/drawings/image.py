@@ -15,13 +15,15 @@ from rich.text import Text
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.image import ImageInput
 from pertinent.report import wording as say
-from pertinent.report.colours import MARKS, mark_numbers, rgb
+from pertinent.report.colours import MARKS, Look, mark_numbers, rgb
 from pertinent.report.drawings import Drawing
 from pertinent.report.html import Markup, from_template
 from pertinent.report.panels import Panel
 
-_FAINTEST = 0.72
-"""The brightness of a black pixel, so that its colour still matches the legend."""
+_OUTLINE = np.array([0x5C, 0x62, 0x6D], dtype=np.uint8)
+_STEEP, _OUTLINED = 0.12, 0.08
+"""The least difference of neighbours that an outline divides, as a share of the range of brightness; and the
+largest share of the pixels that are outlines."""
 
 _LARGE, _SMALL, _THUMBNAIL = 512, 192, 32
 """The longest sides of pictures in HTML, in pixels."""
@@ -48,9 +50,7 @@ class ImageDrawing(Drawing):
         """The heat map."""
         input: Any = panel.explanation.input
         heat = panel.share[input.labels]
-        yield (
-            half_blocks(painted(input, heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
-        )
+        yield half_blocks(rgb(heat)) if colour else _characters(MARKS, mark_numbers(_halved(heat)))
 
     def terminal_input(self, input: Any, *, colour: bool) -> RenderableType:
         """The image; in characters it is denser where it is brighter."""
@@ -63,10 +63,12 @@ class ImageDrawing(Drawing):
         """The heat map; if it is small, beside the marked features."""
         e, (_, heat, top) = panel.explanation, self.pictures(panel)
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
+        opacity = panel.look.opacity
+        caption = "heat map" if opacity is None else f"heat map, {100 * opacity:.0f}% over the image"
         if not small:
-            return _figure(heat, f"Heat map; the most important: {best}", "heat map")
+            return _figure(heat, f"Heat map; the most important: {best}", caption)
         alt = f"Heat map for {panel.name}; the most important: {best}"
-        return _figure(resized(heat, _SMALL), alt, "heat map") + _figure(
+        return _figure(resized(heat, _SMALL), alt, caption) + _figure(
             resized(top, _SMALL), f"The top features for {panel.name}", f"the top {panel.marked.sum():,}"
         )
 
@@ -82,7 +84,8 @@ class ImageDrawing(Drawing):
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """The image, its heat map, and the marked features."""
         input: Any = panel.explanation.input
-        return original(input), painted(input, panel.share[input.labels]), kept(input, panel.marked)
+        heat = painted(input, panel.share[input.labels], panel.look)
+        return original(input), heat, kept(input, panel.marked)
 
 
 def original(input: ImageInput) -> Array:
@@ -90,11 +93,36 @@ def original(input: ImageInput) -> Array:
     return _to_bytes(_unit(input))
 
 
-def painted(input: ImageInput, heat: Floats) -> Array:
-    """A heat (height, width) in [−1, 1] as colours, darkened where the image is dark."""
-    light = _FAINTEST + (1 - _FAINTEST) * _unit(input).mean(axis=-1, keepdims=True)
-    colours: Array = rgb(heat) / 255
-    return _to_bytes(colours * light)
+def painted(input: ImageInput, heat: Floats, look: Look) -> Array:
+    """A heat (height, width) in [−1, 1] in the colours of the legend, with the outlines of the image.
+
+    A small image is enlarged, so that its outlines are thin. With an opacity the heat is mixed with the grey
+    image instead.
+    """
+    colours, light = look.rgb(heat), _unit(input).mean(axis=-1)
+    if look.opacity is not None:
+        return _to_bytes(look.opacity * colours / 255 + (1 - look.opacity) * light[..., None])
+    times = max(1, _LARGE // 2 // max(heat.shape))
+    found = np.repeat(np.repeat(colours, times, axis=0), times, axis=1)
+    found[_outlines(light, times)] = _OUTLINE
+    return found
+
+
+def _outlines(light: Floats, times: int) -> Masks:
+    """Where an image that is enlarged so many times has lines.
+
+    In a large image where brightness changes most; in a small one between its bright and its dark pixels.
+    """
+    light = light if times == 1 else light > (light.min() + light.max()) / 2
+    light = light.astype(np.float64)
+    steps = np.stack([np.abs(np.diff(light, axis=a, append=light.take([-1], axis=a))) for a in (0, 1)])
+    steepest = float(np.quantile(steps.max(axis=0), 1 - _OUTLINED)) if times == 1 else 0.0
+    below, beside = steps > max(_STEEP * np.ptp(light), steepest)
+    found = np.zeros((light.shape[0] * times, light.shape[1] * times), dtype=np.bool_)
+    for side in range(times - max(1, times // 10), times):
+        found[side::times] |= below.repeat(times, axis=1)
+        found[:, side::times] |= beside.repeat(times, axis=0)
+    return found
 
 
 def kept(input: ImageInput, mask: Masks) -> Array:

@@ -12,6 +12,7 @@ import markupsafe
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from pertinent.control_characters import visible
+from pertinent.number_texts import measure_text, number_text
 from pertinent.report import wording
 from pertinent.report.colours import DARK, LIGHT
 from pertinent.results.explanation import Explanation
@@ -106,6 +107,7 @@ def _environment() -> Environment:
     )
     environment.filters["ours"] = Markup  # what a macro returns
     environment.globals |= {"say": wording, "Axis": Axis, "ends": ends}
+    environment.globals |= {"measure_text": measure_text, "number_text": number_text}
     return environment
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pertinent.report import panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import by_input, failure_lines, name_of, named
+from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Axis, Markup, ends, fragment, from_template
 from pertinent.results.explanation import ByClass, Explanation, Explanations
@@ -40,15 +41,22 @@ def show_by_class(found: ByClass) -> str:
     return fragment(from_template("by_class.html", e=e, name=name, given=given, classes=_classes(found)))
 
 
-def card(e: Explanation, name: str = "", *, with_input: bool = True, by_class: bool = False) -> Markup:
-    """One explanation without style; `name` says of which input it is.
+def card(
+    e: Explanation,
+    name: str = "",
+    *,
+    look: Look | None = None,
+    with_input: bool = True,
+    by_class: bool = False,
+) -> Markup:
+    """One explanation without style; `name` says of which input it is, `look` how a heat map is drawn.
 
     Without `with_input` an image stands elsewhere on the page. `by_class` adds the scores for other classes,
     where the method gives them.
     """
     drawing, n = drawing_of(e.input), len(e.features)
     top = _TOP_LISTED if drawing.lists_features else _TOP
-    panel = panels.panel(e, top if n > top else None)
+    panel = panels.panel(e, top if n > top else None, look)
     several = by_class and e.class_scores is not None and len(e.classes) > 1
     axis = Axis()
     if e.output.kind == "value":
@@ -65,7 +73,7 @@ def card(e: Explanation, name: str = "", *, with_input: bool = True, by_class: b
         clipping=panels.clipping(e),
         lists_all=len(panel.shown) < n <= _MOST_LISTED,
         prediction_axis=axis,
-        classes=_classes(e.by_class()) if several else None,
+        classes=_classes(e.by_class(), look) if several else None,
     )
 
 
@@ -75,9 +83,9 @@ def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup
     return from_template("failures.html", n=len(failures), lines=lines) if failures else Markup()
 
 
-def _classes(found: ByClass) -> dict[str, object]:
+def _classes(found: ByClass, look: Look | None = None) -> dict[str, object]:
     """What the template of several classes needs."""
-    every = panels.class_panels(found)
+    every = panels.class_panels(found, look=look)
     return {
         "title": panels.title(found).capitalize(),
         "drawn": [(p, drawing_of(p.explanation.input).html(p, small=True)) for p in every],

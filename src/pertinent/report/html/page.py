@@ -13,8 +13,10 @@ import numpy as np
 
 from pertinent.errors import InputError
 from pertinent.files import write_text
+from pertinent.number_texts import measure_text
 from pertinent.report import wording as say
 from pertinent.report.by_input import Explained, by_input
+from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
@@ -22,7 +24,7 @@ from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import checked
+from pertinent.settings import Share, checked
 
 
 @checked
@@ -33,6 +35,7 @@ def save_report(
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
     by_class: bool = False,
+    opacity: Share | None = None,
 ) -> str:
     """Put explanations on one page, and write it to `path` if one is given.
 
@@ -48,6 +51,8 @@ def save_report(
         Its table comes first, and the explanations it measured show their measures.
     by_class
         Add to each explanation its scores for the other classes, where its method gives them.
+    opacity
+        Lay heat maps over their images with this opacity; by default they show the outlines of the image.
 
     Examples
     --------
@@ -83,7 +88,7 @@ def save_report(
         count=_count(inputs),
         summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
         failures=failure_list(failures),
-        sections=(_section(found, by_class=by_class) for found in inputs),
+        sections=(_section(found, Look(opacity=opacity), by_class=by_class) for found in inputs),
         index=_index(inputs) if len(inputs) > 1 else None,
         together=any(len(found.explanations) > 1 for found in inputs),
     )
@@ -92,11 +97,12 @@ def save_report(
     return str(page)
 
 
-def _section(found: Explained, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
+def _section(found: Explained, look: Look, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
     """The explanations of one input side by side; an image that several explain is shown once."""
     input, together = found.explanations[0].input, len(found.explanations) > 1
     given = drawing_of(input).html_input(input) if together else Markup()
-    return found, given, [card(e, with_input=not together, by_class=by_class) for e in found.explanations]
+    cards = [card(e, look=look, with_input=not together, by_class=by_class) for e in found.explanations]
+    return found, given, cards
 
 
 def _count(inputs: Sequence[Explained]) -> str:
@@ -117,6 +123,11 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
     return [e if e.measures else measured.get(key(e), e) for e in explanations]
 
 
+_MEASURE = "number more"
+_MOST_MEASURES = 4
+"""How many columns of measures an index shows without being asked."""
+
+
 @dataclass(frozen=True)
 class _Cell:
     """What a cell of the index shows, by what it is sorted, and its class."""
@@ -127,14 +138,23 @@ class _Cell:
 
 
 def _index(inputs: Sequence[Explained]) -> dict[str, Any]:
-    """The columns of the index, and a row for each input; columns that are empty throughout are left out."""
+    """The columns of the index, and a row for each input; columns that are empty throughout are left out.
+
+    Of many columns of measures none is shown at first; `more` says what they are.
+    """
     methods = {e.method for found in inputs for e in found.explanations}
     rows = [dict(_cells(found, several_methods=len(methods) > 1)) for found in inputs]
+    if len(methods) > 1 and len({row["method"] for row in rows}) == 1:
+        rows = [{column: cell for column, cell in row.items() if column != "method"} for row in rows]
     columns = {column: cell.kind for row in rows for column, cell in row.items() if cell.shown}
+    measures = [column for column, kind in columns.items() if kind == _MEASURE]
+    if len(measures) <= _MOST_MEASURES:
+        columns |= dict.fromkeys(measures, "number")
     predicted = [_predicted(found) for found in inputs]
-    cells = [[row.get(column, _Cell()) for column in columns] for row in rows]
+    cells = [[(row.get(column, _Cell()), kind) for column, kind in columns.items()] for row in rows]
     return {
         "columns": columns,
+        "more": f"{len(measures)} columns of measures" if len(measures) > _MOST_MEASURES else "",
         "predictions": sorted(set(predicted)),
         "rows": list(zip(predicted, cells, strict=True)),
     }
@@ -161,7 +181,7 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _C
             column = f"{m.name} {m.arrow} {e.method if several_methods else ''}"
             measured.setdefault(" ".join(column.split()), []).append(m.mean)
     for column, values in measured.items():
-        yield column, _Cell(f"{np.mean(values):.3f}", float(np.mean(values)), "number")
+        yield column, _Cell(measure_text(float(np.mean(values))), float(np.mean(values)), _MEASURE)
 
 
 def _predicted(found: Explained) -> str:

@@ -21,7 +21,9 @@ def evaluation_card(evaluation: Evaluation) -> Markup:
         metric: Axis.of(cell.ends for (_, own), cell in found.cells.items() if own == metric)
         for metric in evaluation.better
     }
-    return from_template("evaluation.html", evaluation=evaluation, summary=found, axes=axes)
+    return from_template(
+        "evaluation.html", evaluation=evaluation, summary=found, axes=axes, reading=contents.READING
+    )
 
 
 def show_attacks(attacks: Attacks) -> str:

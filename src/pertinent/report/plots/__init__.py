@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from pertinent._optional import optional
-from pertinent.report.colours import LIGHT, NEUTRAL
+from pertinent.report.colours import LIGHT, NEUTRAL, Look
 from pertinent.report.wording import clipped
 
 if TYPE_CHECKING:
@@ -22,15 +22,23 @@ MARKERS = "osD^vPX"
 
 
 def add_colour_bar(
-    figure: Figure | SubFigure, largest: float, label: str, *, is_clipped: bool, two_sides: bool = True
+    figure: Figure | SubFigure,
+    largest: float,
+    label: str,
+    *,
+    look: Look,
+    is_clipped: bool,
+    two_sides: bool = True,
 ) -> Any:
     """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0."""
-    ends = [LIGHT.against, LIGHT.ground, LIGHT.support][0 if two_sides else 1 :]
-    scale = optional("matplotlib.colors").LinearSegmentedColormap.from_list("pertinent", ends)
-    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0) if two_sides else 0.0, largest or 1.0)
-    mappable = optional("matplotlib.cm").ScalarMappable(norm, scale)
+    norm = optional("matplotlib.colors").Normalize(-(largest or 1.0), largest or 1.0)
+    mappable = optional("matplotlib.cm").ScalarMappable(norm, look.scale())
     beyond = ("both" if two_sides else "max") if is_clipped else "neither"
-    bar = figure.colorbar(mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond)
+    bar = figure.colorbar(
+        mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond, alpha=look.opacity
+    )
+    if not two_sides:
+        bar.ax.set_ylim(0.0)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, length=2)
     bar.set_label(f"{label}{', clipped' if is_clipped else ''}", fontsize=9, color=QUIET, parse_math=False)

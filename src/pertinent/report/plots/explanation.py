@@ -10,7 +10,8 @@ from pertinent.array_types import Array, Masks
 from pertinent.errors import require
 from pertinent.report import panels
 from pertinent.report import wording as say
-from pertinent.report.colours import LIGHT, full_colour
+from pertinent.report.by_input import Explained, by_input
+from pertinent.report.colours import LIGHT, NEUTRAL, Look, full_colour
 from pertinent.report.drawings import drawing_of
 from pertinent.report.panels import Panel
 from pertinent.report.plots import QUIET, SIDES, add_colour_bar, add_key, new_figure, tidy
@@ -28,21 +29,23 @@ _MOST_BARS, _MOST_PICTURES = 4, 5
 """The most panels in a line."""
 
 
-def show(explanation: Explanation, top: int | None = 20) -> Figure:
+def show(explanation: Explanation, top: int | None = 20, **look: Any) -> Figure:
     """Bars with standard errors for texts and rows; the image and its heat map for images.
 
-    `top` is how many of the strongest features have a bar; ``None`` shows all.
+    `top` is how many of the strongest features have a bar; ``None`` shows all. `look` are fields of `Look`.
     """
-    panel = panels.panel(explanation, top)
+    panel = panels.panel(explanation, top, Look(**look))
     figure = new_figure(6.4, _height(panel))
     _draw(figure, panel)
     return figure
 
 
-def show_all(explanations: Explanations, top: int | None = 5) -> Figure:
-    """The first ten explanations one below the other, each as it is alone."""
-    shown = [panels.panel(e, top) for e in explanations[:_FIRST]]
-    require(bool(shown), "explanations", "at least one", 0)
+def show_all(explanations: Explanations, top: int | None = 5, **look: Any) -> Figure:
+    """The first ten explanations one below the other, each as it is alone; images in a grid."""
+    require(len(explanations) > 0, "explanations", "at least one", 0)
+    if all(drawing_of(e.input).clips_outliers for e in explanations):
+        return _grid(by_input(explanations)[:_FIRST], Look(**look))
+    shown = [panels.panel(e, top, Look(**look)) for e in explanations[:_FIRST]]
     heights = [_height(panel) for panel in shown]
     figure = new_figure(6.4, sum(heights))
     parts = figure.subfigures(len(shown), height_ratios=heights, squeeze=False)[:, 0]
@@ -51,9 +54,9 @@ def show_all(explanations: Explanations, top: int | None = 5) -> Figure:
     return figure
 
 
-def show_by_class(found: ByClass, top: int | None = None) -> Figure:
+def show_by_class(found: ByClass, top: int | None = None, **look: Any) -> Figure:
     """Bars of each class on one axis, those of its set outlined; of an image the heat and the set of each."""
-    every, e = panels.class_panels(found, top), found[0]
+    every, e = panels.class_panels(found, top, Look(**look)), found[0]
     pictures = [drawing_of(e.input).pictures(panel) for panel in every]
     figure = _class_pictures(found, every, pictures) if any(pictures) else _class_bars(found, every)
     predicted = say.predicted(e)
@@ -77,7 +80,7 @@ def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
     e, drawing = panel.explanation, drawing_of(panel.explanation.input)
     pictures = drawing.pictures(panel)
     if pictures:
-        _draw_pictures(figure, e, pictures[:2])
+        _draw_pictures(figure, panel, pictures[:2])
         return
     heights = [drawing.plot_height, _bars_height(panel)] if drawing.plot_height else [1.0]
     *above, axes = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
@@ -120,17 +123,57 @@ def _draw_bars(axes: Any, panel: Panel, outlined: Masks | None = None, longest: 
     return bool(errors.any())
 
 
-def _draw_pictures(figure: Figure | SubFigure, e: Explanation, pictures: tuple[Array, ...]) -> None:
+def _draw_pictures(figure: Figure | SubFigure, panel: Panel, pictures: tuple[Array, ...]) -> None:
+    e = panel.explanation
     for axes, picture in zip(figure.subplots(1, 2), pictures, strict=True):
-        axes.imshow(picture, interpolation="nearest")
-        axes.set_axis_off()
+        _show_picture(axes, picture)
     full = full_colour(say.coloured_scores(e))
     largest = full * float(np.abs(np.nan_to_num(e.scores)).max())
-    bar = add_colour_bar(figure, largest, _meaning(e), is_clipped=full < 1, two_sides=say.has_two_sides(e))
+    two_sides = say.has_two_sides(e)
+    bar = add_colour_bar(
+        figure, largest, _meaning(e), look=panel.look, is_clipped=full < 1, two_sides=two_sides
+    )
     if e.pertinence is not None:
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
         add_key(figure, say.directions(e))
     figure.suptitle(_title(e), x=0.02, ha="left", fontsize=10, parse_math=False)
+
+
+def _show_picture(axes: Any, picture: Array) -> None:
+    """A picture in a thin frame, so that one that is white at its edges has edges."""
+    axes.set_axis_on()
+    axes.imshow(picture, interpolation="nearest")
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_color(NEUTRAL)
+
+
+def _grid(inputs: list[Explained], look: Look) -> Figure:
+    """In each line an image and its heat maps; two lines of an image and its map stand side by side."""
+    methods = max(len(found.explanations) for found in inputs)
+    beside = 2 if methods == 1 and len(inputs) > 1 else 1
+    lines, width = -(-len(inputs) // beside), beside * (1 + methods)
+    figure = new_figure(1.4 + 1.9 * width, 0.4 + 2.1 * lines)
+    axes = figure.subplots(lines, width, squeeze=False)
+    for own in axes.ravel():
+        own.set_axis_off()
+    two_sides = any(say.has_two_sides(e) for found in inputs for e in found.explanations)
+    for place, found in enumerate(inputs):
+        line, first = place // beside, (1 + methods) * (place % beside)
+        for column, e in enumerate(found.explanations):
+            picture, heat, _ = drawing_of(e.input).pictures(panels.panel(e, look=look))
+            _show_picture(axes[line, first], picture)
+            _show_picture(axes[line, first + 1 + column], heat)
+            title = (
+                f"{clipped(e.method, 22)}\n{clipped(e.target_name, 14)} {clipped(say.amount(e, e.target), 8)}"
+            )
+            axes[line, first + 1 + column].set_title(title, loc="left", fontsize=8, parse_math=False)
+        axes[line, first].set_title(clipped(found.name, 22), loc="left", fontsize=8, parse_math=False)
+    shares = [say.coloured_scores(e) for found in inputs for e in found.explanations]
+    is_clipped = any(full_colour(share) < 1 for share in shares)
+    label = "score, each map on a scale of its own"
+    bar = add_colour_bar(figure, 1.0, label, look=look, is_clipped=is_clipped, two_sides=two_sides)
+    bar.set_ticks([])
+    return figure
 
 
 def _class_bars(found: ByClass, every: list[Panel]) -> Figure:
@@ -157,16 +200,17 @@ def _class_pictures(found: ByClass, every: list[Panel], pictures: list[tuple[Arr
     axes = figure.subplots(2 * lines, beside + 1, squeeze=False)
     for own in axes.ravel():
         own.set_axis_off()
-    axes[0, 0].imshow(pictures[0][0], interpolation="nearest")
+    _show_picture(axes[0, 0], pictures[0][0])
     axes[0, 0].set_title(found[0].input.kind, loc="left", fontsize=9)
     for place, (panel, (_, heat, chosen)) in enumerate(zip(every, pictures, strict=True)):
         above, below = axes[2 * (place // beside) :, 1 + place % beside][:2]
-        above.imshow(heat, interpolation="nearest")
-        below.imshow(chosen, interpolation="nearest")
+        _show_picture(above, heat)
+        _show_picture(below, chosen)
         name = f"{clipped(panel.name, 12)} {clipped(panel.amount, 12)}"
         above.set_title(name, loc="left", fontsize=9, parse_math=False)
     axes[1, 1].set_title(panels.set_text(found), loc="left", fontsize=8, color=QUIET)
-    add_colour_bar(figure, panels.largest(found), "score", is_clipped=panels.is_clipped(found))
+    largest, is_clipped = panels.largest(found), panels.is_clipped(found)
+    add_colour_bar(figure, largest, "score", look=every[0].look, is_clipped=is_clipped)
     return figure
 
 

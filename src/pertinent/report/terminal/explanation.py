@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pertinent.control_characters import visible
+from pertinent.number_texts import measure_text
 from pertinent.report import panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import by_input, by_reason, name_of, named, places_text
@@ -177,7 +178,7 @@ def _sets(e: Explanation) -> RenderableType | None:
 def _measures(e: Explanation) -> Text | None:
     found = say.measures(e)
     line = Text("   ").join(
-        Text(f"{visible(m.name)} {m.arrow} ", style="dim").append(f"{m.mean:.3f}", style="not dim bold")
+        Text(f"{visible(m.name)} {m.arrow} ", style="dim").append(measure_text(m.mean), style="not dim bold")
         for m in found
     )
     sparsities = say.measured_sparsities(e)

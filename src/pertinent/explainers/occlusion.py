@@ -1,0 +1,86 @@
+"""Occlusion: a window slides over the input, and what it covers is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.array_types import Ints, Masks
+from pertinent.asks import Values
+from pertinent.errors import BudgetError
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.masks import full_mask
+from pertinent.settings import Count
+
+
+@explainers.register("occlusion")
+@dataclass(frozen=True)
+class Occlusion(Explainer):
+    r"""Score of a feature: the mean of :math:`v(N) - v(N \setminus W)` over the windows W that cover it.
+
+    A square window slides over an image, or a stretch of neighbouring features over a text or a row. A
+    feature is covered if at least half of it lies in the window; one that no window covers is removed alone.
+
+    Parameters
+    ----------
+    window
+        The side of the window in pixels, by default a quarter of the image's longer side; else a number of
+        features, by default 3. The default is larger if the budget does not suffice.
+    stride
+        How far the window moves; by default half the window, more if the budget does not suffice.
+
+    Note
+    ----
+    With ``features="pixels"`` these are the scores of captum's ``Occlusion``, summed over channels. With a
+    window and a stride of one feature it is `leave-one-out`.
+    """
+
+    paper = "Zeiler & Fergus 2014, Sec. 4.2"
+    summary = "the mean drop when a sliding window covers the feature"
+    numeric = True
+    smallest_budget = 2
+    window: Count | None = None
+    stride: Count | None = None
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the whole input, and for the input without what each window covers."""
+        covered = self._affordable(task)
+        values = yield Values(np.concatenate([full_mask(task.n_features), ~covered]))
+        drops = values[0] - values[1:]
+        return Finding(scores=drops.T @ covered / covered.sum(axis=0))
+
+    def _affordable(self, task: Task) -> Masks:
+        """The features that each window covers (windows, features), within the budget."""
+        d, numbers = task.n_features, task.numbers
+        is_image = numbers is not None and numbers.owners.ndim == 3
+        labels = numbers.owners[0] if numbers is not None and is_image else np.arange(d)[None]
+        longest = max(labels.shape)
+        usual = min(longest, max(1, round(longest / 4)) if is_image else 3)
+        for window in [self.window] if self.window else range(usual, longest + 1):
+            for stride in [self.stride] if self.stride else range(max(1, window // 2), window + 1):
+                covered = _covered(labels, d, window, stride)
+                if len(covered) < task.budget:
+                    return covered
+        raise BudgetError(
+            f"`budget` must be at least {len(covered) + 1} for occlusion with a window of {window} and a "
+            f"stride of {stride}, but got {task.budget}: choose a larger window or stride."
+        )
+
+
+def _covered(labels: Ints, d: int, window: int, stride: int) -> Masks:
+    """The features that each window covers, without repetitions; features that none covers stand alone."""
+    sizes = np.bincount(labels.ravel(), minlength=d)
+    within = [
+        np.bincount(labels[r : r + window, c : c + window].ravel(), minlength=d)
+        for r in _starts(labels.shape[0], window, stride)
+        for c in _starts(labels.shape[1], window, stride)
+    ]
+    covered = 2 * np.array(within) >= sizes
+    covered = np.concatenate([covered, np.eye(d, dtype=np.bool_)[~covered.any(axis=0)]])
+    return np.unique(covered[covered.any(axis=1)], axis=0)
+
+
+def _starts(n: int, window: int, stride: int) -> range:
+    """Where windows start along a side of n pixels; the last may reach beyond it."""
+    return range(0, max(0, n - window) + stride, stride)

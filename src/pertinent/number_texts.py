@@ -1,0 +1,31 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+_LONG = 1e4
+"""From here on thousands are separated, so that a year is not."""
+
+_HUGE = 1e15
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits, but never fewer than all before the decimal point.
+
+    >>> [number_text(value) for value in (50410.0, 2024.0, 3.14159, -1234567.8, 0.0, 1e20)]
+    ['50,410', '2024', '3.142', '-1,234,568', '0', '1e+20']
+    """
+    size = abs(value)
+    if isfinite(size) and size < _HUGE and round(size) >= 10**digits:
+        return f"{value:,.0f}" if size >= _LONG else f"{value:.0f}"
+    return f"{value:.{digits}g}"
+
+
+def measure_text(value: float) -> str:
+    """A measure with three decimals, one of ten thousand or more without.
+
+    >>> [measure_text(value) for value in (0.12345, -17.78, 50410.4)]
+    ['0.123', '-17.780', '50,410']
+    """
+    return f"{value:,.0f}" if _LONG <= abs(value) < _HUGE else f"{value:.3f}"
