@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -211,6 +211,7 @@ def compare(
     *,
     ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
+    shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
@@ -230,8 +231,10 @@ def compare(
     metrics
         Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
         instances.
-    ids, out, batch_size, progress
+    ids, shard, batch_size, progress
         As in `explain`.
+    out
+        As in `explain`. The same call with more methods explains only what is new.
     **words
         The words of `explain` for all methods, such as ``budget=200`` or ``seed=1``.
     """
@@ -245,7 +248,8 @@ def compare(
         if request.fingerprint in seen:
             raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
         seen.add(request.fingerprint)
-    run = Run.of(model, inputs, "compare", ids=ids, batch_size=batch_size, progress=progress)
+    options = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, "compare", **options)
     found = explain_all(run, requests, out)
     if not len(found):
         raise_first(found.failures, "explained")

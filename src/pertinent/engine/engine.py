@@ -20,7 +20,7 @@ from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
-from pertinent.errors import BudgetError, ModelError, PertinentError
+from pertinent.errors import BudgetError, FileError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
 
 logger = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ class Engine:
     def _reset(self) -> None:
         """End everything that is under way."""
         self._source: Iterator[Job | Done] | None = None
+        self._broken_off: Exception | None = None
         self._is_stream = False
         self._last_pull = self._pulling = 0.0
         self.cache = Cache()
@@ -167,7 +168,7 @@ class Engine:
 
         A job that could not even be prepared is given as `Done`, and passed on. Without a `total` the jobs
         are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
-        can go on.
+        can go on. If the source of jobs raises an error, those that were taken before are finished first.
         """
         self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
@@ -178,6 +179,8 @@ class Engine:
                     failed += ended.error is not None
                     yield ended
                 self.progress(Progress(done, failed, total, self.rows))
+            if self._broken_off is not None:
+                raise self._broken_off
         finally:
             self._reset()
 
@@ -209,7 +212,12 @@ class Engine:
     def _pull(self, source: Iterator[Job | Done]) -> None:
         """Begin the next job, if there is one left."""
         begin = time.perf_counter()
-        job = next(source, None)
+        try:
+            job = next(source, None)
+        except FileError:  # the results would go into a file of something else
+            raise
+        except Exception as error:  # noqa: BLE001  raised when what was taken before is finished
+            job, self._broken_off = None, error
         self._last_pull = time.perf_counter() - begin
         self._pulling += self._last_pull
         if job is None:

@@ -129,11 +129,19 @@ def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tu
     explanations: list[T] = []
     failures: list[Failure] = []
     for record in sorted(list(read_journal(path))[1:], key=lambda record: record["key"]):
-        with _damaged(path, f"record {record['key']}"):
-            if record.get("explanation") is not None:
-                explanations.append(from_dict(record["explanation"]))
-            failures += failures_in(record)
+        explanation, failed = read_record(path, record, from_dict)
+        explanations += [] if explanation is None else [explanation]
+        failures += failed
     return explanations, failures
+
+
+def read_record(
+    path: Path, record: Mapping[str, Any], from_dict: Callable[[Mapping[str, Any]], T]
+) -> tuple[T | None, list[Failure]]:
+    """The explanation in a record of a journal, if there is one, and the failures."""
+    with _damaged(path, f"record {record['key']}"):
+        explanation = PlainData(record, "record").value("explanation")
+        return None if explanation is None else from_dict(explanation), failures_in(record)
 
 
 def upgraded(plain: Any) -> dict[str, Any]:
