@@ -12,8 +12,8 @@ NAMES = [
     "NeighbourStability", "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Stability", "Text", "attack_radius", "check_removal",
     "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "merge", "methods",
-    "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "train",
-    "wrap",
+    "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability",
+    "train", "wrap",
 ]  # fmt: skip
 
 

@@ -331,7 +331,7 @@ def test_a_batch_of_large_images_is_counted_in_bytes():
     pertinent.explain(
         model, np.zeros((3, 1000, 1000), dtype=np.float32), "leave-one-out", features="patches:250"
     )
-    assert sum(sizes) == 17 + 1  # the whole image twice: is the model random?
+    assert sum(sizes) == 17 + 1 + 3  # the whole image and three masks twice: is the model random?
     assert sizes[:2] == [1, 1]  # 12 MB each; later batches are larger because these were quick
     assert max(sizes) < 17
 
@@ -500,7 +500,8 @@ def test_images_of_several_sizes_share_no_batch_and_none_fails():
     found = pertinent.explain(model, pictures, method="leave-one-out", features="patches:2")
     assert not found.failures
     assert [len(e.features) for e in found] == [4, 9, 4, 9, 4]
-    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2, 2 * 9, 1]  # three again: is the model random?
+    again = [6, 3]  # three masks of three inputs: is the model random?
+    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2, 2 * 9, 1, *again]
 
 
 def test_a_metered_algorithm_may_survive_a_question_that_failed():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +22,7 @@ from pertinent.api.run_files import (
     with_further_requests,
 )
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Ask, RepeatedValues, Values, on_scale, relay
+from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, Values, on_scale, relay
 from pertinent.decoding import encode
 from pertinent.digests import generator
 from pertinent.engine.job import Done
@@ -213,7 +212,7 @@ def explanation_steps(
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []
         if repeat:
-            asked = relay(asked, on_answer=partial(_keep, answered))
+            asked = _with_answers_kept(asked, answered)
         finding = task.counted((yield from meter.watch(asked)))
         explanation = Explanation(
             method=explainer.name,
@@ -237,9 +236,6 @@ def explanation_steps(
         )
         if repeat:
             run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
-            if finding.chosen and not answered:
-                sets = Values(np.array(list(finding.chosen.values())))
-                answered.append((sets, (yield sets)))
             again = _repeated(answered, run)
             run.repeat_at_end(Work(None, input, lambda *_: again, request.removal, request.seed))
         return (yield from measured(explanation, request.metrics))
@@ -247,11 +243,20 @@ def explanation_steps(
     return steps
 
 
-def _keep(answered: list[tuple[Values, Floats]], ask: Ask, answer: Any) -> None:
-    """Keep a few answers about masks, those of the first questions."""
-    n = REPEATED - sum(len(values) for _, values in answered)
-    if isinstance(ask, Values) and n > 0 and len(ask.masks):
-        answered.append((replace(ask, masks=ask.masks[-n:]), answer[-n:]))
+def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
+    """Run an algorithm, and keep a few of the answers that it gets about masks."""
+
+    def into_branches(ask: Ask) -> Ask:
+        if not isinstance(ask, Fork):
+            return ask
+        return Fork([_with_answers_kept(branch, answered) for branch in ask.branches])
+
+    def keep(ask: Ask, answer: Any) -> None:
+        n = REPEATED - sum(len(values) for _, values in answered)
+        if isinstance(ask, Values) and n > 0 and len(ask.masks):
+            answered.append((replace(ask, masks=ask.masks[-n:]), answer[-n:]))
+
+    return relay(algorithm, into_branches, keep)
 
 
 def _repeated(answered: Sequence[tuple[Values, Floats]], run: Run) -> Algorithm:
@@ -308,7 +313,7 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
         raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
     optional("pyarrow.parquet")  # better missed now than at the end
     run.model.forget()  # it may have changed since it was wrapped
-    header = run_header(run, requests)
+    header = run_header(run, requests, out)
     if out.exists():
         run = replace(run, inputs=run.inputs if run.n_inputs is not None else list(run.inputs))
         if is_finished(out, header, ((work.key, _name(work)) for work in works(run, requests))):

@@ -54,10 +54,16 @@ class InputNames:
         return _sum_text(self._sum)
 
 
-def run_header(run: Run, requests: Sequence[Request]) -> dict[str, Any]:
-    """All that identifies a run besides its inputs."""
+def run_header(run: Run, requests: Sequence[Request], out: Path) -> dict[str, Any]:
+    """All that identifies a run besides its inputs.
+
+    The model is named as in the earlier run that is to be continued, if it is the same.
+    """
+    journal = journal_of(out)
+    before = read_run(out) if out.exists() else next(read_journal(journal), {}) if journal.is_file() else {}
+    named = (before or {}).get("model")
     header: dict[str, Any] = {
-        "model": run.model.fingerprint.hex(),
+        "model": named if run.model.has_fingerprint(named) else run.model.fingerprint.hex(),
         "requests": [request.to_dict() for request in requests],
     }
     if run.ids is not None:

@@ -55,7 +55,7 @@ class FittedNetwork(Network):
 
     def check(self, model: Model, removal: Removal) -> None:
         """Raise an error unless it was fitted to this model with this removal."""
-        if model.fingerprint.hex() != self.card["model"]:
+        if not model.has_fingerprint(self.card["model"]):
             raise ModelError(
                 "The explainer was fitted to another model: fit one to this model, or explain the model it "
                 "was fitted to, with the same weights and options."
