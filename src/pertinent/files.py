@@ -84,12 +84,6 @@ def read_parquet(path: Path) -> ParquetRows:
         return ParquetRows(table.column_names, table.to_pylist(), table.schema.metadata or {})
 
 
-def read_parquet_metadata(path: Path) -> dict[bytes, bytes]:
-    """What was written into a Parquet file beside its rows."""
-    with _parquet(path) as file:
-        return file.schema_arrow.metadata or {}
-
-
 @contextmanager
 def _parquet(path: Path) -> Iterator[Any]:
     parquet = optional("pyarrow.parquet")
