@@ -28,7 +28,7 @@ from pertinent.digests import generator
 from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal
 from pertinent.engine.meter import Meter
-from pertinent.errors import FileError, require
+from pertinent.errors import FileError, ModelError, require
 from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
@@ -291,6 +291,11 @@ def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dic
         scores, meaning = np.asarray(np.mean(list(sets.values()), axis=0)), "membership"
     elif scores.ndim == 2:
         found["class_scores"], scores = scores, scores[target]
+    if not np.isfinite(scores).all():
+        raise ModelError(
+            "The scores are not finite, because the model's answers are too large to compute with: let it "
+            "answer in another unit."
+        )
     if standard_errors is not None and standard_errors.ndim == 2:
         found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
     return {

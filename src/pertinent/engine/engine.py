@@ -363,7 +363,12 @@ class Engine:
             question.part(np.concatenate([chunk.rows for chunk in own]))
             for question, own in by_question.items()
         ]
-        return _Flight(by_question, parts, chunks[0].kind.submit(self.model, parts))
+        kind, size, total = chunks[0].kind, self.batch_sizes[chunks[0].kind], sum(c.total for c in chunks)
+        n_pieces = _n_pieces(chunks)
+        if n_pieces > 1 and size.is_shrunken and total > size.cost:
+            n_at_once = max(1, size.cost * n_pieces // total)
+            return _Flight(by_question, parts, kind.submit_divided(self.model, parts[0], n_at_once))
+        return _Flight(by_question, parts, kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
         """Whether the oldest batch is answered or has failed, so that collecting it takes no waiting."""
@@ -423,17 +428,18 @@ class Engine:
 
     def _recover(self, chunks: list[Chunk], error: Exception) -> None:
         """Handle a failed batch: make batches smaller if memory ran out, else find the question at fault."""
-        rows = sum(len(chunk.keys) for chunk in chunks)
-        if self.model.is_out_of_memory(error) and rows > 1:
-            size = self.batch_sizes[chunks[0].kind]
-            size.halve(sum(chunk.total for chunk in chunks))
+        size, total = self.batch_sizes[chunks[0].kind], sum(chunk.total for chunk in chunks)
+        is_one_row = sum(len(chunk.keys) for chunk in chunks) == 1
+        failed = min(size.cost, total) if is_one_row else total
+        if self.model.is_out_of_memory(error) and (not is_one_row or failed * _n_pieces(chunks) > total):
+            size.halve(failed)
             logger.warning("Out of memory: going on with batches of %d.", size.cost)
             for chunk in chunks:
                 if not chunk.open.withdrawn:
                     self._scheduler.put(chunk)
         elif len(chunks) == 1:
             if self.model.is_out_of_memory(error):
-                self.batch_sizes[chunks[0].kind].restore()
+                size.restore()
             if not isinstance(error, PertinentError):  # it comes from the user's own model
                 error = _caused(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
             self._reject(chunks[0].open, error)
@@ -457,6 +463,14 @@ def _chunks(
     order = np.argsort(costs, kind="stable")
     for part in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
         yield Chunk(question, group, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]]))
+
+
+def _n_pieces(chunks: Sequence[Chunk]) -> int:
+    """The number of pieces of a batch that is a single row, which is as small as batches get; else 1."""
+    first = chunks[0]
+    if len(chunks) > 1 or len(first.keys) > 1:
+        return 1
+    return first.open.question.n_pieces(first.open.run.job.removal)
 
 
 def _caused(error: PertinentError, cause: Exception) -> PertinentError:

@@ -228,6 +228,8 @@ class Model(ABC):
                 f"The model must answer {n} inputs with {n} rows of numbers, "
                 f"but the answer has shape {outputs.shape}."
             )
+        if not outputs.shape[1]:
+            raise ModelError("The model must answer with at least one number for each input, but gave none.")
         outputs = self.output.widen(outputs.astype(np.float64))
         if self.columns_differ:
             return outputs
