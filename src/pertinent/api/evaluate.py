@@ -248,7 +248,7 @@ def compare(
         if request.fingerprint in seen:
             raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
         seen.add(request.fingerprint)
-    options = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
+    options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.of(model, inputs, "compare", **options)
     found = explain_all(run, requests, out)
     if not len(found):

@@ -127,7 +127,7 @@ def explain(
     words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
-    options = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
+    options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.of(model, inputs, request.method.name, **options)
     found = explain_all(run, [request], out)
     if found.failures and not len(found):

@@ -53,7 +53,8 @@ class TokenRows:
 
     def __getitem__(self, some: slice) -> TokenRows:
         """Some of the rows."""
-        ids, zeroed = (None if each is None else each[some] for each in (self.ids, self.zeroed))
+        ids = None if self.ids is None else self.ids[some]
+        zeroed = None if self.zeroed is None else self.zeroed[some]
         return replace(self, attend=self.attend[some], ids=ids, zeroed=zeroed)
 
 
