@@ -1,26 +1,30 @@
-"""Calls of every public verb, with models of every kind, good and odd inputs, good and odd settings.
+"""Calls of every public verb, with models of every kind, good and odd inputs and settings; damaged files.
 
-    python -m tests.fuzz --calls 10000
+    python -m tests.fuzz --calls 10000 --files 10000
 
 Whatever is given, a call returns a result that can be shown, or raises an error of ours. No number is NaN
-and no input is lost.
+and no input is lost. A damaged file is refused, or holds what was written.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import logging
 import math
+import random
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -31,10 +35,12 @@ from rich.console import Console
 
 import pertinent
 from pertinent.errors import PertinentError
-from pertinent.explainers.base import explainers
+from pertinent.explainers.base import explainers, learned
+from pertinent.files import read_json
 from pertinent.metric.base import metrics
 from pertinent.removal.base import removals
 from tests import tiny
+from tests.results.test_damaged_files import damaged
 
 # -- models --------------------------------------------------------------------------------------
 
@@ -290,7 +296,7 @@ def calls(draw):
     return Call(
         verb, model, draw(inputs(kind)), method, settings, draw(options(READS.get(kind, "table"))),
         draw(st.lists(st.sampled_from(METRICS), max_size=2)), draw(STRANGE), draw(STRANGE),
-        draw(st.sampled_from(WRAP_OPTIONS)),
+        draw(st.sampled_from(WRAP_OPTIONS)), draw(st.integers(0, 10**6)),
     )  # fmt: skip
 
 
@@ -310,6 +316,7 @@ class Call:
     odd: object
     other: object
     option: str
+    size: int
 
 
 # -- running and checking ------------------------------------------------------------------------
@@ -417,6 +424,62 @@ def request(call):
     assert pertinent.Request.from_dict(made.to_dict()) == made
 
 
+def fit(call):
+    """A learned method with a setting of any kind, and what it explains."""
+    names = sorted(learned.all())
+    name = names[call.size % len(names)]
+    options = {name: call.options[name] for name in ("features", "removal", "seed") if name in call.options}
+    options |= {"epochs": 1} | ({call.option: call.odd} if call.option in ("classes", "output") else {})
+    fitted = pertinent.fit(call.model, call.inputs, name, **options, **QUIET)
+    check(pertinent.explain(call.model, call.inputs, fitted, **QUIET), call.inputs)
+
+
+def from_dict(call):
+    """The plain data of results and requests, with something wrong in it."""
+    draw = random.Random(call.size)
+    if call.option in ("classes", "names"):
+        plain = pertinent.Request.of("kernel-shap", removal="constant", metrics=["deletion"]).to_dict()
+        assert pertinent.Request.from_dict(damaged(plain, draw)).fingerprint
+        return
+    if call.option == "kind":
+        found = pertinent.check_removal(call.model, call.inputs, draws=2, **QUIET)
+    else:
+        found = pertinent.explain(call.model, call.inputs, "leave-one-out", **QUIET)
+        found = pertinent.evaluate(call.model, found, **QUIET) if call.option == "unit" else found
+    again = type(found).from_dict(damaged(found.to_dict(), draw))
+    shown(again)
+    again.to_dataframe()
+    again.to_html()
+
+
+def resumed(call):
+    """A run that is stopped, and continued with the same or with something else: it never mixes the two."""
+
+    def stop(progress):
+        if progress.done > call.size % 4:
+            raise KeyboardInterrupt
+
+    inputs = list(call.inputs) if isinstance(call.inputs, list | tuple) else [call.inputs]
+    others = {"classes": inputs[:-1], "names": inputs[::-1], "unit": [*inputs, *inputs]}
+    other = others.get(call.option, inputs)
+    words = {"method": "leave-one-out", "batch_size": 2}
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "run.parquet"
+        with suppress(KeyboardInterrupt):
+            pertinent.explain(call.model, inputs, **words, out=out, progress=stop)
+        if call.option == "kind" and (journal := out.with_name("run.parquet.journal")).is_file():
+            data = bytearray(journal.read_bytes())
+            data[call.size % len(data)] ^= 1 + call.size % 255
+            journal.write_bytes(data)
+        if call.option == "output":
+            words["method"] = "lime"
+        found = pertinent.explain(call.model, other, **words, out=out, **QUIET)
+        fresh = pertinent.explain(call.model, other, **words, **QUIET)
+        assert [(e.index, e.features) for e in found] == [(e.index, e.features) for e in fresh]
+        np.testing.assert_allclose([e.prediction for e in found], [e.prediction for e in fresh], atol=1e-5)
+        assert [f.index for f in found.failures] == [f.index for f in fresh.failures]
+
+
 def ask_result(call):
     """Every method of a result that takes something."""
     found = pertinent.explain(call.model, call.inputs, "shapley-sampling", **QUIET)
@@ -438,7 +501,7 @@ VERBS = {
     f.__name__: f
     for f in (
         *(explain, explain_iter, compare, evaluate, check_removal, stability, attack_radius),
-        *(wrap, load, read, request, ask_result),
+        *(wrap, load, read, request, ask_result, fit, from_dict, resumed),
     )
 }
 
@@ -498,18 +561,106 @@ def fuzz(n_calls, number, found):
             found["refused"] += 1
             found["silent"] += not str(error)
         except Exception as error:  # noqa: BLE001
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            place = (
-                f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
-            )
-            found["places"].setdefault(place, (call, traceback.format_exc()))
+            note(found, error, call)
 
     attempt()
+
+
+# -- damaged files -------------------------------------------------------------------------------
+
+
+def good_files(folder):
+    """A file of every kind, with the function that reads it; ``True`` if it has digests or checksums."""
+    rows = np.random.default_rng(0).normal(size=(12, 4))
+    model = wrapped("table-background")
+
+    def stop(progress):
+        if progress.done >= 6:
+            raise KeyboardInterrupt
+
+    words = {"method": "shapley-sampling", "samples": 4, **QUIET}
+    found = pertinent.explain(model, [*rows, [1j, 0, 0, 0]], out=folder / "run.parquet", **words)
+    found.save(folder / "found.json")
+    found[:1].save(folder / "saved.parquet")
+    pertinent.evaluate(model, found, **QUIET).save(folder / "evaluation.json")
+    pertinent.check_removal(model, rows, draws=2, **QUIET).save(folder / "check.json")
+    with suppress(KeyboardInterrupt):
+        pertinent.explain(model, rows, out=folder / "begun.parquet", **(words | {"progress": stop}))
+    pertinent.fit(model, rows, "fastshap", epochs=2, **QUIET).save(folder / "fitted")
+    (folder / "request.json").write_text(json.dumps(pertinent.Request.of("lime", seed=3).to_dict()))
+
+    def fitted(path):
+        explainer = pertinent.load_explainer(path.parent)
+        return pertinent.explain(model, rows[0], explainer, **QUIET).scores.tolist()
+
+    def plain(path):
+        return [{**e.to_dict(), "seconds": 0} for e in pertinent.read(path)]
+
+    def request(path):
+        return pertinent.Request.from_dict(read_json(path)).to_dict()
+
+    def begun(path):
+        """What is left of an unfinished run; a record that was cut off is computed again."""
+        return plain(path.with_suffix(""))
+
+    yield from ((folder / name, plain, True) for name in ("run.parquet", "saved.parquet"))
+    yield folder / "begun.parquet.journal", begun, True
+    for name in ("model.safetensors", "config.json", "pertinent.json"):
+        yield folder / "fitted" / name, fitted, True
+    for name in ("found.json", "evaluation.json", "check.json"):
+        yield folder / name, lambda path: pertinent.read(path).to_json(), False
+    yield folder / "request.json", request, False
+
+
+def fuzz_files(n_files, number, found):
+    """Damage so many files, and read them."""
+    draw = random.Random(number)
+    with TemporaryDirectory() as name:
+        files = list(good_files(Path(name)))
+        wanted = [read(path) for path, read, _ in files]
+        for turn in range(n_files):
+            path, read, has_digest = files[turn % len(files)]
+            data = path.read_bytes()
+            path.write_bytes(damaged_bytes(data, draw))
+            found["files"] += 1
+            try:
+                again, good = read(path), wanted[turn % len(files)]
+                same = again == good or (isinstance(good, list) and again == good[: len(again)])
+                assert same or not has_digest, f"{path.name} changed without a word"
+            except PertinentError as error:
+                found["files refused"] += 1
+                found["silent"] += not str(error)
+            except Exception as error:  # noqa: BLE001
+                note(found, error, f"{path.name}, turn {turn}")
+            finally:
+                path.write_bytes(data)
+
+
+def damaged_bytes(data, draw):
+    """A flipped bit, most of the time; else some bytes that are others, or that are cut off."""
+    changed = bytearray(data)
+    kind = draw.random()
+    if kind < 0.6:
+        changed[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    elif kind < 0.9:
+        for _ in range(draw.choice((1, 8, 64))):
+            changed[draw.randrange(len(data))] = draw.randrange(256)
+    else:
+        del changed[draw.randrange(len(data)) :]
+    return bytes(changed)
+
+
+def note(found, error, what):
+    """Note an error that is not ours by its place, with an example."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[:100]}"
+    found["places"].setdefault(place, (what, "".join(traceback.format_exception(error))))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true", help="a traceback for each place")
     args = parser.parse_args()
@@ -519,14 +670,17 @@ def main():
     found = Counter(calls=0, returned=0, refused=0)
     found["places"] = {}
     start = time.perf_counter()
-    fuzz(args.calls, args.seed, found)
+    if args.calls:
+        fuzz(args.calls, args.seed, found)
+    fuzz_files(args.files, args.seed, found)
     for place, (call, trace) in found["places"].items():
         print(f"\n{place}\n    {str(call)[:400]}")  # noqa: T201
         if args.show:
             print(trace[-2500:])  # noqa: T201
     print(  # noqa: T201
         f"{found['calls']} calls in {time.perf_counter() - start:.0f} s: {found['returned']} returned, "
-        f"{found['refused']} refused, {len(found['places'])} places with errors that are not ours"
+        f"{found['refused']} refused; {found['files']} damaged files: {found['files refused']} refused; "
+        f"{len(found['places'])} places with errors that are not ours"
     )
     return bool(found["places"])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pertinent
+import pertinent.files
 from pertinent.errors import FileError
 from pertinent.files import check_writable, write_text
 
@@ -77,3 +78,36 @@ def test_a_name_that_utf8_cannot_hold_is_saved(tmp_path):
     [again] = pertinent.read(tmp_path / "a.parquet")
     assert again.input.names == ("a", "b\udcff")
     assert (again.features, again.classes) == (("a", "b?"), ("no", "?"))
+
+
+@pytest.mark.parametrize("write", [lambda path: write_text(path, "new"), check_writable])
+def test_ctrl_c_at_any_line_leaves_no_temporary_file(tmp_path, write):
+    """The interrupt comes before every single line of the module, one after the other."""
+    path, here = tmp_path / "a.txt", pertinent.files.__file__
+    write(path)
+    for place in range(1000):
+        left = place
+
+        def interrupt(frame, event, _):
+            nonlocal left
+            if frame.f_code.co_filename != here:
+                return None
+            if event == "line":
+                left -= 1
+                if left < 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return interrupt
+
+        before = sys.gettrace()
+        sys.settrace(interrupt)
+        try:
+            write(path)
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        finally:
+            sys.settrace(before)
+        assert {file.name for file in tmp_path.iterdir()} <= {"a.txt"}
+    assert 10 < place < 1000

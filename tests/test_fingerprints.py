@@ -17,11 +17,43 @@ from tests import tiny
 ROWS = np.random.default_rng(0).normal(size=(2001, 3))
 CHANGED = ROWS.copy()
 CHANGED[1000, 1] += 1e-9
+RECORDED = "cced2fc55388fc2f4c00e3dc0a03bc8a"
 LABELS = (ROWS[:, 0] > 0).astype(int)
 
 
 def by(factor):
     return lambda rows: np.full((len(rows), 2), factor)
+
+
+def with_keyword(factor):
+    def classify(rows, *, factor=factor):
+        return np.full((len(rows), 2), factor)
+
+    return classify
+
+
+def with_global(factor, helper=""):
+    """A function of the user's own module, whose global values and helpers may change."""
+    names = {"FACTOR": factor, "np": np}
+    code = f"""
+def helper(n):
+    return np.full((n, 2), FACTOR){helper}
+
+def classify(rows):
+    return [row for row in helper(len(rows))]
+"""
+    exec(compile(code, "mine.py", "exec"), names)
+    return names["classify"]
+
+
+class Attributes(torch.nn.Module):
+    def __init__(self, factor=1.0, buffer=1.0):
+        super().__init__()
+        self.factor = factor
+        self.register_buffer("unsaved", torch.tensor(buffer), persistent=False)
+
+    def forward(self, rows):
+        return rows[:, :2] * self.factor * self.unsaved
 
 
 def forest(seed, rows=ROWS):
@@ -45,6 +77,11 @@ MODELS = {
     ),
     "module": lambda x: pertinent.wrap(linear(0 if x else 1), kind="table"),
     "half": lambda x: pertinent.wrap(linear(0).to(torch.float32 if x else torch.bfloat16), kind="table"),
+    "attribute": lambda x: pertinent.wrap(Attributes(factor=1.0 + x), kind="table"),
+    "buffer": lambda x: pertinent.wrap(Attributes(buffer=1.0 + x), kind="table"),
+    "keyword": lambda x: pertinent.wrap(with_keyword(0.5 if x else 0.25), kind="table"),
+    "global": lambda x: pertinent.wrap(with_global(0.5 if x else 0.25), kind="table"),
+    "helper": lambda x: pertinent.wrap(with_global(0.5, "" if x else " / 2"), kind="table"),
     "transformer": lambda x: pertinent.wrap(tiny.pair("bert" if x else "roberta")),
     "length": lambda x: pertinent.wrap(tiny.pair("bert"), max_length=100 if x else 99),
 }
@@ -82,3 +119,28 @@ def test_digests_look_into_things():
     circle: list = [1]
     circle.append(circle)
     assert digest(circle) == digest(circle)
+
+
+@pytest.mark.parametrize("name", ["attribute", "buffer", "keyword", "global", "helper"])
+def test_what_version_0_1_wrote_is_still_recognised(name):
+    model = MODELS[name](True)
+    assert model.fingerprint != model.fingerprint_in_0_1
+    assert model.fingerprint_in_0_1 == MODELS[name](True).fingerprint_in_0_1
+    assert model.has_fingerprint(model.fingerprint_in_0_1.hex())
+    assert not model.has_fingerprint(MODELS[name](False).fingerprint.hex())
+
+
+def test_digests_of_version_0_1():
+    """Recorded with version 0.1."""
+    parts = [1, "a", {"b": [1.5, None]}, (b"c", {2, 3}), np.arange(4)]
+    assert digest(*parts).hex() == RECORDED
+    assert digest(*parts, as_in_0_1=True).hex() == RECORDED
+
+
+def test_a_counter_does_not_make_another_model():
+    calls = []
+    names = {"calls": calls}
+    exec(compile("def f(rows):\n    calls.append(1)\n    return rows", "mine.py", "exec"), names)
+    before = digest(names["f"])
+    calls.append(1)
+    assert digest(names["f"]) == before

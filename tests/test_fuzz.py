@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from tests.fuzz import fuzz
+from tests.fuzz import fuzz, fuzz_files
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +27,13 @@ def test_every_call_returns_something_or_raises_an_error_of_ours():
     assert not found["places"], next(iter(found["places"].values()))[1]
     assert found["calls"] >= 400
     assert found["returned"] > 50
+
+
+def test_a_damaged_file_is_refused_or_holds_what_was_written():
+    found = Counter()
+    found["places"] = {}
+    fuzz_files(300, 7, found)
+    assert not found["places"], next(iter(found["places"].values()))[1]
+    assert found["files"] == 300
+    assert found["files refused"] > 150
+    assert not found["silent"]

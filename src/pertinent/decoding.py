@@ -28,7 +28,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.control_characters import shortened
-from pertinent.errors import InputError, SettingError
+from pertinent.errors import InputError, SettingError, shown
 from pertinent.settings import Range, as_declared, settings_types
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ def json_text(plain: Any, indent: int | None = None) -> str:
 def expect(condition: bool, name: str, must: str, got: object) -> None:
     """Raise an `InputError` that names the field, what it must be and, cut short, what it was."""
     if not condition:
-        raise InputError(f"`{name}` must be {must}, but got {shortened(repr(got), 60)}.")
+        raise InputError(f"`{name}` must be {must}, but got {shortened(shown(got), 60)}.")
 
 
 @dataclass(frozen=True)
@@ -250,6 +250,9 @@ class PlainData:
     def __init__(self, content: Any, name: str) -> None:
         _expect_object(content, name)
         self._content: Mapping[str, Any] = content
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._content
 
     def value(self, name: str, hint: Any = Any) -> Any:
         """The value of a field as `decode` reads it; by default as it is."""

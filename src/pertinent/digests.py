@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
 
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+"""The folders of Python's own modules and of those that are installed."""
 
-def digest(*parts: object) -> bytes:
+
+def digest(*parts: object, as_in_0_1: bool = False) -> bytes:
     """A digest of the contents of `parts`, the same on every machine.
 
     Arrays, mappings, sequences and objects are digested recursively, whatever their size or depth.
-    An object with a `fingerprint` is represented by it; a function by its code and the variables it
-    closes over.
+    An object with a `fingerprint` is represented by it; a function by its code, its defaults, the variables
+    it closes over and, if it is no library's, the global functions and values that it uses; a torch module
+    by its structure, its tensors and its plain attributes. Version 0.1 did not see defaults of keyword-only
+    arguments, global names, plain attributes and buffers that are not saved.
 
     >>> digest(1, "a") == digest(1, "a"), digest(1, "a") == digest("1", "a")
     (True, False)
@@ -26,7 +32,7 @@ def digest(*parts: object) -> bytes:
     for part in parts:
         if isinstance(part, np.ndarray):
             h.update(f"{part.dtype.str}{part.shape}".encode())
-        data = _bytes_of(part, ())
+        data = _bytes_of(part, (), as_in_0_1)
         h.update(len(data).to_bytes(8, "little"))
         h.update(data)
     return h.digest()
@@ -45,7 +51,7 @@ def _is_plain(part: object) -> bool:
     return part is None or type(part) in (bool, int, float, complex, str)
 
 
-def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
+def _bytes_of(part: object, above: tuple[int, ...], as_in_0_1: bool) -> bytes:  # noqa: PLR0911
     """The content of one object; `above` holds the ids of the objects that contain it, to detect cycles."""
     if isinstance(part, bytes | bytearray):
         return bytes(part)
@@ -53,7 +59,7 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
         return repr(part).encode()
     if id(part) in above:
         return b"cycle"
-    inside = partial(_bytes_of, above=(*above, id(part)))
+    inside = partial(_bytes_of, above=(*above, id(part)), as_in_0_1=as_in_0_1)
     if isinstance(part, np.ndarray):
         data = inside(part.tolist()) if part.dtype == object else part.tobytes()
         return data if not above else _joined(f"{part.dtype.str}{part.shape}", [data])
@@ -66,7 +72,8 @@ def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
         return _joined("set", sorted(map(inside, part)))
     if isinstance(part, list | tuple):
         return _joined("sequence", map(inside, part))
-    return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
+    state = [*_state(part), *(() if as_in_0_1 else _unseen_in_0_1(part))]
+    return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, state))
 
 
 def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
@@ -94,6 +101,49 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
     except Exception:  # noqa: BLE001  an object that cannot be inspected is represented by its name
         return (getattr(part, "__module__", ""), getattr(part, "__qualname__", ""))
     return (reduced,) if isinstance(reduced, str) else reduced[1:3]
+
+
+def _unseen_in_0_1(part: Any) -> Iterable[object]:
+    """What else a function or torch module depends on; nothing, if there is nothing of the kind."""
+    found: dict[str, object] = {}
+    if isinstance(getattr(part, "__code__", None), CodeType):
+        found = dict(part.__kwdefaults__ or {})
+        if not part.__code__.co_filename.startswith(_LIBRARIES):
+            found |= {f"global {name}": value for name, value in _globals_of(part)}
+    elif hasattr(part, "state_dict") and hasattr(part, "named_buffers"):
+        found = {f"attribute {name}": value for name, value in _plain_attributes(part)}
+        saved = part.state_dict()
+        found |= {f"buffer {n}": _array(v) for n, v in part.named_buffers() if n not in saved}
+    return (found,) if found else ()
+
+
+def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
+    """The global names that a function uses and their values.
+
+    Modules, classes and mutable collections, which may be caches or counters, are left out.
+    """
+    codes = [function.__code__]
+    for code in codes:
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    for name in sorted({name for code in codes for name in code.co_names}):
+        value = function.__globals__.get(name)
+        if value is not None and not isinstance(value, type | ModuleType | list | dict | set):
+            yield name, value
+
+
+def _plain_attributes(module: Any) -> Iterator[tuple[str, object]]:
+    """The numbers, flags and tensors among the attributes of a torch module and its parts."""
+    import torch
+
+    own = vars(torch.nn.Module())
+    for place, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name in own or name.startswith("_"):
+                continue
+            if isinstance(value, torch.Tensor):
+                yield f"{place}.{name}", _array(value)
+            elif _is_plain(value) and not isinstance(value, str | None):
+                yield f"{place}.{name}", value
 
 
 def _array(value: Any) -> object:

@@ -66,15 +66,34 @@ class MissingExtra(PertinentError, ImportError):
 def unknown(what: str, name: object, known: Iterable[str], meant: str | None = None) -> SettingError:
     """The error for an unknown name, which suggests the name that is `meant`, else the closest known one."""
     known = sorted(known)
-    near = get_close_matches(str(name), known, n=1, cutoff=0.6) if meant is None else [meant]
-    if not near and len(str(name)) > 2:
-        near = [each for each in known if str(name) in each]
+    said = name if isinstance(name, str) else shown(name)
+    near = get_close_matches(said, known, n=1, cutoff=0.6) if meant is None else [meant]
+    if not near and len(said) > 2:
+        near = [each for each in known if said in each]
     hint = f" Did you mean {' or '.join(map(repr, near[:3]))}?" if near else ""
     listed = f"Known: {', '.join(known)}." if known else "There is none."
-    return SettingError(f"Unknown {what} {name!r}.{hint} {listed}")
+    return SettingError(f"Unknown {what} {shown(name)}.{hint} {listed}")
 
 
 def require(condition: bool, setting: str, must: str, got: object) -> None:
     """Raise a `SettingError` that names the setting, what it must be and what it was."""
     if not condition:
-        raise SettingError(f"`{setting}` must be {must}, but got {got!r}.")
+        raise SettingError(f"`{setting}` must be {must}, but got {shown(got)}.")
+
+
+def shown(value: object) -> str:
+    """What `repr` says of a value; its type, if its own `__repr__` raises an error."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  the user's own code
+        return f"an object of type {type(value).__name__}"
+
+
+def as_text(value: object, setting: str) -> str:
+    """What `str` says of a value; a `SettingError` if its own `__str__` raises an error."""
+    try:
+        return str(value)
+    except Exception as error:
+        raise SettingError(
+            f"`{setting}` must be texts or numbers, but {shown(value)} raised {type(error).__name__}."
+        ) from error

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,24 +21,29 @@ _LONGEST = 40
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file to write to, which replaces `path` only once it is complete."""
-    unfinished = _new_file_beside(path)
-    try:
-        yield unfinished
-        if path.exists():
-            unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
-        unfinished.replace(path)
-    except FileError:
-        raise
-    except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """A temporary file to write to, which replaces `path` only once it is complete.
+
+    It is removed whatever happens, a Ctrl-C at any moment included.
+    """
+    unfinished = _name_beside(path)
+    with _removed_at_end(unfinished):
+        try:
+            _create(unfinished, path)
+            yield unfinished
+            if path.exists():
+                unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
+            unfinished.replace(path)
+        except FileError:
+            raise
+        except OSError as error:
+            raise _unwritable(path, error) from error
 
 
 def check_writable(path: Path) -> None:
     """Raise a `FileError` if no file can be written to `path`; a file beside it is tried."""
-    _new_file_beside(path).unlink()
+    tried = _name_beside(path)
+    with _removed_at_end(tried):
+        _create(tried, path)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -84,12 +89,6 @@ def read_parquet(path: Path) -> ParquetRows:
         return ParquetRows(table.column_names, table.to_pylist(), table.schema.metadata or {})
 
 
-def read_parquet_metadata(path: Path) -> dict[bytes, bytes]:
-    """What was written into a Parquet file beside its rows."""
-    with _parquet(path) as file:
-        return file.schema_arrow.metadata or {}
-
-
 @contextmanager
 def _parquet(path: Path) -> Iterator[Any]:
     parquet = optional("pyarrow.parquet")
@@ -108,17 +107,44 @@ def check_is_file(path: Path) -> None:
         raise FileError(f"There is no file {str(path)!r}.")
 
 
-def _new_file_beside(path: Path) -> Path:
-    """An empty file in the same folder, with the permissions that new files have."""
+def _name_beside(path: Path) -> Path:
+    """The name of a new file in the same folder."""
     try:
         _check_place(path)
-        made = path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}")
-        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        return path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}")
     except FileError:
         raise
     except (OSError, ValueError) as error:  # a name may be too long, or hold a null character
-        raise FileError(f"{str(path)!r} cannot be written: {_reason(error)}.") from error
-    return made
+        raise _unwritable(path, error) from error
+
+
+def _create(made: Path, path: Path) -> None:
+    """Make an empty file for `path`, with the permissions that new files have."""
+    try:
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+
+
+@contextmanager
+def _removed_at_end(made: Path) -> Iterator[None]:
+    """Remove a file that may have been made, twice: the first attempt may be interrupted."""
+    try:
+        try:
+            yield
+        finally:
+            _remove(made)
+    finally:
+        _remove(made)
+
+
+def _remove(made: Path) -> None:
+    with suppress(OSError, ValueError):  # what kept it from being made keeps it from being removed
+        made.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> FileError:
+    return FileError(f"{str(path)!r} cannot be written: {_reason(error)}.")
 
 
 def _check_place(path: Path) -> None:

@@ -25,7 +25,7 @@ from typing import get_type_hints as type_hints
 import numpy as np
 
 from pertinent.control_characters import shortened
-from pertinent.errors import SettingError, require, unknown
+from pertinent.errors import SettingError, require, shown, unknown
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def as_declared(name: str, value: Any, hint: Any) -> Any:
         return _converted(name, value, hint)
     except _WrongType:
         raise SettingError(
-            f"`{name}` must be {_described(hint)}, but got {shortened(repr(value), 60)}."
+            f"`{name}` must be {_described(hint)}, but got {shortened(shown(value), 60)}."
         ) from None
 
 

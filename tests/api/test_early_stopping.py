@@ -77,12 +77,12 @@ def test_the_budget_is_the_upper_limit(method, budget):
 
 
 def test_no_mask_is_paid_twice():
-    """Rounds reuse what earlier ones asked: every mask is new, but for the prediction and its repetition."""
+    """Every mask is new, but for those that are repeated to notice a random model."""
     game = hard_game(1, d=14)
     e = explained(game, budget=600, top=14)
     assert e.details["stopped"] == "budget"
     assert game.distinct == e.evaluations
-    assert len(game.masks) - game.distinct <= 2
+    assert len(game.masks) - game.distinct <= 1 + 3
     assert e.evaluations > 500
 
 

@@ -179,7 +179,7 @@ def test_inputs_that_break_off_leave_what_is_finished(tmp_path):
 
     with pytest.raises(OSError, match="network"):
         pertinent.explain(**words(inputs=stream(200), out=out, batch_size=10))
-    assert 0 < len(pertinent.read(out)) < 200
+    assert len(pertinent.read(out)) == 200
     found = pertinent.explain(**words(inputs=stream(300), out=out))
     assert [e.index for e in found] == list(range(300))
 

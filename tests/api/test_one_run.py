@@ -36,7 +36,7 @@ def test_compare_asks_for_nothing_that_a_method_has_asked_for():
     model = pertinent.wrap(function, kind="table")
     metrics = ["sufficiency", "comprehensiveness", "insertion", "deletion"]
     found = pertinent.compare(model, ROWS, ["exact-shapley"], metrics, removal="constant")
-    assert function.rows == 5 * 64 + 3  # three inputs are asked about again: is the model random?
+    assert function.rows == 5 * 64 + 3 * (1 + 3)  # three inputs and masks of each again: is the model random?
     apart = pertinent.evaluate(
         model, pertinent.explain(model, ROWS, "exact-shapley", removal="constant"), metrics
     )

@@ -111,3 +111,29 @@ def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):
     plain["fitted"]["digest"] = "0" * 32
     with pytest.raises(FileError, match="holds another explainer"):
         pertinent.Request.from_dict(plain)
+
+
+JUNK = [None, True, -1, 2**70, 0.5, float("nan"), "", "x", [], [[]], {}, [None], ["a"], {"a": 1}, [1, [2]]]
+
+
+def test_damaged_data_gives_a_request_or_an_error_of_ours():
+    plain = json.loads(json.dumps(FULL.to_dict() | {"early_stopping": {"top": 3, "confidence": 0.9}}))
+    plain |= {"method": "shapley-sampling", "settings": {"samples": 50}}
+    assert Request.from_dict(plain).early_stopping.top == 3
+    n_refused = 0
+    for name in plain:
+        for junk in ("missing", *JUNK):
+            damaged = {key: value for key, value in plain.items() if key != name}
+            damaged |= {} if junk == "missing" else {name: junk}
+            try:
+                assert Request.from_dict(damaged).fingerprint
+            except pertinent.PertinentError:
+                n_refused += 1
+    assert n_refused > 100
+    for part in ("removal", "early_stopping"):
+        for junk in JUNK:
+            with pytest.raises(pertinent.PertinentError):
+                Request.from_dict(plain | {part: {**plain[part], "settings": junk, "top": "x", "name": junk}})
+    for junk in (5, "request", [], None):
+        with pytest.raises(pertinent.PertinentError, match="request"):
+            Request.from_dict(junk)

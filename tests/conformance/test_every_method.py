@@ -289,7 +289,7 @@ def test_evaluations_are_what_the_model_was_asked_and_within_the_budget(method, 
         # Each size has random masks of its own; they count for each, and some are the same.
         assert e.evaluations >= game.distinct - 1
         return
-    assert len(game.masks) == game.distinct + 1  # the whole input again: is the model random?
+    assert 1 <= len(game.masks) - game.distinct <= 1 + 3  # some are asked again: is the model random?
     assert game.distinct - 1 <= e.evaluations <= game.distinct
 
 
@@ -303,7 +303,7 @@ def test_a_gradient_counts_as_two_evaluations(method, d):
         model, an_input("table", d), method=method, sparsity=SPARSITIES, budget=budget,
         **settings_of(method, "table"),
     )  # fmt: skip
-    assert len(set(module.asked)) == len(module.asked) - 1  # the whole input again: is the model random?
+    assert 1 <= len(module.asked) - len(set(module.asked)) <= 1 + 3  # again: is the model random?
     counted = 2 * len(module.differentiated) + len(set(module.asked))
     assert counted - 1 <= e.evaluations <= counted
     sizes = {n_kept(s, d) for s in SPARSITIES}

@@ -15,6 +15,7 @@ from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.inputs.table import Background
 from pertinent.models.function import FunctionModel
 from pertinent.removal import Constant, FromBackground, UniformNoise
+from tests import tiny
 from tests.engine.jobs import Counting, asks, job, run
 
 
@@ -331,7 +332,7 @@ def test_a_batch_of_large_images_is_counted_in_bytes():
     pertinent.explain(
         model, np.zeros((3, 1000, 1000), dtype=np.float32), "leave-one-out", features="patches:250"
     )
-    assert sum(sizes) == 17 + 1  # the whole image twice: is the model random?
+    assert sum(sizes) == 17 + 1 + 3  # the whole image and three masks twice: is the model random?
     assert sizes[:2] == [1, 1]  # 12 MB each; later batches are larger because these were quick
     assert max(sizes) < 17
 
@@ -500,7 +501,8 @@ def test_images_of_several_sizes_share_no_batch_and_none_fails():
     found = pertinent.explain(model, pictures, method="leave-one-out", features="patches:2")
     assert not found.failures
     assert [len(e.features) for e in found] == [4, 9, 4, 9, 4]
-    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2, 2 * 9, 1]  # three again: is the model random?
+    again = [6, 3]  # three masks of three inputs: is the model random?
+    assert [shape[0] for shape in shapes] == [3, 3 * 4, 2, 2, 2 * 9, 1, *again]
 
 
 def test_a_metered_algorithm_may_survive_a_question_that_failed():
@@ -517,3 +519,59 @@ def test_a_metered_algorithm_may_survive_a_question_that_failed():
     meter = Meter(2)
     (done,) = Engine(model).run([job(model, [99.0, 1.0], meter.watch(steps()))])
     assert (done.result, meter.evaluations) == ("survived", 2)
+
+
+@pytest.mark.parametrize("most", [1, 4, 19])
+@pytest.mark.parametrize("batch_size", [None, 8])
+def test_the_draws_of_one_mask_are_divided_when_they_do_not_fit_into_memory(most, batch_size):
+    background = np.random.default_rng(0).normal(size=(20, 3))
+    sizes = []
+
+    def classify(rows):
+        sizes.append(len(rows))
+        if most < len(rows):
+            raise MemoryError
+        p = 1 / (1 + np.exp(-rows.sum(axis=1)))
+        return np.stack([1 - p, p], axis=1)
+
+    def explained(function):
+        model = pertinent.wrap(function, kind="table", background=background)
+        words = {"removal": "background:rows=20", "batch_size": batch_size}
+        return pertinent.explain(model, np.ones((2, 3)), "exact-shapley", **words)
+
+    found = explained(classify)
+    assert not found.failures
+    refused = sum(size > most for size in sizes)
+    whole = explained(lambda rows: [[1 - p, p] for p in 1 / (1 + np.exp(-rows.sum(axis=1)))])
+    np.testing.assert_allclose(found[1].scores, whole[1].scores, rtol=1e-12)
+    assert refused < len(sizes) / 2
+
+
+def test_the_draws_of_one_text_are_divided_too():
+    tokens = pertinent.wrap(tiny.pair("bert"))
+    submit, sizes = tokens.submit, []
+
+    def limited(rows):
+        sizes.append(sum(len(part.attend) for part in rows))
+        if sizes[-1] > 2:
+            raise MemoryError
+        return submit(rows)
+
+    words = {"method": "leave-one-out", "removal": "random-token:samples=5"}
+    whole = pertinent.explain(tokens, "w1 w2 w3", **words)
+    tokens.submit = limited
+    found = pertinent.explain(tokens, "w1 w2 w3", **words)
+    np.testing.assert_allclose(found.scores, whole.scores, atol=1e-6)
+
+
+def test_a_single_row_that_does_not_fit_fails_at_once():
+    sizes = []
+
+    def classify(rows):
+        sizes.append(len(rows))
+        raise MemoryError("no room")
+
+    model = pertinent.wrap(classify, kind="image")
+    with pytest.raises(ModelError, match="MemoryError"):
+        pertinent.explain(model, np.zeros((3, 500, 500), dtype=np.float32), "leave-one-out")
+    assert sizes == [1]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
+import pytest
+
+import pertinent
 import pertinent.engine.progress as module
 from pertinent.engine.progress import Progress, TimeLeft, progress_callback
 
@@ -41,3 +45,52 @@ def test_the_bar_tells_the_time_left(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert "left" in said
     assert "300 masks, 0 failed" in said
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is set by hand."""
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.mark.parametrize(("total", "remaining"), [(100, ", 4:30 left"), (None, "")])
+def test_a_log_gets_a_line_every_half_minute(clock, caplog, total, remaining):
+    caplog.set_level(logging.INFO, module.__name__)
+    of = " of 100" if total else ""
+    with progress_callback(None, "lime") as tell:
+        for done in range(21):
+            clock.now = 3.0 * done
+            tell(Progress(done, 1, total, 1000 * done))
+    first, second = [record.message for record in caplog.records]
+    assert first == f"lime: 10{of} inputs in 0:30{remaining}, 10,000 masks, 1 failed"
+    assert second.startswith(f"lime: 20{of} inputs in 1:00")
+
+
+def test_short_runs_and_quiet_ones_log_nothing(clock, caplog):
+    caplog.set_level(logging.INFO, module.__name__)
+    pertinent.explain(lambda rows: [[0.5, 0.5] for _ in rows], ["so good"] * 3, "leave-one-out")
+    with progress_callback(False, "lime") as tell:
+        clock.now = 100.0
+        tell(Progress(1, 0, 2, 10))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("flags", "n_lines"), [([], 1), (["--quiet"], 0)])
+def test_the_command_line_shows_these_lines(monkeypatch, capsys, flags, n_lines):
+    from pertinent.cli import main
+
+    monkeypatch.setattr(module, "LOG_EVERY", 0.0)
+    assert main(["explain", "so good", "--method", "leave-one-out", *flags]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "masks" in line]
+    assert len(said) >= n_lines
+    assert bool(said) == bool(n_lines)
+    assert not logging.getLogger(module.__name__).level

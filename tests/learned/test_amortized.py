@@ -34,7 +34,7 @@ def some_texts(n, seed=0):
 
 
 TEXTS, NEW = some_texts(40), some_texts(25, seed=1)
-PILOTS = REPEATED + sum(4 + 3 * (len(text.split()) - 1) for text in TEXTS)
+PILOTS = REPEATED * (1 + REPEATED) + sum(4 + 3 * (len(text.split()) - 1) for text in TEXTS)
 """Rows that one permutation and one with its reverse cost, of every text, each with both ends."""
 
 

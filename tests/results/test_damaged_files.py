@@ -95,6 +95,32 @@ def test_damaged_bytes(good_bytes, tmp_path, seed):
     assert refused > 100
 
 
+def test_a_flipped_bit_changes_nothing_silently(good_bytes, tmp_path):
+    """Of the metadata, where checksums of Parquet do not reach; most of what is not refused is ignored."""
+    path, draw = tmp_path / "a.parquet", random.Random(0)
+    path.write_bytes(good_bytes)
+    good = pertinent.read(path).to_json()
+    start = len(good_bytes) - int.from_bytes(good_bytes[-8:-4], "little")
+    refused = 0
+    for _ in range(800):
+        data = bytearray(good_bytes)
+        data[draw.randrange(start, len(data))] ^= 1 << draw.randrange(8)
+        path.write_bytes(data)
+        try:
+            assert pertinent.read(path).to_json() == good
+        except FileError:
+            refused += 1
+    assert refused > 100
+
+
+@pytest.mark.parametrize("version", [b"1", b"2", b"3"])
+def test_files_of_older_versions_have_no_digest(good, tmp_path, version):
+    schema = _schema(pa).with_metadata({b"pertinent": version, b"failures": b"[]"})
+    table = pa.Table.from_pylist([_to_row(e.to_dict()) for e in good], schema=schema)
+    pq.write_table(table, tmp_path / "old.parquet")
+    assert [e.to_dict() for e in pertinent.read(tmp_path / "old.parquet")] == [e.to_dict() for e in good]
+
+
 def damaged(plain, draw):
     """The same with junk somewhere inside, or something missing, or something twice."""
     plain = copy.deepcopy(plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -212,6 +212,7 @@ def compare(
     seeds: Count = 1,
     ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
+    shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
@@ -234,8 +235,10 @@ def compare(
     seeds
         How many times each method explains each input, with the seed given and those that follow it; the
         intervals are then over inputs and seeds.
-    ids, out, batch_size, progress
+    ids, shard, batch_size, progress
         As in `explain`.
+    out
+        As in `explain`. The same call with more methods explains only what is new.
     **words
         The words of `explain` for all methods, such as ``budget=200`` or ``seed=1``.
     """
@@ -250,7 +253,8 @@ def compare(
             raise SettingError(f"{request.method.name} is named twice with the same settings: name it once.")
         seen.add(request.fingerprint)
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
-    run = Run.of(model, inputs, "compare", ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, "compare", **options)
     found = explain_all(run, requests, out)
     if not len(found):
         raise_first(found.failures, "explained")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Annotated, Any, TypeAlias, overload
 
 from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
@@ -46,6 +46,7 @@ def explain(
     check: Any = None,
     ids: Sequence[Any] | None = None,
     out: str | Path | None = None,
+    shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
@@ -107,6 +108,9 @@ def explain(
         A Parquet file to write: explanations are kept as they are finished, and the same call
         continues a run that was stopped. Without it, what a run had finished when it was broken off
         (Ctrl-C, inputs that raise) is in the exception's ``finished``.
+    shard
+        The part of the inputs to do, such as ``"2/8"`` for the second of eight shards, each of which another
+        process or machine may do; `merge` puts their files together.
     batch_size
         The cost of a batch: tokens for transformers, else rows; by default found while working.
     progress
@@ -124,7 +128,8 @@ def explain(
     words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
-    run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, request.method.name, **options)
     found = explain_all(run, [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")

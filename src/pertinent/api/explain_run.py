@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,13 +13,22 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.api.request import Request, check_scale, features_of
 from pertinent.api.run import Run, Work
-from pertinent.asks import Algorithm, Ask, RepeatedValues, Values, on_scale
+from pertinent.api.run_files import (
+    InputNames,
+    check_records,
+    fewer_inputs,
+    is_finished,
+    run_header,
+    with_further_requests,
+)
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, Values, on_scale, relay
 from pertinent.decoding import encode
-from pertinent.digests import digest, generator
+from pertinent.digests import generator
 from pertinent.engine.job import Done
-from pertinent.engine.journal import Journal, differences
+from pertinent.engine.journal import Journal
 from pertinent.engine.meter import Meter
-from pertinent.errors import FileError, require
+from pertinent.errors import FileError, ModelError, require
 from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Task, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
@@ -34,11 +41,12 @@ from pertinent.outputs import column_index
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.explanation_files import failures_in, journal_of, read_run, write_rows
+from pertinent.results.explanation_files import failures_in, journal_of, write_rows
 from pertinent.results.failures import Failure
 
 REPEATED = 3
-"""The number of inputs that are predicted twice, to notice a model that is random."""
+"""The number of inputs that are predicted twice, and of their masks that are asked about again when a run
+ends, to notice a model that is random or drifts. A resumed run asks about as many finished inputs again."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def _warned(explanation: Explanation, run: Run) -> Explanation:
 
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
     """Like `explain_all`, but yields each outcome when it is finished."""
-    total = None if run.n_inputs is None else run.n_inputs * len(requests)
+    total = None if run.n_tasks is None else run.n_tasks * len(requests)
     return carry_out(run, works(run, requests), requests, total)
 
 
@@ -118,6 +126,8 @@ def works(run: Run, requests: Sequence[Request]) -> Iterator[Work | Done]:
     An input is prepared once for all requests that cut it into the same features.
     """
     for index, raw in enumerate(run.inputs):
+        if run.shard is not None and index not in run.shard:
+            continue
         prepared: dict[Any, Input] = {}
         for number, request in enumerate(requests):
             key = index, number
@@ -148,6 +158,7 @@ def carry_out(
     """Run work that `works` made."""
     for done in run.carry_out(todo, total):
         yield outcome_of(run, requests, done)
+    run.repeat()
 
 
 def outcome_of(run: Run, requests: Sequence[Request], done: Done) -> Outcome:
@@ -211,6 +222,9 @@ def explanation_steps(
             drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
         )
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
+        answered: list[tuple[Values, Floats]] = []
+        if repeat:
+            asked = _with_answers_kept(asked, answered)
         finding = task.counted((yield from meter.watch(asked)))
         explanation = Explanation(
             method=explainer.name,
@@ -235,14 +249,11 @@ def explanation_steps(
         )
         if repeat:
             run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
+            again = _repeated(answered, run)
+            run.repeat_at_end(Work(None, input, lambda *_: again, request.removal, request.seed))
         return (yield from measured(explanation, request.metrics))
 
     return steps
-
-
-def _warned(explanation: Explanation, run: Run) -> Explanation:
-    """The explanation with its own warnings and those of the run."""
-    return replace(explanation, warnings=tuple(dict.fromkeys((*explanation.warnings, *run.warnings))))
 
 
 def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
@@ -253,6 +264,30 @@ def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]
     coarser = "features='passages' or 'sentences'" if input.kind == "text" else "coarser features"
     said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
     return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
+
+
+def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats]]) -> Algorithm:
+    """Run an algorithm, and keep a few of the answers that it gets about masks."""
+
+    def into_branches(ask: Ask) -> Ask:
+        if not isinstance(ask, Fork):
+            return ask
+        return Fork([_with_answers_kept(branch, answered) for branch in ask.branches])
+
+    def keep(ask: Ask, answer: Any) -> None:
+        n = REPEATED - sum(len(values) for _, values in answered)
+        if isinstance(ask, Values) and n > 0:
+            rows = np.flatnonzero(~ask.masks.all(axis=1))[:n]  # the whole input is asked about twice anyway
+            if len(rows):
+                answered.append((replace(ask, masks=ask.masks[rows]), answer[rows]))
+
+    return relay(algorithm, into_branches, keep)
+
+
+def _repeated(answered: Sequence[tuple[Values, Floats]], run: Run) -> Algorithm:
+    """Ask again what was answered, and notice a model that now answers otherwise."""
+    for ask, answer in answered:
+        run.notice(answer, (yield RepeatedValues(ask.masks, ask.scale, ask.groups)))
 
 
 def measured(
@@ -281,6 +316,11 @@ def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dic
         scores, meaning = np.asarray(np.mean(list(sets.values()), axis=0)), "membership"
     elif scores.ndim == 2:
         found["class_scores"], scores = scores, scores[target]
+    if not np.isfinite(scores).all():
+        raise ModelError(
+            "The scores are not finite, because the model's answers are too large to compute with: let it "
+            "answer in another unit."
+        )
     if standard_errors is not None and standard_errors.ndim == 2:
         found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
     return {
@@ -302,19 +342,20 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
     if out.suffix.lower() != ".parquet":
         raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
     optional("pyarrow.parquet")  # better missed now than at the end
-    header = {
-        "model": run.model.fingerprint.hex(),
-        "requests": [request.to_dict() for request in requests],
-    }
-    if run.ids is not None:
-        header["ids"] = digest(json.dumps([str(each) for each in run.ids])).hex()
+    run.model.forget()  # it may have changed since it was wrapped
+    header = run_header(run, requests, out)
     if out.exists():
-        _check_same(out, header, run, requests)
-        journal_of(out).unlink(missing_ok=True)
-        return Explanations.read(out)
+        run = replace(run, inputs=run.inputs if run.n_inputs is not None else list(run.inputs))
+        if is_finished(out, header, ((work.key, _name(work)) for work in works(run, requests))):
+            journal_of(out).unlink(missing_ok=True)
+            return Explanations.read(out)
+    else:
+        with_further_requests(journal_of(out), header)
     with Journal(journal_of(out), header) as journal:
-        total = None if run.n_inputs is None else run.n_inputs * len(requests) - len(journal.finished)
-        names = _Names()
+        check_records(journal, run, len(requests))
+        n_before = len(journal.finished)
+        total = None if run.n_tasks is None else run.n_tasks * len(requests) - n_before
+        names = InputNames()
         todo = _unfinished(run, requests, journal, names)
         for found in carry_out(run, todo, requests, total):
             explanation = found.explanation
@@ -325,36 +366,24 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
             }
             key = found.input_index, found.request_index
             journal.add(key, names.of.pop(key), content)
+        if names.n < len(journal.finished):
+            raise fewer_inputs(journal.path, run.n_inputs)
         header["inputs"] = names.digest()
         failures = [failure for record in journal.records() for failure in failures_in(record)]
         rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
+        if run.warnings:  # noticed late
+            rows = ({**row, "warnings": list(run.warnings)} for row in rows)
         write_rows(out, rows, merged(failures, requests), header)
         explanations = Explanations.read(out)
         journal.path.unlink()
     return explanations
 
 
-class _Names:
-    """The names of a run's inputs, which are digests of their content, so that a changed input is noticed."""
-
-    def __init__(self) -> None:
-        self.of: dict[tuple[int, ...], str] = {}
-        self._all = blake2b(digest_size=16)
-
-    def add(self, key: tuple[int, ...], name: str) -> None:
-        """Add the name of the input of a task."""
-        self.of[key] = name
-        self._all.update(f"{name}\n".encode())
-
-    def digest(self) -> str:
-        """A digest of all names, in their order."""
-        return self._all.hexdigest()
-
-
 def _unfinished(
-    run: Run, requests: Sequence[Request], journal: Journal, names: _Names
+    run: Run, requests: Sequence[Request], journal: Journal, names: InputNames
 ) -> Iterator[Work | Done]:
-    """The work that is left; raise an error if the input of finished work has changed."""
+    """The work that is left; raise an error if the input of finished work or the model has changed."""
+    n_asked = 0
     for work in works(run, requests):
         name = _name(work)
         names.add(work.key, name)
@@ -367,22 +396,43 @@ def _unfinished(
                 f"{str(journal.path)!r} was begun with other inputs: input {work.key[0]} is not what it was. "
                 "Give the same inputs in the same order to continue, or choose another file."
             )
+        if isinstance(work, Work) and n_asked < REPEATED:
+            n_asked += _has_same_answer(run, work, journal)
+
+
+def _has_same_answer(run: Run, work: Work, journal: Journal) -> bool:
+    """Ask the model about an input that is explained; raise an error if it answers otherwise than then.
+
+    A model that answers otherwise every time is random, and may go on. Returns whether there was an answer to
+    compare with.
+    """
+    explanation = journal.record(work.key)["explanation"]
+    if explanation is None:
+        return False
+    before = np.array(explanation["prediction"], dtype=np.float64)
+    twice = replace(work, algorithm=lambda *_: _asked_twice(full_mask(work.input.n_features)))
+    (done,) = replace(run, progress=False).carry_out([twice], 1)
+    if done.error is not None:
+        raise FileError(
+            f"The model fails for input {work.key[0]}, which it answered when {str(journal.path)!r} was "
+            f"begun: {done.error}"
+        ) from done.error
+    now, again = done.result
+    if run.differing(before, now) is None:
+        return True
+    if run.differing(now, again) is not None:
+        run.notice(now, again)
+        return True
+    raise FileError(
+        f"The model is not what it was when {str(journal.path)!r} was begun: it answers input {work.key[0]} "
+        f"with {now.round(4).tolist()}, then it answered {before.round(4).tolist()}. Continue with the model "
+        "as it was, or choose another file."
+    )
+
+
+def _asked_twice(mask: Masks) -> Algorithm:
+    return (yield Values(mask))[0], (yield RepeatedValues(mask))[0]
 
 
 def _name(work: Work | Done) -> str:
     return f"unusable: {work.error}" if isinstance(work, Done) else work.input.fingerprint.hex()
-
-
-def _check_same(out: Path, header: dict[str, Any], run: Run, requests: Sequence[Request]) -> None:
-    """Raise an error unless the finished file holds this very run."""
-    before = read_run(out)
-    if before is None:
-        raise FileError(f"{str(out)!r} exists and is not a run that could be continued: choose another file.")
-    names = _Names()
-    for work in works(run, requests):
-        names.add(work.key, _name(work))
-    changed = differences(before, header | {"inputs": names.digest()})
-    if changed:
-        raise FileError(
-            f"{str(out)!r} holds another run, which differs in {'; '.join(changed)}: choose another file."
-        )

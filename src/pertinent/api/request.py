@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from pertinent.decoding import PlainData, decode
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned
@@ -17,10 +18,12 @@ from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.metric.base import Metric
 from pertinent.metric.base import metrics as registered_metrics
 from pertinent.outputs import Output, Scale
-from pertinent.registry import settings_of, with_settings
+from pertinent.registry import Registry, settings_of, with_settings
 from pertinent.removal.base import Removal, removals
 from pertinent.setting_texts import split_settings
 from pertinent.settings import Count, Seed, Share, checked
+
+T = TypeVar("T")
 
 DEFAULT_METHOD = "shapley"
 
@@ -143,19 +146,28 @@ class Request:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Request:
-        """Make a request from what `to_dict` returned, where everything could be saved."""
-        rest = {"budget": plain["budget"], "seed": plain["seed"], "scale": plain.get("scale", "natural")}
-        rest |= {key: _kept(key, plain[key]) for key in ("target", "features")}
-        removal = plain["removal"]
+        """Make a request from what `to_dict` returned, where everything could be saved.
+
+        An `InputError` or `SettingError` says what a request cannot be made of.
+        """
+        data = PlainData(plain, "request")
+        removal = data.value("removal")
         stopping = plain.get("early_stopping", plain.get("until"))  # its name in version 0.1
-        return cls(
-            method=_method_of(plain),
-            removal=None if removal is None else removals.make(removal["name"], _settings(removal)),
-            sparsities=tuple(plain["sparsities"]),
-            metrics=tuple(registered_metrics.make(m["name"], _settings(m)) for m in plain["metrics"]),
-            early_stopping=None if stopping is None else EarlyStopping(**stopping),
-            **rest,
+        made = cls.of(
+            _method_of(data),
+            removal=None if removal is None else _made(removals, removal, "removal"),
+            target=_kept("target", data.value("target")),
+            sparsity=data.value("sparsities", tuple[Share, ...]),
+            budget=data.value("budget", Count | None),
+            features=_kept("features", data.value("features")),
+            seed=data.value("seed", Seed),
+            metrics=[_made(registered_metrics, each, "metric") for each in data.value("metrics", list[Any])],
+            scale=plain.get("scale", "natural"),
         )
+        if stopping is None:
+            return made
+        _check_stops_early(made.method)
+        return replace(made, early_stopping=decode(EarlyStopping, stopping, "early_stopping"))
 
     @property
     def fingerprint(self) -> bytes:
@@ -305,18 +317,24 @@ def _plain_method(method: Explainer) -> dict[str, Any]:
     return {"settings": settings, "fitted": {"folder": str(folder.resolve()), "digest": method.digest}}  # type: ignore[attr-defined]
 
 
-def _method_of(plain: Mapping[str, Any]) -> Explainer:
+def _method_of(data: PlainData) -> Explainer:
     """The method that `_plain_method` described; a fitted one is loaded, and must be the same as it was."""
-    if "fitted" not in plain:
-        return explainers.make(plain["method"], _settings(plain))
-    fitted: Explainer = learned.get(plain["method"]).load(
-        plain["fitted"]["folder"], digest=plain["fitted"]["digest"]
-    )
-    return with_settings(fitted, _settings(plain))
+    name, settings = data.text("method"), _settings(data)
+    if "fitted" not in data:
+        return explainers.make(name, settings)
+    saved = PlainData(data.mapping("fitted"), "fitted")
+    fitted: Explainer = learned.get(name).load(saved.text("folder"), digest=saved.text("digest"))
+    return with_settings(fitted, settings)
 
 
-def _settings(plain: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _kept(name, value) for name, value in plain["settings"].items()}
+def _made(registry: Registry[T], plain: Any, what: str) -> T:
+    """The removal or metric that `_described` described."""
+    data = PlainData(plain, what)
+    return registry.make(data.text("name"), _settings(data))
+
+
+def _settings(data: PlainData) -> dict[str, Any]:
+    return {name: _kept(name, value) for name, value in data.mapping("settings").items()}
 
 
 def _kept(name: str, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -43,6 +44,32 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Shard:
+    """The `number`-th of `of` equal parts of the inputs, counted from 1: every `of`-th input.
+
+    >>> [index for index in range(8) if index in Shard.parse("2/3")]
+    [1, 4, 7]
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """A shard given as ``"2/8"``."""
+        found = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", text)
+        require(found is not None and int(found[1]) <= int(found[2]), "shard", "I/N with 1 ≤ I ≤ N", text)
+        assert found is not None
+        return cls(int(found[1]), int(found[2]))
+
+    def __contains__(self, index: int) -> bool:
+        return index % self.of == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(frozen=True)
 class Run:
     """A model, the inputs it is asked about, and how the work is done and shown.
 
@@ -52,6 +79,8 @@ class Run:
         Whether the user gave a single input, not a collection.
     ids
         The user's own name for each input.
+    shard
+        The part of the inputs that this run does; ``None`` for all of them.
     title
         What the progress bar says.
     batch_size, progress
@@ -64,18 +93,26 @@ class Run:
     inputs: Iterable[Any] = ()
     one: bool = False
     ids: Sequence[Any] | None = None
+    shard: Shard | None = None
     title: str = "explain"
     batch_size: int | None = None
     progress: Callback | bool | None = None
     on_partial: Callable[[Published], None] | None = None
     _noticed: list[str] = field(default_factory=list)
+    _to_repeat: list[Work] = field(default_factory=list)
 
     @classmethod
-    def of(cls, model: Any, inputs: Any, title: str, **options: Any) -> Run:
-        """A run of anything that `wrap` accepts over one input or several."""
+    def of(cls, model: Any, inputs: Any, title: str, shard: str | None = None, **options: Any) -> Run:
+        """A run of anything that `wrap` accepts over one input or several, or over a shard of them."""
+        part = None if shard is None else Shard.parse(shard)
         model = wrap(model)
         many = model.split(inputs)
-        return cls(model, [inputs] if many is None else many, many is None, title=title, **options)
+        run = cls(model, [inputs] if many is None else many, many is None, title=title, shard=part, **options)
+        if part is not None:
+            require(not run.one, "shard", "left out for a single input", shard)
+            n = run.n_inputs
+            require(n is None or part.of <= n, "shard", f"one of at most {n}, as many as inputs", shard)
+        return run
 
     def listed(self) -> Run:
         """The same run with all inputs in a list, or an error if there are none."""
@@ -92,6 +129,12 @@ class Run:
         """The number of inputs, if it is known before they are read."""
         return len(self.inputs) if isinstance(self.inputs, Sized) else None
 
+    @property
+    def n_tasks(self) -> int | None:
+        """The number of inputs that this run does, if it is known before they are read."""
+        n, shard = self.n_inputs, self.shard
+        return n if n is None or shard is None else len(range(shard.number - 1, n, shard.of))
+
     def id_of(self, index: int) -> str | None:
         """The user's own name for an input, if there is one."""
         return None if self.ids is None or index >= len(self.ids) else str(self.ids[index])
@@ -103,18 +146,38 @@ class Run:
 
     def notice(self, answer: Floats, again: Floats) -> None:
         """Notice a model that answers the same question differently, beyond rounding."""
-        half = str(self.model.dtype).removeprefix("torch.") in ("float16", "bfloat16")
-        tolerance = TOLERANCE_IN_HALF_PRECISION if half else TOLERANCE
-        if np.allclose(answer, again, rtol=tolerance, atol=tolerance):
+        differing = self.differing(answer, again)
+        if differing is None:
             return
-        column = int(np.abs(answer - again).argmax())
         said = (
-            f"The model answered the same question with {answer[column]:.4g} and then with "
-            f"{again[column]:.4g}: it is random, and so are the scores."
+            f"The model answered the same question with {differing[0]:.4g} and then with "
+            f"{differing[1]:.4g}: it is random or drifts, and the scores with it."
         )
         if not self._noticed:
             logger.warning("%s", said)
         self._noticed.append(said)
+
+    def differing(self, answer: Floats, again: Floats) -> tuple[float, float] | None:
+        """The two numbers in which two answers to one question differ most; ``None`` if only by rounding."""
+        half = str(self.model.dtype).removeprefix("torch.") in ("float16", "bfloat16")
+        tolerance = TOLERANCE_IN_HALF_PRECISION if half else TOLERANCE
+        if answer.shape == again.shape and np.allclose(answer, again, rtol=tolerance, atol=tolerance):
+            return None
+        if answer.shape != again.shape:
+            return float(answer.flat[0]), float(again.flat[0])
+        place = int(np.abs(answer - again).argmax())
+        return float(answer.flat[place]), float(again.flat[place])
+
+    def repeat_at_end(self, work: Work) -> None:
+        """Ask a question again when the run ends."""
+        self._to_repeat.append(work)
+
+    def repeat(self) -> None:
+        """Ask what was to be asked again at the end."""
+        works = list(self._to_repeat)
+        self._to_repeat.clear()
+        for _ in replace(self, progress=False).carry_out(works, len(works)):
+            pass  # the algorithms notice what differs
 
     def prepare(self, raw: Any, features: Any = None) -> Input:
         """The input cut into features.

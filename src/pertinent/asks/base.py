@@ -87,6 +87,15 @@ class Question(ABC):
         own = (model.handlers[kind] for kind in cls.__mro__ if kind in model.handlers)
         return next(own, cls.handle)(model, parts)
 
+    def n_pieces(self, removal: Removal) -> int:
+        """The number of pieces into which one row can be divided, if it does not fit into memory."""
+        return 1
+
+    @classmethod
+    def submit_divided(cls, model: Model, part: Part, n_at_once: int) -> Answer:
+        """Compute one row, a few of its pieces at once."""
+        raise NotImplementedError
+
     @classmethod
     def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
         """Start a batch on any model that has no handler of its own; by default it is refused."""

@@ -63,6 +63,21 @@ class Values(Question):
         """Remove the features and run the model on the rows."""
         return model.submit([p.removal(p.input, p.question.masks[p.rows], p.seed) for p in parts])
 
+    def n_pieces(self, removal: Removal) -> int:
+        """A mask has as many as the removal makes draws."""
+        return removal.draws
+
+    @classmethod
+    def submit_divided(cls, model: Model, part: Part, n_at_once: int) -> Answer:
+        """Run the model on a few of a mask's draws at a time."""
+        rows = part.removal(part.input, part.question.masks[part.rows], part.seed)
+        firsts = range(0, part.removal.draws, n_at_once)
+        answers = [model.submit([rows[first : first + n_at_once]]) for first in firsts]
+        outputs = np.concatenate([np.asarray(answer.outputs()) for answer in answers])
+        return replace(
+            answers[0], outputs=lambda: outputs, seconds=lambda: sum(answer.seconds() for answer in answers)
+        )
+
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -19,6 +20,15 @@ from pertinent.errors import PertinentError
 
 BAD_USAGE = 2
 INTERRUPTED = 130
+TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end by SIGTERM, as a cluster's scheduler does; what is done is kept."""
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,14 +40,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         main_parser().print_help()
         return BAD_USAGE
     debug = "--debug" in arguments
+    if argv is None:
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         args = parse(arguments)
         with logging_to_stderr(quiet=getattr(args, "quiet", False), debug=debug):
             verb = resolve_name(f"pertinent.cli.{COMMANDS[args.command].runs}")
             return int(given(args, partial(verb, args)))
-    except KeyboardInterrupt:
-        complain(_interrupted(arguments))
-        return INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        terminated = isinstance(stopped, Terminated)
+        complain(_stopped("terminated" if terminated else "interrupted", arguments))
+        return TERMINATED if terminated else INTERRUPTED
     except BrokenPipeError:
         # The reader closed the pipe, as `head` does; Python must not fail when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,8 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BAD_USAGE
 
 
-def _interrupted(arguments: Sequence[str]) -> str:
-    """That the run was interrupted, and how to continue it if that is possible."""
+def _stopped(how: str, arguments: Sequence[str]) -> str:
+    """How the run was stopped, and how to continue it if that is possible."""
     if arguments[0] not in ("explain", "compare", "fit") or not any(a[:5] == "--out" for a in arguments):
-        return "interrupted"
-    return f"interrupted; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"
+        return how
+    return f"{how}; what is finished is kept. To continue: pertinent {shlex.join(arguments)}"

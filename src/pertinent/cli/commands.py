@@ -11,6 +11,7 @@ ELSEWHERE = {
     "model": "--model, --device and --dtype",
     "inputs": "TEXT, --file, --image and --row",
     "explanations": "FILE, which `pertinent explain --out` wrote",
+    "files": "FILE, one for each shard, which `pertinent explain --shard --out` wrote",
     "ids": "--id-column",
     "labels": "--label-column",
     "settings": "--set",
@@ -70,6 +71,7 @@ COMMANDS = {
     "explain": Command("explain", "verbs:explain", _REPORT),
     "compare": Command("compare", "verbs:compare", _REPORT, ("what to explain", "how to compare")),
     "evaluate": Command("evaluate", "verbs:evaluate", _TABLE, ("", "how to measure")),
+    "merge": Command("merge", "verbs:merge", ("quiet",), ("", "what to write"), required=("out",)),
     "check": Command("check_removal", "verbs:diagnose", _RESULT, ("what to check it on", "how to check")),
     "stability": Command(
         "stability", "verbs:diagnose", _RESULT, elsewhere={"seed": "--seeds says how many there are"}

@@ -66,13 +66,17 @@ def logging_to_stderr(*, quiet: bool, debug: bool) -> Iterator[None]:
     """Show what the library logs and what others warn of, on stderr, while a command runs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("pertinent: %(message)s"))
-    handler.setLevel(logging.DEBUG if debug else logging.ERROR if quiet else logging.WARNING)
+    handler.setLevel(logging.DEBUG if debug else logging.ERROR if quiet else logging.INFO)
+    handler.addFilter(lambda record: debug or record.levelno > logging.INFO or record.name == PROGRESS)
     loggers = [logging.getLogger(name) for name in ("pertinent", "py.warnings")]
-    before = loggers[0].level
+    levels = {logging.getLogger(PROGRESS): logging.INFO}
+    if debug:
+        levels[loggers[0]] = logging.DEBUG
+    before = {logger: logger.level for logger in levels}
     for logger in loggers:
         logger.addHandler(handler)
-    if debug:
-        loggers[0].setLevel(logging.DEBUG)
+    for logger, level in levels.items():
+        logger.setLevel(level)
     logging.captureWarnings(capture=True)
     try:
         yield
@@ -80,13 +84,17 @@ def logging_to_stderr(*, quiet: bool, debug: bool) -> Iterator[None]:
         logging.captureWarnings(capture=False)
         for logger in loggers:
             logger.removeHandler(handler)
-        loggers[0].setLevel(before)
+        for logger, level in before.items():
+            logger.setLevel(level)
 
 
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))
 
+
+PROGRESS = "pertinent.engine.progress"
+"""The logger of progress where stderr is no terminal."""
 
 STDOUT = Path("-")
 PICTURES = (".png", ".svg", ".pdf")

@@ -96,7 +96,7 @@ def command_parser(name: str) -> Parser:
     verb = resolve_name(f"pertinent.cli.{command.runs}")
     function = verb if command.function is None else getattr(pertinent, command.function)
     parameters = {} if function is verb else inspect.signature(function).parameters
-    positional = {"inputs": "[TEXT …] ", "explanations": "FILE "}
+    positional = {"inputs": "[TEXT …] ", "explanations": "FILE ", "files": "FILE … "}
     named = (text for what, text in positional.items() if what in parameters and what not in command.without)
     parser = Parser(
         prog=f"pertinent {name}",
@@ -109,6 +109,9 @@ def command_parser(name: str) -> Parser:
         parser.add_argument(
             "explanations", metavar="FILE", type=Path, help="what `pertinent explain --out` wrote"
         )
+    if "files" in parameters:
+        about = "what `pertinent explain --shard --out` wrote"
+        parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help=about)
     own = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
     own = [replace(o, **dict(zip(("metavar", "reader"), READERS.get(o.name, ()), strict=False))) for o in own]
     parser.set_defaults(parameters={option.name: option.reader for option in own})

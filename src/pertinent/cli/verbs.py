@@ -155,6 +155,12 @@ def evaluate(args: Namespace) -> int:
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
 
 
+def merge(args: Namespace) -> int:
+    """Put the files of all shards of a run together."""
+    found = pertinent.merge(args.files, args.out)
+    return conclude(len(found), list(named(found.failures)))
+
+
 def neighbour_stability(args: Namespace) -> int:
     """Measure how alike the explanations of similar texts are, from a file."""
     output, saved = _output(args), pertinent.read(args.explanations)

@@ -96,7 +96,10 @@ def neighbour_stability(
     """
     require(lexical + semantic > 0, "lexical", "at least 1 where `semantic` is 0", lexical)
     several = _of_one_method(explanations)
-    ignored = english_words.stop_words() if stop_words is None else frozenset(map(lower, stop_words))
+    words = None if stop_words is None else list(stop_words)
+    are_texts = words is None or all(isinstance(word, str) for word in words)
+    require(are_texts and not isinstance(stop_words, str), "stop_words", "a list of words", stop_words)
+    ignored = english_words.stop_words() if words is None else frozenset(map(lower, words))
     top = [
         {w for w in top_words(e, top_mask(e, k)) if w not in ignored and not english_words.is_punctuation(w)}
         for e in several

@@ -22,7 +22,7 @@ from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
-from pertinent.errors import BudgetError, ModelError, PertinentError
+from pertinent.errors import BudgetError, FileError, ModelError, PertinentError
 from pertinent.models.base import Answer, Model
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class Engine:
     def _reset(self) -> None:
         """End everything that is under way."""
         self._source: Iterator[Job | Done] | None = None
+        self._broken_off: Exception | None = None
         self._is_stream = False
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
@@ -184,7 +185,7 @@ class Engine:
 
         A job that could not even be prepared is given as `Done`, and passed on. Without a `total` the jobs
         are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
-        can go on.
+        can go on. If the source of jobs raises an error, those that were taken before are finished first.
         """
         self._source, self._is_stream = iter(jobs), total is None
         done = failed = 0
@@ -195,6 +196,8 @@ class Engine:
                     failed += ended.error is not None
                     yield ended
                 self.progress(Progress(done, failed, total, self.rows))
+            if self._broken_off is not None:
+                raise self._broken_off
         finally:
             self._reset()
 
@@ -245,7 +248,12 @@ class Engine:
     def _pull(self, source: Iterator[Job | Done]) -> None:
         """Begin the next job, if there is one left."""
         begin = time.perf_counter()
-        job = next(source, None)
+        try:
+            job = next(source, None)
+        except FileError:  # the results would go into a file of something else
+            raise
+        except Exception as error:  # noqa: BLE001  raised when what was taken before is finished
+            job, self._broken_off = None, error
         self._last_pull = time.perf_counter() - begin
         self._pulling += self._last_pull
         if job is None:
@@ -393,7 +401,12 @@ class Engine:
             question.part(np.concatenate([chunk.rows for chunk in own]))
             for question, own in by_question.items()
         ]
-        return _Flight(by_question, parts, chunks[0].kind.submit(self.model, parts))
+        kind, size, total = chunks[0].kind, self.batch_sizes[chunks[0].kind], sum(c.total for c in chunks)
+        n_pieces = _n_pieces(chunks)
+        if n_pieces > 1 and size.is_shrunken and total > size.cost:
+            n_at_once = max(1, size.cost * n_pieces // total)
+            return _Flight(by_question, parts, kind.submit_divided(self.model, parts[0], n_at_once))
+        return _Flight(by_question, parts, kind.submit(self.model, parts))
 
     def _is_back(self) -> bool:
         """Whether the oldest batch is answered or has failed, so that collecting it takes no waiting."""
@@ -453,17 +466,18 @@ class Engine:
 
     def _recover(self, chunks: list[Chunk], error: Exception) -> None:
         """Handle a failed batch: make batches smaller if memory ran out, else find the question at fault."""
-        rows = sum(len(chunk.keys) for chunk in chunks)
-        if self.model.is_out_of_memory(error) and rows > 1:
-            size = self.batch_sizes[chunks[0].kind]
-            size.halve(sum(chunk.total for chunk in chunks))
+        size, total = self.batch_sizes[chunks[0].kind], sum(chunk.total for chunk in chunks)
+        is_one_row = sum(len(chunk.keys) for chunk in chunks) == 1
+        failed = min(size.cost, total) if is_one_row else total
+        if self.model.is_out_of_memory(error) and (not is_one_row or failed * _n_pieces(chunks) > total):
+            size.halve(failed)
             logger.warning("Out of memory: going on with batches of %d.", size.cost)
             for chunk in chunks:
                 if not chunk.open.withdrawn:
                     self._scheduler.put(chunk)
         elif len(chunks) == 1:
             if self.model.is_out_of_memory(error):
-                self.batch_sizes[chunks[0].kind].restore()
+                size.restore()
             if not isinstance(error, PertinentError):  # it comes from the user's own model
                 error = _caused(ModelError(f"The model raised {type(error).__name__}: {error}"), error)
             self._reject(chunks[0].open, error)
@@ -487,6 +501,14 @@ def _chunks(
     order = np.argsort(costs, kind="stable")
     for part in np.split(order, np.flatnonzero(np.diff(costs[order])) + 1):
         yield Chunk(question, group, rows[part], [keys[i] for i in part.tolist()], int(costs[part[0]]))
+
+
+def _n_pieces(chunks: Sequence[Chunk]) -> int:
+    """The number of pieces of a batch that is a single row, which is as small as batches get; else 1."""
+    first = chunks[0]
+    if len(chunks) > 1 or len(first.keys) > 1:
+        return 1
+    return first.open.question.n_pieces(first.open.run.job.removal)
 
 
 def _caused(error: PertinentError, cause: Exception) -> PertinentError:

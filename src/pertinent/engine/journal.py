@@ -6,13 +6,15 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import crc32
 
+from pertinent.control_characters import shortened
 from pertinent.errors import FileError
-from pertinent.files import check_writable
+from pertinent.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,6 +26,9 @@ except ImportError:  # not on Windows
 
 _DIGESTS = ("model", "inputs", "ids")
 """Fields of a header that are digests, whose values mean nothing to a reader."""
+
+_LONGEST = 60
+"""Number of characters of a value that an error shows."""
 
 SYNC_SECONDS = 1.0
 """Seconds between two writes to the disk: the most work that a power failure may cost."""
@@ -66,10 +71,18 @@ class Journal:
         """All records, in the order of their keys."""
         with self.path.open("rb") as lines:
             for key in sorted(self.finished):
-                lines.seek(self.finished[key][0])
-                record = _next_record(lines, self.path)
-                assert record is not None
-                yield record
+                yield self._record(lines, key)
+
+    def record(self, key: tuple[int, ...]) -> dict[str, Any]:
+        """The record of one key."""
+        with self.path.open("rb") as lines:
+            return self._record(lines, key)
+
+    def _record(self, lines: BinaryIO, key: tuple[int, ...]) -> dict[str, Any]:
+        lines.seek(self.finished[key][0])
+        record = _next_record(lines, self.path)
+        assert record is not None
+        return record
 
     def close(self) -> None:
         """Write everything to the disk, and close the file."""
@@ -134,6 +147,13 @@ def journal_line(content: Mapping[str, Any]) -> bytes:
     return b"%08x %s\n" % (crc32(text), text)
 
 
+def write_journal(path: Path, header: Mapping[str, Any], records: Iterable[Mapping[str, Any]]) -> None:
+    """Write a whole journal at once."""
+    with atomic_write(path) as unfinished, unfinished.open("wb") as lines:
+        for content in chain([header], records):
+            lines.write(journal_line(content))
+
+
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """The header of a journal, then its records, as they were written."""
     with path.open("rb") as lines:
@@ -159,7 +179,7 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     elif before == now:
         return []
     else:
-        return [where if where in _DIGESTS else f"{where} ({_short(before)}, now {_short(now)})"]
+        return [where if where in _DIGESTS else f"{where} ({_pair(before, now)})"]
     return [line for name, a, b in pairs for line in differences(a, b, name)]
 
 
@@ -192,6 +212,11 @@ def _next_record(lines: BinaryIO, path: Path) -> dict[str, Any] | None:
     return record
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _pair(before: Any, now: Any) -> str:
+    """Two values, of which long ones are shown from where they differ."""
+    texts = [json.dumps(value, ensure_ascii=False) for value in (before, now)]
+    if max(map(len, texts)) > _LONGEST:
+        differs = (i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
+        same = max(0, next(differs, min(map(len, texts))) - _LONGEST // 4)
+        texts = [f"…{text[same:]}" if same else text for text in texts]
+    return ", now ".join(shortened(text, _LONGEST) for text in texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections import deque
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ Callback = Callable[[Progress], None]
 
 PATIENCE = 1.0
 """Seconds before a bar is shown: short work needs none."""
+
+LOG_EVERY = 30.0
+"""Seconds between two lines in a log, where there is no terminal to show a bar."""
 
 RECENT = 30.0
 """Seconds of work from which the time left is estimated: inputs differ, and so does a machine's load."""
@@ -61,14 +67,49 @@ class TimeLeft:
 
 @contextmanager
 def progress_callback(progress: Callback | bool | None, what: str) -> Iterator[Callback]:
-    """The callback to use: the user's own, a bar on terminals and in notebooks, or none."""
+    """The callback to use: the user's own, a bar on terminals and in notebooks, lines in a log, or none."""
     if callable(progress):
         yield progress
     elif progress or (progress is None and ("ipykernel" in sys.modules or sys.stderr.isatty())):
         with _bar(what) as callback:
             yield callback
+    elif progress is None:
+        yield _log_lines(what)
     else:
         yield lambda _: None
+
+
+def _log_lines(what: str) -> Callback:
+    """A callback that logs a line every half minute, for the logs of a batch job."""
+    start = said = time.monotonic()
+    left = TimeLeft()
+    left.observe(start, 0)
+
+    def log(now: Progress) -> None:
+        nonlocal said
+        time_now = time.monotonic()
+        left.observe(time_now, now.done)
+        if time_now - said < LOG_EVERY:
+            return
+        said = time_now
+        of = "" if now.total is None else f" of {now.total:,}"
+        seconds = None if now.total is None else left.seconds(now.total)
+        facts = [f"{now.done:,}{of} inputs in {duration(time_now - start)}"]
+        facts += [] if seconds is None else [f"{duration(seconds)} left"]
+        logger.info("%s: %s, %s masks, %s failed", what, ", ".join(facts), f"{now.evaluations:,}", now.failed)
+
+    return log
+
+
+def duration(seconds: float) -> str:
+    """As ``1:02:03`` or ``2:03``.
+
+    >>> duration(123.4), duration(3723)
+    ('2:03', '1:02:03')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 @contextmanager

@@ -227,6 +227,11 @@ class BatchSize:
         self._before = self.cost
         self._fastest: dict[int, float] = {}
 
+    @property
+    def is_shrunken(self) -> bool:
+        """Whether memory ran out at the size that it had."""
+        return self.cost < self._before
+
     def observe(self, cost: int, seconds: float) -> None:
         """Learn from a batch that has been answered, if it used more than half of the size."""
         if 2 * cost <= self.cost:
@@ -234,10 +239,9 @@ class BatchSize:
         self._fitted += 1
         if self._fitted >= TRUST:
             self._too_large = None
-        shrunken = self.cost < self._before
         larger = 2 * self.cost
         fits = larger <= self._largest and (self._too_large is None or larger < self._too_large)
-        if fits and (shrunken or self._pays(seconds)):
+        if fits and (self.is_shrunken or self._pays(seconds)):
             self.cost = larger
 
     def _pays(self, seconds: float) -> bool:

@@ -25,6 +25,9 @@ CHANNELS = (1, 3, 4)
 _NEAR = 0.1
 """How far the number of superpixels may be from the number asked for without being said, as a share of it."""
 
+MOST_FEATURES = 2**20
+"""Largest number of pixels or patches of an image: the masks of a method take as many bytes each."""
+
 _SINGULAR = {"patches": "patch", "pixels": "pixel", "superpixels": "superpixel"}
 
 
@@ -219,10 +222,20 @@ def _cut(pixels: Array, features: str) -> tuple[Ints, str]:
     require(is_size, "features", "like 'patches:4', a whole number after the colon", number)
     size = int(number) if number else None
     _, height, width = pixels.shape
+    n_features = height * width
+    if granularity == "patches":
+        size = size or max(1, round(max(height, width) / 8))
+        n_features = -(-height // size) * -(-width // size)
+    if granularity != "superpixels" and n_features > MOST_FEATURES:
+        raise InputError(
+            f"{granularity.capitalize()} of an image of {height:,} × {width:,} pixels would be "
+            f"{n_features:,} features, but at most {MOST_FEATURES:,} can be explained: choose 'patches', "
+            "'superpixels:50', or a smaller image."
+        )
     if granularity == "pixels":
         return np.arange(height * width).reshape(height, width), features
     if granularity == "patches":
-        size = size or max(1, round(max(height, width) / 8))
+        assert size is not None
         across = -(-width // size)
         rows, columns = np.divmod(np.arange(height * width).reshape(height, width), width)
         return (rows // size) * across + columns // size, f"patches:{size}"

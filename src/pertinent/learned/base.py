@@ -20,7 +20,7 @@ import numpy as np
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Asking, Network, NetworkOutputs
 from pertinent.decoding import PlainData
-from pertinent.errors import FileError, InputError, SettingError, require
+from pertinent.errors import FileError, InputError, ModelError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.files import read_json
@@ -230,8 +230,13 @@ class LearnedExplainer(Explainer):
 
     def predict(self, task: Task) -> Asking[Floats]:
         """The network's outputs (columns, features), after a check that it was fitted for the target."""
-        self.columns(task)
+        columns = self.columns(task)
         outputs: Floats = yield NetworkOutputs(self.network)
+        if len(outputs) < len(columns):  # a folder of version 0.1, whose files have no digest
+            raise ModelError(
+                f"The network has scores for {len(outputs)} columns, but its card says {len(columns)}: the "
+                "files of the explainer are not of one fit."
+            )
         return outputs
 
     def normalize_scores(self, task: Task, scores: Floats) -> Steps:

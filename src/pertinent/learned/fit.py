@@ -334,7 +334,7 @@ class FitRun:
             return self.explain(self.inputs, [self.request.method], self.request.seed, out)
         if not isinstance(given, Explanations):
             run = read_run(Path(given))
-            if run is None or run.get("model") != self.run.model.fingerprint.hex():
+            if run is None or not self.run.model.has_fingerprint(run.get("model")):
                 raise FileError(
                     f"{str(given)!r} holds no explanations of this model: leave out `teacher_explanations`."
                 )

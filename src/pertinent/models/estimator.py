@@ -52,6 +52,11 @@ class EstimatorModel(FunctionModel):
         """The fitted estimator, what its answers mean, and the columns it reads."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
 
+    def forget(self) -> None:
+        """Forget the trees, too, which were read from the fitted estimator."""
+        super().forget()
+        self.trees.clear()
+
     def _evaluate(self, batch: Any) -> Array:
         answer = self.function(batch)
         return _of_each_label(answer) if isinstance(answer, list) else np.asarray(answer)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import AttackRadii
-from pertinent.errors import InputError, ModelError, PertinentError, require
+from pertinent.errors import InputError, ModelError, PertinentError, as_text, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import is_image_file
 from pertinent.inputs.modality import modalities, modality_named, modality_of, split_collection
@@ -56,6 +56,7 @@ class FunctionModel(Model):
         self.output = output_named(output or "probability", unit)
         self.classes = column_names(classes, names, self.output)
         self._is_meaning_known = output is not None or len(self.classes) > 0
+        columns = None if columns is None else [as_text(name, "columns") for name in columns]
         self.frame: Frame | None = None
         self._left_out: set[str] = set()
         if is_frame(background):
@@ -67,7 +68,7 @@ class FunctionModel(Model):
         kind = "image" if kind is None and _holds_images(background) else kind
         is_table = kind != "image" and background is not None
         self.background = Background(background) if is_table else None
-        self.columns = None if columns is None else Columns(tuple(map(str, columns)), groups)
+        self.columns = None if columns is None else Columns(tuple(columns), groups)
         if self.columns is not None:
             self.columns.features()  # raises an error if the groups are wrong
             if self.background is not None:
@@ -221,7 +222,7 @@ def column_names(classes: Sequence[str], names: Sequence[str], output: Output) -
     require(
         len(chosen[wrong]) == 0, wrong, f"left out for output={output.name!r}, use `{right}`", chosen[wrong]
     )
-    found = tuple(map(str, chosen[right]))
+    found = tuple(as_text(name, right) for name in chosen[right])
     require(len(set(found)) == len(found), right, "different from each other", found)
     return found
 

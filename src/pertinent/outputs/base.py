@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.errors import InputError, require, unknown
+from pertinent.errors import InputError, require, shown, unknown
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -149,7 +149,7 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
     elif hasattr(name, "item"):
         name = name.item()
     if not isinstance(name, int | float) or not isfinite(name) or name % 1:
-        raise InputError(f"A {what} must be given by its name or number, but got {name!r}.")
+        raise InputError(f"A {what} must be given by its name or number, but got {shown(name)}.")
     require(0 <= name < len(columns), what, f"a name or a number from 0 to {len(columns) - 1}", name)
     return int(name)
 

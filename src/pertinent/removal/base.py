@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -50,6 +50,12 @@ class TokenRows:
     ids: Ints | None = None
     zeroed: Masks | None = None
     renumber: bool = False
+
+    def __getitem__(self, some: slice) -> TokenRows:
+        """Some of the rows."""
+        ids = None if self.ids is None else self.ids[some]
+        zeroed = None if self.zeroed is None else self.zeroed[some]
+        return replace(self, attend=self.attend[some], ids=ids, zeroed=zeroed)
 
 
 Rows: TypeAlias = TokenRows | list[Text] | Array

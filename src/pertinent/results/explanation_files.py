@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +19,7 @@ from pertinent.decoding import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.explainers.base import ScoreMeaning, n_kept
-from pertinent.files import atomic_write, read_parquet, read_parquet_metadata
+from pertinent.files import ParquetRows, atomic_write, read_parquet
 from pertinent.outputs import Classes, Output
 from pertinent.results.failures import Failure, failures_from_plain
 
@@ -35,7 +36,10 @@ _STRING_LISTS = ("features", "classes", "warnings")
 _NUMBER_LISTS = ("prediction", "scores", "standard_errors", "base_values", "sparsities")
 _WHOLE_NUMBERS = ("index", "target", "budget", "evaluations", "seed")
 _FORMAT = b"pertinent"
-_VERSIONS = (b"1", b"2", b"3")
+_VERSIONS = (b"1", b"2", b"3", b"4")
+_DIGEST = b"digest"
+"""The digest of all that a file holds, since version 4: checksums of Parquet cover the rows alone."""
+
 _ROWS_AT_ONCE = 100
 
 _OLD_NAMES = {"errors": "standard_errors"}
@@ -67,7 +71,7 @@ def write_rows(
     if run is not None:
         metadata[b"run"] = json.dumps(run)
     schema = _schema(arrow).with_metadata(metadata)
-    pending = iter(rows)
+    pending, content = iter(rows), _Content(metadata)
     options = {"compression": "zstd", "write_page_checksum": True}
     with (
         atomic_write(path) as unfinished,
@@ -79,6 +83,8 @@ def write_rows(
             except (ValueError, TypeError, LookupError, OverflowError) as error:
                 raise FileError(f"{str(path)!r} cannot be written: {error}") from error
             writer.write_table(table)
+            content.add(table.to_pylist())
+        writer.add_key_value_metadata({_DIGEST: content.digest()})
 
 
 def read_explanations(
@@ -88,8 +94,7 @@ def read_explanations(
     if path.name and not path.is_file() and journal_of(path).is_file():
         logger.warning("The run %r is not finished: this is what it has so far.", str(path))
         return _read_journal(journal_of(path), from_dict)
-    found = read_parquet(path)
-    _check_version(path, found.metadata)
+    found = _read_parquet(path)
     with _damaged(path, "failures"):
         failures = failures_from_plain(json.loads(found.metadata[b"failures"]))
     explanations = []
@@ -101,8 +106,7 @@ def read_explanations(
 
 def read_run(path: Path) -> dict[str, Any] | None:
     """How the explanations in a file were made, if a run wrote it."""
-    metadata = read_parquet_metadata(path)
-    _check_version(path, metadata)
+    metadata = _read_parquet(path).metadata
     if b"run" not in metadata:
         return None
     with _damaged(path, "run"):
@@ -129,11 +133,19 @@ def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tu
     explanations: list[T] = []
     failures: list[Failure] = []
     for record in sorted(list(read_journal(path))[1:], key=lambda record: record["key"]):
-        with _damaged(path, f"record {record['key']}"):
-            if record.get("explanation") is not None:
-                explanations.append(from_dict(record["explanation"]))
-            failures += failures_in(record)
+        explanation, failed = read_record(path, record, from_dict)
+        explanations += [] if explanation is None else [explanation]
+        failures += failed
     return explanations, failures
+
+
+def read_record(
+    path: Path, record: Mapping[str, Any], from_dict: Callable[[Mapping[str, Any]], T]
+) -> tuple[T | None, list[Failure]]:
+    """The explanation in a record of a journal, if there is one, and the failures."""
+    with _damaged(path, f"record {record['key']}"):
+        explanation = PlainData(record, "record").value("explanation")
+        return None if explanation is None else from_dict(explanation), failures_in(record)
 
 
 def upgraded(plain: Any) -> dict[str, Any]:
@@ -186,11 +198,43 @@ def _damaged(path: Path, where: str) -> Iterator[None]:
         raise FileError(f"{str(path)!r} is damaged: {where}: {reason}") from error
 
 
-def _check_version(path: Path, metadata: Mapping[bytes, bytes]) -> None:
+class _Content:
+    """The content of a file, of which a digest is made while it is written or read."""
+
+    def __init__(self, metadata: Mapping[bytes, Any]) -> None:
+        self._hash = blake2b(digest_size=16)
+        for name in (_FORMAT, b"failures", b"run"):
+            value = metadata.get(name, b"")
+            self._add(value if isinstance(value, bytes) else value.encode())
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows as Parquet gives them back."""
+        for row in rows:
+            self._add(json.dumps(row, sort_keys=True, separators=(",", ":")).encode())
+
+    def _add(self, part: bytes) -> None:
+        self._hash.update(len(part).to_bytes(8, "little") + part)
+
+    def digest(self) -> str:
+        """The digest of what was added."""
+        return self._hash.hexdigest()
+
+
+def _read_parquet(path: Path) -> ParquetRows:
+    """A Parquet file of explanations, whole and undamaged as far as its version allows to see."""
+    found = read_parquet(path)
+    metadata = found.metadata
     if _FORMAT not in metadata:
         raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
     if metadata[_FORMAT] not in _VERSIONS:
         raise FileError(f"{str(path)!r} was written by a newer version of pertinent: update to read it.")
+    if metadata[_FORMAT] >= b"4":
+        content = _Content(metadata)
+        with _damaged(path, "content"):
+            content.add(found.rows)
+        if metadata.get(_DIGEST) != content.digest().encode():
+            raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
+    return found
 
 
 def _schema(arrow: Any) -> Any:

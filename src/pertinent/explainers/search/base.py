@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from math import comb
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -28,8 +28,10 @@ from pertinent.asks import (
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
 
+T = TypeVar("T")
+
 CHUNK = 4096
-"""Number of sets that are generated at once when all are evaluated."""
+"""Number of sets that are generated at once where there may be many."""
 
 
 class Course:
@@ -94,11 +96,14 @@ class Search(Explainer):
         """The best set of each size; `course` is kept up to date while it is searched for."""
 
     def best_of_all(self, task: Task, k: int) -> Asking[Masks]:
-        """The best of all sets of k features, evaluated a few thousand at a time."""
-        every = combinations(range(task.n_features), k)
+        """The best of all sets of k features."""
+        every = in_chunks(combinations(range(task.n_features), k))
+        return (yield from self.best_in(task, (as_masks(chunk, task.n_features) for chunk in every)))
+
+    def best_in(self, task: Task, chunks: Iterable[Masks]) -> Asking[Masks]:
+        """The best of some sets, which are evaluated chunk by chunk."""
         best, best_set = -np.inf, np.ones(task.n_features, dtype=np.bool_)
-        while chunk := list(islice(every, CHUNK)):
-            sets = as_masks(chunk, task.n_features)
+        for sets in chunks:
             objective = yield from self.judge(task, sets)
             if objective.max() > best:
                 best, best_set = objective.max(), sets[objective.argmax()]
@@ -221,6 +226,13 @@ def as_masks(sets: Iterable[Sequence[int]], d: int) -> Masks:
     masks = np.zeros((len(chosen), d), dtype=np.bool_)
     masks[np.arange(len(chosen))[:, None], chosen] = True
     return masks
+
+
+def in_chunks(sets: Iterable[T]) -> Iterator[list[T]]:
+    """A few thousand sets at a time."""
+    left = iter(sets)
+    while chunk := list(islice(left, CHUNK)):
+        yield chunk
 
 
 def largest(scores: Floats, k: int) -> Masks:

@@ -14,8 +14,11 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Values
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.lime import Lime, draw_masks, proximity, ridge
-from pertinent.explainers.search.base import SeparateSearches
+from pertinent.explainers.search.base import SeparateSearches, in_chunks
 from pertinent.settings import ProperShare
+
+MOST_SAMPLES = 10_000
+"""Largest number of masks for LIME, which takes them all at once; more would not change the order."""
 
 
 @explainers.register("ordered-search")
@@ -23,7 +26,7 @@ from pertinent.settings import ProperShare
 class OrderedSearch(SeparateSearches):
     """Hase et al.'s Ordered Search.
 
-    1. Compute LIME scores θ with a `share` of the budget.
+    1. Compute LIME scores θ with a `share` of the budget, at most 10,000 evaluations.
     2. Spend the rest on the sets of k features in the order of θᵀe, the largest first. A priority
        queue generates them one by one, so that never all C(d, k) are needed.
     """
@@ -36,15 +39,14 @@ class OrderedSearch(SeparateSearches):
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Score the features, then evaluate the sets in order."""
         d = task.n_features
-        samples = min(max(2, round(self.share * task.budget)), task.budget - 1)
+        samples = min(max(2, round(self.share * task.budget)), task.budget - 1, MOST_SAMPLES)
         masks = draw_masks(rng, samples, d)
         values = yield Values(masks)
         lime = Lime()
         weight = proximity(masks, lime.kernel_width)
         scores = ridge(masks, task.objective(values)[:, None], weight, lime.alpha)[0][:, 0]
-        sets = np.array(list(islice(in_order(scores, k), task.budget - samples)))
-        objective = yield from self.judge(task, sets)
-        return np.asarray(sets[objective.argmax()])
+        sets = in_chunks(islice(in_order(scores, k), task.budget - samples))
+        return (yield from self.best_in(task, map(np.array, sets)))
 
 
 def in_order(scores: Floats, k: int) -> Iterator[Masks]:
