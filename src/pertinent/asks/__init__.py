@@ -4,7 +4,7 @@ from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Asking, Fork, Part, Partial, Question, on_scale, relay
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
-from pertinent.asks.tree_values import TreeScores, TreeValues
+from pertinent.asks.tree_values import NotWalked, TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "MaskGradients",
     "Network",
     "NetworkOutputs",
+    "NotWalked",
     "Part",
     "Partial",
     "PathGradients",
