@@ -151,6 +151,10 @@ class Input(ABC):
         """The features that an annotation marks, if it has a form that only this modality knows."""
         return None
 
+    def missing_features(self) -> list[str]:
+        """The names of the features that have no value, of a table row those that are NaN."""
+        return []
+
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
         """The values of the input and of its absence; ``None`` if the input is not made of numbers.
 

@@ -99,7 +99,9 @@ class Background:
 
     def deviation(self) -> Floats:
         """The standard deviation of each column of numbers; 1 where all values are the same."""
-        spread = np.nanstd(self.values.astype(np.float64), axis=0)
+        values = self.values.astype(np.float64)
+        empty = np.isnan(values).all(axis=0)
+        spread = np.nanstd(np.where(empty, 0.0, values), axis=0)
         return np.where(spread > 0, spread, 1.0)
 
 
@@ -162,6 +164,11 @@ class TableInput(ArrayInput):
     def without_numbers(self) -> list[str]:
         """The names of the columns that hold something else than a number."""
         return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not _is_number(v)]
+
+    def missing_features(self) -> list[str]:
+        """The names of the features that have no value (NaN)."""
+        empty = missing(self.values)
+        return [name for name, own in zip(self.features, self.columns, strict=True) if empty[list(own)].all()]
 
     def background_rows(self, background: Background | None) -> Background:
         """The background, which must be given and have the columns of the row."""

@@ -12,7 +12,7 @@ from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval
 from pertinent.report.by_input import failure_notes
-from pertinent.results.attack_results import Attacked, Attacks
+from pertinent.results.attack_results import Attacked, Attacks, not_attacked
 from pertinent.results.evaluation import Evaluation
 
 SIGNIFICANT = 0.05
@@ -103,6 +103,8 @@ def attack_notes(attacks: Attacks) -> list[str]:
     aim = f"to {', '.join(map(repr, sorted(map(str, aims))))}" if aims else "to any other class"
     norms = ", ".join(sorted({one.norm for one in attacks}))
     lines = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
+    missing = dict.fromkeys(name for one in attacks for name in one.left_out)
+    lines += [not_attacked(list(missing))] if missing else []
     return [*lines, *failure_notes(attacks.failures)]
 
 
