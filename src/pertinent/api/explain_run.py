@@ -15,7 +15,7 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.api.request import Request, check_scale, features_of
 from pertinent.api.run import Run, Work
-from pertinent.asks import Algorithm, Ask, RepeatedValues, Values, on_scale
+from pertinent.asks import Algorithm, Ask, RepeatedValues, TreeValues, Values, on_scale
 from pertinent.decoding import encode
 from pertinent.digests import digest, generator
 from pertinent.engine.job import Done
@@ -26,6 +26,7 @@ from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.trees import may_be_walked
@@ -73,9 +74,14 @@ def _put_together(outcomes: Sequence[Outcome], run: Run, requests: Sequence[Requ
     """The explanations in the order of the inputs, each with all warnings of the run, also the late ones."""
     ordered = sorted(outcomes, key=lambda each: (each.input_index, each.request_index))
     return Explanations(
-        [replace(each.explanation, warnings=run.warnings) for each in ordered if each.explanation],
+        [_warned(each.explanation, run) for each in ordered if each.explanation],
         merged([failure for each in ordered for failure in each.failures], requests),
     )
+
+
+def _warned(explanation: Explanation, run: Run) -> Explanation:
+    """The explanation with the warnings of its run after its own."""
+    return replace(explanation, warnings=tuple(dict.fromkeys((*explanation.warnings, *run.warnings))))
 
 
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
@@ -150,7 +156,7 @@ def carry_out(
             for metric, error in reasons
         )
         if explanation is not None:
-            explanation = replace(explanation, seconds=done.seconds, id=own_id, warnings=run.warnings)
+            explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
         yield Outcome(index, number, explanation, failures)
 
 
@@ -200,6 +206,9 @@ def explanation_steps(
         )
         asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
         finding = task.counted((yield from meter.watch(asked)))
+        removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
+        unchosen = removed and request.removal is None and removal.constant is not None
+        doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
         explanation = Explanation(
             method=explainer.name,
             settings=settings_of(explainer),
@@ -218,6 +227,7 @@ def explanation_steps(
             scale=request.scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
+            warnings=(doubt,) if doubt else (),
             **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:

@@ -298,3 +298,13 @@ class TableModality(Modality):
     def removal_for(self, background: Background | None) -> str:
         """`constant` without a background."""
         return "constant" if background is None else self.default_removal
+
+    def removal_doubt(self, background: Background | None) -> str:
+        """Zero may be far from any value that a column has."""
+        if background is not None:
+            return ""
+        return (
+            "Removed columns became 0, because the model was wrapped without a background, and 0 may be an "
+            "unusual value of a column: pass background= some rows, such as a sample of the training data, "
+            "to wrap(), or say removal='constant' if 0 is meant."
+        )
