@@ -4,6 +4,7 @@ from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import Algorithm, Ask, Asking, Fork, Part, Partial, Question, on_scale, relay
 from pertinent.asks.gradients import Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
+from pertinent.asks.row_values import RowValues
 from pertinent.asks.tree_values import NotWalked, TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
@@ -25,6 +26,7 @@ __all__ = [
     "Question",
     "Radii",
     "RepeatedValues",
+    "RowValues",
     "TreeScores",
     "TreeValues",
     "Values",

@@ -212,7 +212,7 @@ class TableInput(ArrayInput):
 
     def known_rows(self, background: Background | None) -> Floats | None:
         """The rows of the background."""
-        return None if background is None else background.values.astype(np.float64)
+        return None if background is None else np.asarray(background.values, dtype=np.float64)
 
     def shown(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""
