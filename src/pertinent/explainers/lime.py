@@ -67,9 +67,10 @@ class Lime(Explainer):
         """Ask for the masks or rows, and fit."""
         n, d = self.samples or task.budget, task.n_features
         if self.form == "removal":
-            design: Floats | Masks = draw_masks(task.rng, n, d)
-            values = yield Values(design)
-            weight = proximity(design, self.kernel_width or WIDTH)
+            masks = draw_masks(task.rng, n, d)
+            values = yield Values(masks)
+            weight = proximity(masks, self.kernel_width or WIDTH)
+            scores, errors = ridge(masks, values, weight, self.alpha)
         else:
             numbers = self._columns(task)
             draw = draw_normal if self.form == "continuous" else draw_bins
@@ -77,7 +78,7 @@ class Lime(Explainer):
             values = yield RowValues(rows)
             distance = np.linalg.norm(design - design[0], axis=1)
             weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
-        scores, errors = ridge(design, values, weight, self.alpha)
+            scores, errors = ridge(design, values, weight, self.alpha)
         return Finding(scores=scores.T, standard_errors=errors.T)
 
     def _columns(self, task: Task) -> Any:
