@@ -10,7 +10,8 @@ import pertinent
 NAMES = [
     "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
     "NeighbourStability", "PertinentError",
-    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Stability", "Text", "attack_radius", "check_removal",
+    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
+    "check_removal",
     "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer", "methods", "metrics",
     "neighbour_stability", "read", "removals", "sanity", "save_report", "sensitivity", "stability", "train",
     "wrap",

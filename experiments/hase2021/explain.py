@@ -38,8 +38,8 @@ COMMON = {"features": "tokens", "sparsity": SPARSITIES, "removal": "attention-ma
 def measured(found: Explanations, model: Any, name: str) -> dict[str, list[list[float]]]:
     """A metric on both scales: a list over inputs of values over sparsities."""
     values = {}
-    for scale in ("probability", "weight-of-evidence"):
-        metric = metrics.make(name, {"scale": scale})
+    for scale, own in (("probability", "natural"), ("weight-of-evidence", "weight-of-evidence")):
+        metric = metrics.make(name, {"scale": own})
         evaluation = pertinent.evaluate(model, found, metric, progress=False)
         assert not evaluation.failures, evaluation.failures[0]
         values[scale] = [list(e.measures[name].values()) for e in evaluation.explanations]

@@ -60,6 +60,7 @@ def main() -> None:
             learning_rate=3e-4,
             warmup_steps=100,
             bf16=torch.cuda.is_available(),
+            dataloader_pin_memory=torch.cuda.is_available(),
             save_strategy="no",
             report_to=[],
             disable_tqdm=True,

@@ -46,23 +46,37 @@ def main() -> None:
     """Time every method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--points", type=int, default=100)
+    parser.add_argument("--texts", type=int, default=500, help="for gradients, which are fast")
+    parser.add_argument("--budget", type=int, default=1000, help="passes of a search")
+    parser.add_argument("--layers", type=int, default=12, help="of the encoder")
     parser.add_argument("--methods", nargs="+", choices=PAPER_HOURS, default=list(PAPER_HOURS))
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.manual_seed(0)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = BertForSequenceClassification(BertConfig(num_labels=3)).to(device, torch.bfloat16)
+    network = BertForSequenceClassification(BertConfig(num_labels=3, num_hidden_layers=arguments.layers)).to(
+        device, torch.bfloat16
+    )
     model = pertinent.wrap((network, word_tokenizer()))
     random.seed(0)
     texts = [
         {"query": query, "document": document}
-        for query, document in zip(random_texts(500, QUERY, 1), random_texts(500, DOCUMENT, 2), strict=True)
+        for query, document in zip(
+            random_texts(arguments.texts, QUERY, 1), random_texts(arguments.texts, DOCUMENT, 2), strict=True
+        )
     ]
-    pertinent.explain(model, texts[:2], "parallel-local-search", budget=50, features="tokens", progress=False)
+    pertinent.explain(
+        model,
+        texts[:2],
+        "parallel-local-search",
+        budget=min(50, arguments.budget),
+        features="tokens",
+        progress=False,
+    )
     pertinent.explain(model, texts[:2], "gradient", features="tokens", progress=False)
     rows = []
     for method in arguments.methods:
-        n = 500 if method == "gradient" else arguments.points
+        n = arguments.texts if method == "gradient" else min(arguments.points, arguments.texts)
         searches = method not in SETTINGS
         start = time.perf_counter()
         found = pertinent.explain(
@@ -71,7 +85,7 @@ def main() -> None:
             method,
             features="tokens",
             sparsity=0.5,
-            budget=1000 if searches else None,
+            budget=arguments.budget if searches else None,
             progress=False,
             **SETTINGS.get(method, {}),
         )

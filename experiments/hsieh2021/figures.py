@@ -63,10 +63,11 @@ def coloured(image: Array, relevant: Masks, lighter: Masks) -> Array:
     return np.where(relevant.reshape(28, 28, 1), 0.25 * grey + 0.75 * colours, grey)
 
 
-def figure_2(folder: Path, images: Array, count: int = 5) -> Any:
+def figure_2(folder: Path, images: Array) -> Any:
     """The top 20% of pixels by method: bright pixels in one colour, dark ones in the other."""
+    count = len(images)
     figure = new_figure(1.05 * (len(PICTURED) + 1), 1.12 * count + 0.3)
-    panels = figure.subplots(count, len(PICTURED) + 1)
+    panels = figure.subplots(count, len(PICTURED) + 1, squeeze=False)
     place = SIZES.index(SHOWN)
     for column, name in enumerate(PICTURED, start=1):
         sets = relevant_sets(scores_of(folder, name))[:, place]
@@ -182,12 +183,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--images", type=int, default=5, help="in figure 2, at most those of run.py")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     arguments = parser.parse_args()
     records = Records(arguments.results, "**/*.jsonl")
     folder = arguments.results / "mnist"
     figures = {
-        "figure2": figure_2(folder, chosen_images(arguments.data / "mnist", 5)),
+        "figure2": figure_2(folder, chosen_images(arguments.data / "mnist", arguments.images)),
         "figure5": figure_5(folder),
         "figure6": figure_6(records),
         "figure13": figure_13(records),

@@ -137,9 +137,8 @@ def draw(
     figure, axes = plt.subplots(
         len(images), 1 + len(scores), figsize=(1.6 * (1 + len(scores)), 1.7 * len(images)), squeeze=False
     )
-    for line, (pixels, name) in zip(axes, zip(images, names, strict=True), strict=True):
+    for number, (line, pixels, name) in enumerate(zip(axes, images, names, strict=True)):
         labels = image_input(pixels, f"patches:{patch}").labels
-        number = names.index(name)
         line[0].imshow(np.moveaxis(pixels, 0, -1))
         line[0].set_title(name, fontsize=8)
         for axis, (method, several) in zip(line[1:], scores.items(), strict=True):

@@ -33,22 +33,25 @@ def main() -> None:
     parser.add_argument("--criteria", nargs="+", default=["irrelevant", "relevant"])
     parser.add_argument("--plain", type=int, default=0, help="images for the paper's attack, pgd")
     parser.add_argument("--plain-subsets", type=int, default=500, help="subsets beside that attack")
+    parser.add_argument("--beside", type=int, default=100, help="images for methods beside Greedy-AS")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--profile", action="store_true", help="show which operations take the time")
     arguments = parser.parse_args()
     module, accuracy = train(arguments.data, epochs=arguments.epochs, device=arguments.device)
     model = wrapped(module)
-    images = list(read_set(arguments.data, "t10k")[0][: max(100, arguments.images)])
+    images = list(read_set(arguments.data, "t10k")[0][: max(arguments.beside, arguments.images)])
     rows: list[dict[str, Any]] = [{"accuracy": accuracy}]
     options: dict[str, Any] = {"features": "pixels", "progress": False}
-    pertinent.explain(model, images[:2], "greedy-as", subsets=200, chosen=0.1, **options)  # warm up
+    pertinent.explain(
+        model, images[:2], "greedy-as", subsets=min(200, arguments.subsets), chosen=0.1, **options
+    )  # warm up
     if arguments.profile:
         profile(lambda: pertinent.explain(model, images[:4], "greedy-as", chosen=0.1, **options))
     runs: list[tuple[str, int, dict[str, Any]]] = [
-        ("random", 100, {}),
-        ("gradient", 100, {}),
-        ("integrated-gradients", 100, {}),
+        ("random", arguments.beside, {}),
+        ("gradient", arguments.beside, {}),
+        ("integrated-gradients", arguments.beside, {}),
     ]
     settings: dict[str, Any] = {"subsets": arguments.subsets, "chosen": arguments.chosen}
     for steps in arguments.attack_steps:

@@ -150,6 +150,8 @@ def conclusions(results: Results) -> str:
     rows = []
     for model in MODELS:
         for one, metric in OWN.items():
+            if one not in results.rows(model):
+                continue
             found, unlimited = (verdicts(results, model, one, limited=limited) for limited in (True, False))
             for criterion, (title, _, _) in CRITERIA.items():
                 what = f"{title}, its own" if criterion[0] == metric else title

@@ -109,6 +109,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--train", type=int, default=1000)
+    parser.add_argument("--test", type=int, default=200, help="test inputs whose selection is measured")
     parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("--inputs", type=int, default=50, help="test inputs whose gradient is looked at")
     arguments = parser.parse_args()
@@ -121,7 +122,7 @@ def main() -> None:
     learners = {name: LearnsMAGNEx(**settings) for name, settings in ESTIMATORS.items()}
     learners |= {name: Antithetic(samples=n) for name, n in OPPOSITE.items()}
     few = {"epochs": 1, "batch_size": 32, "patience": None, "samples": 4}
-    early = pertinent.fit(model, train[:400], "magnex", **few, **OPTIONS)
+    early = pertinent.fit(model, train[: min(400, arguments.train)], "magnex", **few, **OPTIONS)
     late = pertinent.fit(model, train[: arguments.train], "magnex", **few | {"epochs": 8}, **OPTIONS)
     for when, fitted in (("early", early), ("late", late)):
         torch.manual_seed(0)
@@ -148,7 +149,7 @@ def main() -> None:
             )
             card: Any = fitted.network.card
             histories.append([each["eval_quality"] for each in card["history"] if "eval_quality" in each])
-            found = pertinent.explain(model, test[:200], fitted, **OPTIONS)
+            found = pertinent.explain(model, test[: arguments.test], fitted, **OPTIONS)
             metrics = ["sufficiency-of-selected", "share-removed"]
             rows = pertinent.evaluate(model, found, metrics, progress=False).rows
             su, sp = (np.array([row.value for row in rows if row.metric == metric]) for metric in metrics)

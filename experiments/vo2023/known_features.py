@@ -96,10 +96,10 @@ def ranks_of(scores: Floats, rng: np.random.Generator) -> Floats:
     return np.asarray(order.argsort(axis=1) + 1)
 
 
-def measure(task: str, name: str, n: int, seed: int) -> tuple[float, float, float, float]:
+def measure(task: str, name: str, n: int, seed: int, n_test: int = 500) -> tuple[float, float, float, float]:
     """The median rank of relevant columns, the share of the k best that are, TPR and FDR of the selection."""
     method = name.partition(",")[0]
-    train, test = draw_rows(task, n, seed), draw_rows(task, 500, seed)
+    train, test = draw_rows(task, n, seed), draw_rows(task, n_test, seed)
     model = pertinent.wrap(black_box(task), kind="table", background=train[:20])
     truth, settings = relevant(task, test), METHODS[name]
     k = int(truth[0].sum())
@@ -114,16 +114,24 @@ def measure(task: str, name: str, n: int, seed: int) -> tuple[float, float, floa
     ranks = ranks_of(np.abs(scores) if method in SIGNED else scores, np.random.default_rng(seed))
     median = float(np.mean([np.median(own[true]) for own, true in zip(ranks, truth, strict=True)]))
     best = float(((ranks <= k) & truth).sum() / truth.sum())
-    chosen = scores > 0.5
-    true = (chosen & truth).sum(axis=1)
-    tpr, fdr = (true / k).mean(), (1 - true / np.maximum(chosen.sum(axis=1), 1)).mean()
-    return median, best, *((float(tpr), float(fdr)) if method in COUNTS else (np.nan, np.nan))
+    return median, best, *(rates(scores > 0.5, truth) if method in COUNTS else (np.nan, np.nan))
+
+
+def rates(chosen: Masks, truth: Masks) -> tuple[float, float]:
+    """The share of relevant columns that is chosen (TPR), and that of wrong ones among the chosen (FDR).
+
+    Means over rows; where nothing is chosen, nothing is wrong.
+    """
+    tpr = (chosen & truth).sum(axis=1) / truth.sum(axis=1)
+    fdr = (chosen & ~truth).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
+    return float(tpr.mean()), float(fdr.mean())
 
 
 def main() -> None:
     """Measure every method on every task."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--rows", type=int, default=4000, help="rows to learn from")
+    parser.add_argument("--test", type=int, default=500, help="rows that are explained")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
@@ -132,13 +140,13 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for task in arguments.tasks:
         for name in arguments.methods:
-            row(task, name, arguments.rows, arguments.seeds)
+            row(task, name, arguments.rows, arguments.seeds, arguments.test)
 
 
-def row(task: str, name: str, n: int, seeds: int) -> None:
+def row(task: str, name: str, n: int, seeds: int, n_test: int) -> None:
     """Print one row."""
     began = time.perf_counter()
-    every = np.array([measure(task, name, n, seed) for seed in range(seeds)])
+    every = np.array([measure(task, name, n, seed, n_test) for seed in range(seeds)])
     seconds = (time.perf_counter() - began) / seeds
     median, best, tpr, fdr = every.mean(axis=0)
     k = int(relevant(task, np.zeros((1, N_COLUMNS))).sum())

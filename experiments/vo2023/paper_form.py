@@ -276,11 +276,13 @@ class watching:  # noqa: N801 (it reads as a word)
 
 def measured(model: Any, found: Any, *, every_class: bool) -> dict[str, Any]:
     """Means over texts, and the values of each."""
-    from pertinent.metric.class_wise import ClassFaithfulness
-    from pertinent.metric.delta_log_odds import NegativeDeltaLogOdds, PositiveDeltaLogOdds
-    from pertinent.metric.faithfulness import Faithfulness
-
     import pertinent
+    from pertinent.metric.top_features import (
+        ClassFaithfulness,
+        Faithfulness,
+        NegativeDeltaLogOdds,
+        PositiveDeltaLogOdds,
+    )
 
     metrics: list[Any] = [Faithfulness(k=5), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
     metrics += ["sufficiency", "comprehensiveness", *([ClassFaithfulness()] if every_class else [])]

@@ -96,12 +96,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path())
     parser.add_argument("--only", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--starts", nargs="+", help="explainers to start from, if not all")
+    parser.add_argument("--train", type=int, help="inputs to learn from, if not all")
     parser.add_argument("--inputs", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     arguments = parser.parse_args()
     for name in arguments.only:
         case = CASES[name](arguments.data)
+        case = replace(case, train=case.train[: arguments.train])
         if arguments.starts:
             case = replace(case, starts={start: case.starts[start] for start in arguments.starts})
         report(name, case, arguments.inputs, arguments.seeds, arguments.budgets)

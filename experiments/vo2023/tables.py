@@ -39,6 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--page", type=Path, default=README)
     arguments = parser.parse_args()
     found = read_results(arguments.results)
     words = [word_table(found, which, read(arguments.data, which, "test").inputs) for which in TEXTS]
@@ -54,7 +55,7 @@ def main() -> None:
         "images": images(found),
         "seconds": seconds(found),
     }
-    fill_in(README, tables)
+    fill_in(arguments.page, tables)
 
 
 def _shared(found: dict[str, Any], which: str) -> int:
@@ -209,7 +210,7 @@ def differences(found: dict[str, Any]) -> str:
     rows = []
     for which in TEXTS:
         aim, lime = (of(found, which, row) for row in ("aim", "lime"))
-        for metric, factor in PAIRED.items():
+        for metric, factor in PAIRED.items() if aim and lime else ():
             n = _shared(found, which)
             ours, theirs = (
                 np.mean([run["values"][metric][:n] for run in runs], axis=0) for runs in (aim, lime)

@@ -246,12 +246,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--draws", type=int, default=10, help="draws of noise")
     parser.add_argument("--test", type=int, default=500, help="rows of Adult that are explained")
+    parser.add_argument("--train", type=int, help="rows that explainers learn from, if not all")
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS)
+    parser.add_argument("--page", type=Path, default=PAGE)
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
     for which in arguments.sets:
         rows = SETS[which](arguments.data, arguments.test)
+        rows = replace(rows, training=rows.training[: arguments.train])
         for seed in range(arguments.seeds):
             for row in arguments.rows:
                 made = arguments.results / f"{file_stem(which, row)}_seed{seed}.json"
@@ -262,7 +265,7 @@ def main() -> None:
                 unfinished.write_text(json.dumps(measured(rows, which, row, seed, arguments.draws)))
                 unfinished.rename(made)
                 print(f"{made.stem}: {time.perf_counter() - start:.0f} s", flush=True)
-    fill_in(PAGE, tables(arguments.results))
+    fill_in(arguments.page, tables(arguments.results))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
     from pertinent.api.request import Request
+    from pertinent.api.service import Service
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
@@ -40,6 +41,7 @@ _NAMES = {
     "api.evaluate": "compare evaluate",
     "api.explain": "explain explain_iter",
     "api.request": "Request",
+    "api.service": "Service",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
     "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
@@ -70,7 +72,7 @@ __all__ += ["methods", "metrics", "read", "removals", "save_report", "train", "w
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
-__all__ += ["EarlyStopping", "PertinentError", "Request", "Text"]
+__all__ += ["EarlyStopping", "PertinentError", "Request", "Service", "Text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -108,7 +108,8 @@ def test_report_and_the_next_command_which_works(run):
     found = card("again")
     assert f"Fitted: amortized-shapley, on 18 inputs in {found['steps']} steps." in out
     assert "Rank correlation with shapley-sampling on 2 held-out inputs" in out
-    assert f"network was chosen: {found['dev_spearman']:.3f}.\nThat is uncertain: " in out
+    assert f"network was chosen: {found['dev_spearman']:.3f}.\nWithout its top features the answer" in out
+    assert f"leave-one-out's {found['dev_leave_one_out']:.3f}.\nThat is uncertain: " in out
     assert "/again\n" in out
     words = following(out)
     assert words == ["explain", TEXTS[0], "--method", "again", "--model", "./model"]
@@ -200,7 +201,7 @@ def test_inputs_that_cannot_be_used_are_left_out_and_listed(run):
         (["--out", "new", "--teacher", "limes"], "Unknown method 'limes'. Did you mean 'lime'?"),
         (["--out", "new", "--set", "sample=4"], "Did you mean 'samples'?"),
         (["--out", "new", "--set", "epochs=4"], "Unknown setting of amortized-shapley 'epochs'"),
-        (["--out", "new", "--label-column", "stars", "text"], "--label-column names a column of --file"),
+        (["--out", "new", "--label-column", "stars", "text"], "Texts cannot be given beside --file"),
         (["--out", "new", "--set", "samples=x"], "`samples` must be a whole number, but got 'x'"),
         (
             ["--out", "new", "--validation-fraction", "1"],
@@ -323,3 +324,19 @@ def test_image_may_be_a_folder(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["explain", "--image", str(tmp_path / "empty")]) == 2
     assert "no image files in the folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--file", "{file}", "--methods", "shapley", "./mine", "lime"], "beside --file, but got 'lime'"),
+        (["a good film", "lime", "--methods", "shapley"], "beside other texts, but got 'lime'"),
+        (["--file", "{file}", "--methods", "shapley", "a text"], "beside --file, but got 'a text'"),
+    ],
+)
+def test_names_of_methods_are_not_explained_as_texts(tmp_path, capsys, words, said):
+    """`--methods ./aim1 ./mag1 lime` explained the texts "./mag1" and "lime"."""
+    file = tmp_path / "texts.txt"
+    file.write_text("a good film\na bad film\n")
+    assert main(["compare", *(word.format(file=file) for word in words)]) == 2
+    assert said in capsys.readouterr().err

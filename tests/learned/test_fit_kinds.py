@@ -154,8 +154,8 @@ def images():
 
 def test_digits_are_learned_for_all_classes_and_any_segments(images, tmp_path, monkeypatch):
     monkeypatch.setenv("PERTINENT_CACHE", str(tmp_path / "cache"))
-    model, new = pertinent.load("digits"), images.test_images[:10]
-    fit = pertinent.fit(model, images.images[:120], features="patches:2", out=tmp_path / "f", **FAST)
+    model, new = pertinent.load("digits"), images.test_rows[:10]
+    fit = pertinent.fit(model, images.rows[:120], features="patches:2", out=tmp_path / "f", **FAST)
     options = {"features": "patches:2", "progress": False}
     exact = pertinent.explain(model, new, "shapley-sampling", samples=60, **options)
     assert correlation(model, fit, new, exact, features="patches:2") > 0.6

@@ -11,7 +11,7 @@ import torch
 
 import pertinent
 from pertinent.cli import main
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.learned.context import TrainingContext
 from pertinent.training.training_settings import TrainerSettings
@@ -484,3 +484,22 @@ def test_few_explanations_by_the_teacher_are_measured_as_often_as_many():
         assert (settings.checkpoint_steps, settings.options["logging_steps"]) == (every, every)
     fit.measurements = None
     assert TrainingContext._settings_for(context, 900) is training
+
+
+def test_an_empty_text_is_left_out_of_a_fit(model, caplog):
+    texts = [*sentences(20, 0), "", *sentences(5, 1)]
+    fitted = pertinent.fit(model, texts, "aim", **QUICK)
+    assert "Input 20 is left out: The text is empty" in caplog.text
+    assert fitted.network.card["examples"] + fitted.network.card["dev_examples"] == 25
+    with pytest.raises(InputError, match=r"At least 2 inputs .* but got 1\. Input 1: The text is empty"):
+        pertinent.fit(model, ["goal", "", " "], "aim", **QUICK)
+
+
+def test_the_card_compares_a_fit_with_leave_one_out(fits, model):
+    card = fits["aim"].network.card
+    assert -1 <= card["dev_comprehensiveness"] <= 1
+    found = pertinent.explain(
+        model, sentences(40, 0), "leave-one-out", metrics=["comprehensiveness"], progress=False
+    )
+    each = [np.mean(list(e.measures["comprehensiveness"].values())) for e in found]
+    assert min(each) <= card["dev_leave_one_out"] <= max(each)

@@ -22,7 +22,7 @@ from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal, differences
 from pertinent.engine.meter import Meter
 from pertinent.errors import FileError, require
-from pertinent.explainers.base import Finding, ScoreMeaning, Task, n_kept, plan_budget
+from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Task, n_kept, plan_budget
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
@@ -147,17 +147,22 @@ def carry_out(
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
     for done in run.carry_out(todo, total):
-        index, number = done.key
-        own_id = run.id_of(index)
-        method = requests[number].method.name if len(requests) > 1 else None
-        explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
-        failures = tuple(
-            Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
-            for metric, error in reasons
-        )
-        if explanation is not None:
-            explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
-        yield Outcome(index, number, explanation, failures)
+        yield outcome_of(run, requests, done)
+
+
+def outcome_of(run: Run, requests: Sequence[Request], done: Done) -> Outcome:
+    """What came of work that `works` made."""
+    index, number = done.key
+    own_id = run.id_of(index)
+    method = requests[number].method.name if len(requests) > 1 else None
+    explanation, reasons = (None, [(None, done.error)]) if done.error is not None else done.result
+    failures = tuple(
+        Failure(index, str(error), id=own_id, method=method, metric=metric, error=error)
+        for metric, error in reasons
+    )
+    if explanation is not None:
+        explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
+    return Outcome(index, number, explanation, failures)
 
 
 # -- the life of one explanation: predict, explain under the meter, put together, measure ----------------
@@ -185,7 +190,7 @@ def explanation_steps(
             target = output.default_target(prediction)
         else:
             target = column_index(wanted, classes, "target")
-        rng = generator(request.seed, explainer.name, input.fingerprint)
+        rng = generator(request.seed, explainer.name, d)  # equal questions to inputs of the same size
         meter = Meter(budget)
         groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
         jackknife = RemovalJackknife(groups, removal.undrawn)
@@ -227,7 +232,7 @@ def explanation_steps(
             scale=request.scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
-            warnings=(doubt,) if doubt else (),
+            warnings=(*_too_few(explainer, budget, input), *filter(None, [doubt])),
             **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:
@@ -235,6 +240,16 @@ def explanation_steps(
         return (yield from measured(explanation, request.metrics))
 
     return steps
+
+
+def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
+    """A warning if the budget is too small to tell the features apart."""
+    d, per_feature = input.n_features, explainer.evaluations_per_feature
+    if budget >= per_feature * d:
+        return ()
+    coarser = "features='passages' or 'sentences'" if input.kind == "text" else "coarser features"
+    said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
+    return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
 
 
 def measured(

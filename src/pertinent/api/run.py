@@ -142,9 +142,10 @@ class Run:
             engine = Engine(
                 self.model, batch_size=self.batch_size, progress=callback, on_partial=self.on_partial
             )
-            yield from engine.run(map(self._job, works), total)
+            yield from engine.run(map(self.job, works), total)
 
-    def _job(self, work: Work | Done) -> Job | Done:
+    def job(self, work: Work | Done) -> Job | Done:
+        """The job of an engine that does the work, or `Done` with the error if it cannot be begun."""
         if isinstance(work, Done):
             return work
         try:

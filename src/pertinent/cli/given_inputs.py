@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pertinent.cli.input_files import FileColumns, InputRecord, json_row, read_file, record_of
 from pertinent.errors import SettingError
+from pertinent.explainers.base import explainers, learned
 from pertinent.settings import Count
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,14 @@ class GivenInputs:
         """What kind of input is given; ``None`` where a file may be texts or rows."""
         found = {"text": self.inputs, "image": self.image, "table": self.row}
         kinds = [kind for kind, values in found.items() if values]
+        texts = self.inputs or []
+        methods = [text for text in texts if text in explainers or text in learned]
+        if texts and (self.file is not None or (methods and len(texts) > 1)):
+            beside = "--file" if self.file is not None else "other texts"
+            raise SettingError(
+                f"Texts cannot be given beside {beside}, but got {', '.join(map(repr, methods or texts))}: "
+                "several methods are one argument, as in --methods lime,shapley."
+            )
         if len(kinds) > 1:
             raise SettingError(f"One kind of input at a time, but got {' and '.join(kinds)}.")
         if not kinds and self.file is None:

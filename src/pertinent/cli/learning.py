@@ -108,6 +108,11 @@ def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
     lines.append(_measured(card, _count(n_dev, "held-out input")))
     if "dev_random" in card and card["dev_random"] >= card.get("dev_faithfulness", card.get("dev_quality")):
         lines.append("That says nothing: as many random features do as well.")
+    if {"dev_comprehensiveness", "dev_leave_one_out"} <= set(card):
+        own, other = card["dev_comprehensiveness"], card["dev_leave_one_out"]
+        lines.append(
+            f"Without its top features the answer loses {own:.3f}, without leave-one-out's {other:.3f}."
+        )
     if "doubt" in card:
         lines.append(card["doubt"])
     if n_dev < ENOUGH:

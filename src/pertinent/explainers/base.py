@@ -171,6 +171,8 @@ class Explainer(Settings, ABC):
         The kind of features of the inputs that it was fitted to.
     smallest_budget
         The smallest number of evaluations with which it can answer, if its settings do not determine it.
+    evaluations_per_feature
+        Number of evaluations per feature below which its scores hardly tell features apart.
     """
 
     name: ClassVar[str]
@@ -184,6 +186,7 @@ class Explainer(Settings, ABC):
     meaning: ClassVar[ScoreMeaning] = "effect"
     fitted_features: ClassVar[str | None] = None
     smallest_budget: ClassVar[int] = 1
+    evaluations_per_feature: ClassVar[int] = 0
 
     @property
     def budget_per_sparsity(self) -> bool:

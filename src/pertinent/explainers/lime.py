@@ -51,6 +51,7 @@ class Lime(Explainer):
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
+    evaluations_per_feature = 2
     summary = "weighted ridge regression on random masks, or on random rows of a table"
     smallest_budget = 2
     numeric = True

@@ -1,4 +1,4 @@
-"""Texts, text pairs, and a query with its document, cut into tokens, words, sentences or spans."""
+"""Texts, text pairs, and a query with its document, cut into tokens, words, sentences, passages or spans."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import reprlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import chain, pairwise
+from math import ceil
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.decoding import Shape, expect
 from pertinent.digests import digest
-from pertinent.errors import InputError, unknown
+from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
 from pertinent.inputs.modality import Modality, modalities
 
-GRANULARITIES = ("words", "tokens", "sentences")
+GRANULARITIES = ("words", "tokens", "sentences", "passages")
+
+PASSAGE = 20
+"""Number of words of a passage, unless its name says otherwise, as in ``"passages:50"``."""
+
+MOST_WORDS = 500
+"""A text of more words is explained by passages by default: about 200, or fewer of `PASSAGE` words."""
 
 # Each CJK character is a word; combining marks stay with their letters; a run of punctuation is a word.
 _WORD = re.compile(
@@ -27,6 +36,7 @@ _WORD = re.compile(
     r"|[\w\u0300-\u036f\u0900-\u0963\u0966-\u0eff]+(?:[-'’][\w\u0300-\u036f]+)*"
     r"|[^\w\s]+"
 )
+_THAI = re.compile(r"[\u0e00-\u0e7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
 
@@ -186,10 +196,26 @@ class TextInput(Input):
         return replace(self, raw=self.text)
 
 
+def default_features(n_words: int) -> str:
+    """Words, or for a long text passages."""
+    return "words" if n_words <= MOST_WORDS else f"passages:{max(PASSAGE, ceil(n_words / 200))}"
+
+
+def long_text_notes(granularity: str, n_words: int) -> tuple[str, ...]:
+    """What a text that is explained by passages by default says of itself."""
+    if granularity == "words":
+        return ()
+    return (f"long text: {n_words:,} words are explained by passages; features='words' explains each word",)
+
+
 def cut(text: Text, granularity: str) -> Ints:
-    """The (segment, start, end) spans of every word or sentence of the removable segments."""
+    """The (segment, start, end) spans of every word, sentence or passage of the removable segments."""
+    granularity, _, size = granularity.partition(":")
     if granularity not in GRANULARITIES:
         raise unknown("text feature", granularity, GRANULARITIES)
+    if granularity == "passages":
+        return _passages(text, size or str(PASSAGE))
+    require(not size, "features", f"{granularity!r} without a number", f"{granularity}:{size}")
     pattern = _SENTENCE if granularity == "sentences" else _WORD
     spans = [
         (i, found.start(), found.end())
@@ -197,7 +223,38 @@ def cut(text: Text, granularity: str) -> Ints:
         if text.removable(i)
         for found in pattern.finditer(segment)
     ]
+    if granularity == "words" and any(map(_THAI.search, text.segments)) and find_spec("pythainlp"):
+        spans = [part for span in spans for part in _thai_words(span, text.segments[span[0]])]
     return np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+
+def _thai_words(span: tuple[int, int, int], segment: str) -> list[tuple[int, int, int]]:
+    """The words in a run of Thai letters, which has no spaces, by pythainlp; other spans as they are."""
+    number, start, end = span
+    if not _THAI.fullmatch(segment, start, end):
+        return [span]
+    ends = np.cumsum([len(word) for word in optional("pythainlp").word_tokenize(segment[start:end])])
+    bounds = [start, *(start + ends).tolist()]
+    return [(number, *pair) for pair in pairwise(bounds)] if bounds[-1] == end else [span]
+
+
+def _passages(text: Text, size: str) -> Ints:
+    """Neighbouring sentences of together at most `size` words; longer sentences are cut into equal parts."""
+    require(size.isdecimal() and int(size) > 0, "features", "'passages' with a number of words", size)
+    words, sentences, most = cut(text, "words"), cut(text, "sentences"), int(size)
+    passages: list[list[int]] = []
+    for segment in range(len(text.segments)):
+        own, room = words[words[:, 0] == segment], 0
+        for span in sentences[sentences[:, 0] == segment, 1:]:
+            first, last = np.searchsorted(own[:, 1], span)
+            n = int(last - first)
+            if 0 < n <= room:
+                passages[-1][2], room = int(own[last - 1, 2]), room - n
+            elif n:
+                for part in np.array_split(own[first:last], ceil(n / most)):
+                    passages.append([segment, int(part[0, 1]), int(part[-1, 2])])
+                    room = most - len(part)
+    return np.array(passages, dtype=np.int64).reshape(-1, 3)
 
 
 def own_spans(text: Text, spans: Any) -> Ints:
@@ -297,14 +354,18 @@ class TextModality(Modality):
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Cut a text into words, sentences or spans of the user's own, for a model that reads strings."""
         text = Text.of(raw)
-        features = self.features if features is None else features
+        notes: tuple[str, ...] = ()
+        if features is None:
+            n_words = len(cut(text, "words"))
+            features = default_features(n_words)
+            notes = long_text_notes(features, n_words)
         if not isinstance(features, str):
             return text_input(text, "spans", own_spans(text, features))
         if features == "tokens":
             raise InputError(
                 "The features 'tokens' need a transformer; this model reads strings: use 'words'."
             )
-        return text_input(text, features, cut(text, features))
+        return text_input(text, features, cut(text, features), notes=notes)
 
     def baseline_for(self, input: TextInput, *, drawn: bool) -> str:
         """The mask token, or a zero vector where the tokenizer has none."""

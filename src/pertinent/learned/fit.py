@@ -21,8 +21,11 @@ from pertinent.digests import digest
 from pertinent.engine.progress import Callback
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers
+from pertinent.explainers.simple import LeaveOneOut
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.learned.base import LearnedClasses, LearnedExplainer, Learner, learned, load_explainer
+from pertinent.metric.ablation import Comprehensiveness
 from pertinent.outputs import Scale
 from pertinent.registry import settings_of
 from pertinent.removal.base import Removal, removals
@@ -33,6 +36,9 @@ from pertinent.training.run_folder import RunFolder
 from pertinent.training.training_settings import TrainerSettings
 
 logger = logging.getLogger(__name__)
+
+COMPARED = 20
+"""Number of held-out inputs, at most, on which the explainer is compared with leave-one-out."""
 
 TEACHER_FILE = "teacher.parquet"
 """The file with the teacher's explanations in the folder of a fit."""
@@ -143,7 +149,7 @@ def fit(
     request = Request.of(teacher, others, removal=removal, scale=scale, seed=seed)
     run = Run.of(model, inputs, "teacher", progress=progress)
     run.model.require_common_columns(f"Fitting {method}")
-    prepared = _prepared(run, features)
+    prepared, labels = _prepared(run, features, labels)
     learner.check_inputs(method, prepared, labels)
     schedule = learner.schedule(run.model, prepared)
     if schedule is None:
@@ -186,19 +192,29 @@ def setting_owner(
     return owners[name]
 
 
-def _prepared(run: Run, features: Any) -> list[Input]:
-    """The inputs cut into features; the first that cannot be used raises its error."""
+def _prepared(
+    run: Run, features: Any, labels: Sequence[Any] | None
+) -> tuple[list[Input], Sequence[Any] | None]:
+    """The inputs cut into features, and their labels; those that cannot be used are left out, and said."""
     if run.one:
         raise InputError("Several inputs are needed to learn from, but got one.")
-    prepared = []
-    for index, raw in enumerate(run.inputs):
+    inputs, prepared, unusable = list(run.inputs), dict[int, Input](), dict[int, PertinentError]()
+    for index, raw in enumerate(inputs):
         try:
-            prepared.append(run.prepare(raw, features_of(features, index, one=False)))
+            prepared[index] = run.prepare(raw, features_of(features, index, one=False))
         except PertinentError as error:
-            raise InputError(f"Input {index}: {error}") from error
+            unusable[index] = error
+    kinds = {input.kind: input.granularity for input in prepared.values()}
+    if features is None and {input.granularity for input in prepared.values()} - set(kinds.values()):
+        return _prepared(run.over(inputs), modality_named(next(iter(kinds))).features, labels)
+    for index, reason in unusable.items():
+        logger.warning("Input %d is left out: %s", index, reason)
     if len(prepared) < 2:
-        raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.")
-    return prepared
+        first = "".join(f" Input {index}: {reason}" for index, reason in list(unusable.items())[:1])
+        raise InputError(f"At least 2 inputs are needed to learn from, but got {len(prepared)}.{first}")
+    if labels is not None and len(labels) == len(inputs):
+        labels = [labels[index] for index in prepared]
+    return list(prepared.values()), labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +287,9 @@ class FitRun:
             }
         )
         fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
+        held_out = [inputs[i] for i in context.shuffled(len(inputs))[: min(context.n_held_out, COMPARED)]]
+        card = folder.record({**card, **self._compared(fitted, held_out)})
+        fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
         if keep:
             fitted.save(path)
             folder.remove_checkpoints()
@@ -289,6 +308,24 @@ class FitRun:
         if found.failures and not len(found):
             raise_first(found.failures, "explained")
         return found
+
+    def _compared(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
+        """Comprehensiveness of the explainer and of leave-one-out, means over inputs and sparsities.
+
+        It tells explainers apart where faithfulness is 100% for all.
+        """
+        metrics = (Comprehensiveness(),)
+        requests = [
+            replace(self.request, method=method, metrics=metrics, early_stopping=None)
+            for method in (fitted, LeaveOneOut())
+        ]
+        found = explain_all(self.run.over(inputs), requests)
+        measured: dict[str, list[float]] = {}
+        for e in found:
+            if values := e.measures.get(Comprehensiveness.name):
+                measured.setdefault(e.method, []).append(float(np.mean(list(values.values()))))
+        names = {self.explainer.name: "dev_comprehensiveness", LeaveOneOut.name: "dev_leave_one_out"}
+        return {names[method]: float(np.mean(values)) for method, values in measured.items()}
 
     def _taught(self, out: Path | None) -> Explanations:
         """The teacher's explanations: those that were given, else new ones."""

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -17,13 +18,13 @@ from pertinent.array_types import Ints, Masks
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
-from pertinent.inputs.text import TextInput, Tokens
+from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
 from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
-from pertinent.models.torch.evaluating import evaluating, n_weights
+from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
 from pertinent.models.torch.torch_attacks import token_attacks
@@ -103,6 +104,9 @@ class TransformerModel(Model):
         """Tokenise a text and find the tokens of each feature."""
         text = self.head.text_of(raw, self)
         input = tokenised(text, "words" if features is None else features, self.tokenizer, self.max_length)
+        if features is None and (cut := default_features(n_words := input.n_features)) != "words":
+            notes = long_text_notes(cut, n_words)
+            input = replace(tokenised(text, cut, self.tokenizer, self.max_length), notes=notes)
         self.head.check_input(input, self)
         if input.truncation is not None:
             self._warn_of_truncation(input.truncation)
@@ -221,7 +225,8 @@ class TransformerModel(Model):
             return self.forward(batch, exact, **options)
 
     def _states(self, batch: TokenBatch) -> States:
-        found = self.exactly(batch, output_hidden_states=True)
+        with without_new_hooks(self.model):
+            found = self.exactly(batch, output_hidden_states=True)
         answer = self.head.answer_of(found)
         of_tokens = [answer, answer[:, 0]] if answer.ndim == 3 else [answer]
         return [*found.hidden_states, *of_tokens]

@@ -81,6 +81,24 @@ def wrap(thing: Any, **options: Any) -> Model:
     return _wrap_transformer(_pair(thing, "tokenizer"), kind, options)
 
 
+_BY_FUNCTION = "wrap a function from a list of texts to"
+_OTHER_HEADS = {
+    "ForTokenClassification": (
+        "a token classifier",
+        f"{_BY_FUNCTION} the probabilities of one token's labels, or its score with output='value'",
+    ),
+    "ForMaskedLM": ("a masked language model", f"{_BY_FUNCTION} the probabilities of the words you ask for"),
+    **dict.fromkeys(
+        ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM"),
+        (
+            "a generative language model",
+            f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='value'",
+        ),
+    ),
+}
+"""What else transformers have on top, by a part of the class's name, and the way to explain them."""
+
+
 def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
     """The model of a pipeline or a pair, with its tokenizer or image processor."""
     return thing if isinstance(thing, tuple) else (thing.model, getattr(thing, reader))
@@ -134,6 +152,10 @@ def _transformer_kind(thing: Any) -> str:
         )
     if hasattr(thing[1], "do_normalize"):
         return "image classifier"
+    kinds = [own.__name__ for own in type(thing[0]).__mro__]
+    for name, (what, way) in _OTHER_HEADS.items():
+        if any(name in kind for kind in kinds):
+            raise ModelError(f"{kinds[0]} is {what}, not a classifier: {way}.")
     if any("ForQuestionAnswering" in own.__name__ for own in type(thing[0]).__mro__):
         return "question-answering model"
     return "transformer"

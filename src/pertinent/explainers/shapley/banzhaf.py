@@ -25,6 +25,7 @@ class Banzhaf(Explainer):
     """
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
+    evaluations_per_feature = 2
     summary = "mean effect over all subsets, every mask used for every feature"
     smallest_budget = 2
     samples: Annotated[int, Range(at_least=2)] | None = None

@@ -60,6 +60,7 @@ class KernelShap(Explainer):
     """
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
+    evaluations_per_feature = 2
     summary = "Shapley values by weighted regression"
     samples: Annotated[int, Range(at_least=2)] | None = None
 

@@ -13,7 +13,7 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainer
 from pertinent.explainers.shapley.kernel_shap import KernelShap
 from pertinent.explainers.shapley.odd_process import fit, posterior
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.explainers.shapley.spread_masks import spread_pairs
+from pertinent.explainers.shapley.spread_masks import design, spread_pairs
 from pertinent.masks import empty_mask, full_mask
 
 FEW = 0.7
@@ -45,6 +45,7 @@ class Shapley(Explainer):
     """
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
+    evaluations_per_feature = 2
     summary = "Shapley values by the best estimator for the budget"
     stops_early = True
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
@@ -97,7 +98,7 @@ def _process(task: Task) -> Steps:
     rounds = task.rounds(FIRST * d, _most_pairs(task))
     stops = task.early_stopping is not None
     pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
-    drawn = pairs if stops else spread_pairs(pairs, rounds[-1], task.rng)
+    drawn = pairs if stops else design(d, rounds[-1], int(task.rng.integers(2**62)))
     for size in rounds:
         if stops and size == 2 ** (d - 1) - 1:
             found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})

@@ -38,6 +38,7 @@ class ShapleySampling(Explainer):
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
+    evaluations_per_feature = 2
     summary = "Shapley values from random permutations"
     stops_early = True
     samples: Count | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.explainers.shapley.kernel_shap import all_pairs, n_pairs_of
-from pertinent.masks import mask_bytes
+from pertinent.masks import empty_mask, mask_bytes
 
 LISTED = 1000
 """Largest number of masks of one size that are listed, to draw without replacement."""
@@ -16,6 +18,14 @@ CANDIDATES = 32
 
 WORK = 2e9
 """Largest number of multiplications for comparing candidates; beyond it there are fewer candidates."""
+
+
+@lru_cache(maxsize=64)
+def design(d: int, n_pairs: int, seed: int) -> Masks:
+    """`spread_pairs` of d features with nothing known, made once for all inputs of the same size."""
+    masks = spread_pairs(empty_mask(d)[:0], n_pairs, np.random.default_rng(seed))
+    masks.flags.writeable = False
+    return masks
 
 
 def spread_pairs(known: Masks, n_pairs: int, rng: np.random.Generator) -> Masks:

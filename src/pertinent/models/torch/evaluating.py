@@ -109,6 +109,22 @@ def evaluating(
         yield
 
 
+@contextmanager
+def without_new_hooks(module: torch.nn.Module) -> Iterator[None]:
+    """Remove forward hooks that a call leaves behind, as for hidden states: a model keeps none of ours."""
+    parts = [part for part in _parts(module) if part is not None]
+    with alone():
+        before = [(set(part._forward_hooks), set(part.__dict__)) for part in parts]  # noqa: SLF001
+        try:
+            yield
+        finally:
+            for part, (hooks, attributes) in zip(parts, before, strict=True):
+                for hook in set(part._forward_hooks) - hooks:  # noqa: SLF001
+                    del part._forward_hooks[hook]  # noqa: SLF001
+                for name in set(part.__dict__) - attributes:
+                    delattr(part, name)
+
+
 def _attention_kernels() -> AbstractContextManager[None]:
     """Allow only kernels that suit batches of varying shape; a `nullcontext` if that is so already."""
     kernels: Any = torch.backends.cuda

@@ -1,0 +1,63 @@
+"""Numbers of `benchmarks` on cases with a known answer."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.miniature import scripts
+
+
+@pytest.fixture
+def load():
+    with scripts("benchmarks") as found:
+        yield found
+
+
+def test_operations_of_an_encoder(load):
+    """Of one layer, one row of n tokens: four w × w products, two w × inner, and two of attention."""
+    w, inner, n = 4, 8, 5
+    config = SimpleNamespace(hidden_size=w, intermediate_size=inner, num_hidden_layers=3)
+    one = 2 * n * (4 * w * w + 2 * w * inner) + 2 * (2 * n * n * w)
+    assert load("common").flops(config, [n, n]) == 2 * 3 * one
+
+
+def test_trees_as_sums_of_products(load):
+    """A tree is the same function as its terms, and their Shapley values are those of the tree."""
+    from pertinent.explainers.shapley.exact_shapley import all_coalitions, shapley_of
+
+    leaves = [{"leaf_value": float(v)} for v in (1.0, -2.0, 0.5, 4.0)]
+    tree = {"split_feature": 0, "left_child": leaves[0]}
+    tree["right_child"] = {"split_feature": 2, "left_child": leaves[1]}
+    tree["right_child"]["right_child"] = {
+        "split_feature": 1,
+        "left_child": leaves[2],
+        "right_child": leaves[3],
+    }
+    terms = load("shapley_peers")._terms_of(tree)
+
+    def answer(node, mask):
+        while "leaf_value" not in node:
+            node = node["right_child" if mask[node["split_feature"]] else "left_child"]
+        return node["leaf_value"]
+
+    for mask in product((False, True), repeat=3):
+        signs = np.where(mask, 1.0, -1.0)
+        assert sum(c * signs[list(members)].prod() for members, c in terms.items()) == pytest.approx(
+            answer(tree, mask)
+        )
+    scores = np.zeros(3)
+    for members, coefficient in terms.items():
+        if len(members) % 2:
+            scores[list(members)] += 2 * coefficient / len(members)
+    table = np.array([answer(tree, mask) for mask in all_coalitions(3)])
+    assert scores == pytest.approx(shapley_of(table))
+
+
+def test_peers_of_papers_are_exact_with_all_masks(load):
+    pytest.importorskip("lightgbm")
+    games, peers = load("shapley_games"), load("shapley_peers")
+    game = games._table("unanimity", games._unanimity(np.random.default_rng(1), 5), 5)
+    for peer in (peers._leverage_shap, peers._boosted):
+        assert peer(game, 2**5, 0) == pytest.approx(game.truth, abs=1e-6)

@@ -1,0 +1,38 @@
+"""Inputs of the same size are asked the same questions: nearly equal inputs have nearly equal scores."""
+
+import numpy as np
+import pytest
+
+import pertinent
+
+WEIGHTS = np.random.default_rng(1).normal(size=(12, 8))
+
+
+def answer(rows):
+    p = 1 / (1 + np.exp(-np.tanh(np.asarray(rows, float) @ WEIGHTS).sum(axis=1)))
+    return np.stack([1 - p, p], axis=1)
+
+
+MODEL = pertinent.wrap(answer, background=np.zeros((1, 12)), kind="table")
+SAMPLED = ["shapley", "kernel-shap", "shapley-sampling", "lime", "banzhaf"]
+
+
+@pytest.mark.parametrize("method", SAMPLED)
+def test_a_tiny_change_of_the_input_changes_scores_little(method):
+    """Masks were drawn by the input's content: a change of 1e-6 moved scores by 55% to 94%."""
+    row = np.random.default_rng(0).normal(size=12)
+    one, two = (pertinent.explain(MODEL, own, method, budget=60) for own in (row, row + 1e-6))
+    np.testing.assert_allclose(one.scores, two.scores, atol=1e-4)
+    other = pertinent.explain(MODEL, row, method, budget=60, seed=1)
+    assert not np.allclose(one.scores, other.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", SAMPLED)
+def test_company_and_order_do_not_matter(method):
+    rows = np.random.default_rng(2).normal(size=(5, 12))
+    together = pertinent.explain(MODEL, rows, method, budget=60)
+    backwards = pertinent.explain(MODEL, rows[::-1], method, budget=60)
+    for i, row in enumerate(rows):
+        alone = pertinent.explain(MODEL, row, method, budget=60)
+        np.testing.assert_allclose(together[i].scores, alone.scores, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(backwards[-1 - i].scores, alone.scores, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,119 @@
+"""What the scripts of `experiments/` read, in miniature: sets in their files, an encoder, words of NLTK."""
+
+import gzip
+import importlib
+import logging
+import os
+import sys
+import zipfile
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from transformers import BertConfig, BertModel
+
+from pertinent.intervals import bootstrap, paired_difference
+from tests import tiny
+
+ROOT = Path(__file__).parents[1]
+
+
+@contextmanager
+def scripts(*folders):
+    """Import scripts as if started in their folder; their modules and what they set are gone afterwards."""
+    before = set(sys.modules), list(sys.path), list(sys.argv), dict(os.environ)
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    level = logging.getLogger("pertinent").level
+    sys.path[:0] = [str(ROOT / folder) for folder in folders]
+    try:
+        yield importlib.import_module
+    finally:
+        for name in set(sys.modules) - before[0]:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if file.startswith((str(ROOT / "experiments"), str(ROOT / "benchmarks"))):
+                del sys.modules[name]
+        sys.path[:], sys.argv[:] = before[1:3]
+        os.environ.clear()
+        os.environ.update(before[3])
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+        logging.getLogger("pertinent").setLevel(level)
+
+
+def resample_less(module):
+    """Let a script's intervals take few resamples."""
+    module.bootstrap = partial(bootstrap, resamples=50)
+    module.paired_difference = partial(paired_difference, resamples=50)
+    return module
+
+
+def call(module, *words):
+    """The command line of a script."""
+    sys.argv[:] = [str(module.__file__), *map(str, words)]
+    module.main()
+
+
+def sentences(n, length=9, classes=2, seed=0):
+    """Texts of words that `tiny.tokenizer` knows, and their classes: each class has a word of its own."""
+    rng = np.random.default_rng(seed)
+    labels = [i % classes for i in range(n)]
+    words = [[f"w{w}" for w in rng.integers(10, 90, length + i % 3)] for i in range(n)]
+    for label, own in zip(labels, words, strict=True):
+        own[int(rng.integers(len(own)))] = f"w{label}"
+    return [" ".join(own) for own in words], labels
+
+
+def write_frame(path, **columns):
+    """A Parquet file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(columns).to_parquet(path)
+
+
+def write_texts(folder, name, splits, length=9, classes=2):
+    """A set of texts, so many in each split; the texts of two splits differ."""
+    for seed, (split, n) in enumerate(splits.items()):
+        texts, labels = sentences(n, length, classes, seed)
+        write_frame(folder / name / f"{split}.parquet", text=texts, label=np.array(labels, dtype=np.int8))
+
+
+def write_images(folder, n_train=40, n_test=20):
+    """A set in MNIST's format: the brighter rows tell the class."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    for split, n in (("train", n_train), ("t10k", n_test)):
+        labels = np.arange(n, dtype=np.uint8) % 10
+        images = rng.integers(0, 60, (n, 28, 28)).astype(np.uint8)
+        for image, label in zip(images, labels, strict=True):
+            image[2 * label + 4 : 2 * label + 8, 6:22] = 250
+        for name, array in ((f"{split}-images-idx3", images), (f"{split}-labels-idx1", labels)):
+            head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
+            (folder / f"{name}-ubyte.gz").write_bytes(gzip.compress(head + array.tobytes(), 1))
+
+
+def write_encoder(folder):
+    """A BERT of one layer, 16 wide, with weights so large that it is not constant, and its tokenizer."""
+    torch.manual_seed(0)
+    small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    small |= {"max_position_embeddings": 512, "initializer_range": 0.5, "num_labels": 2}
+    BertModel(BertConfig(**tiny.BASE | small)).save_pretrained(folder)
+    tiny.tokenizer(model_max_length=512).save_pretrained(folder)
+    return folder
+
+
+def write_nltk(folder):
+    """WordNet with two words, and a few stop words."""
+    (folder / "corpora").mkdir(parents=True)
+    with zipfile.ZipFile(folder / "corpora" / "stopwords.zip", "w") as archive:
+        archive.writestr("stopwords/english", "the\na\nis\n")
+    counts = "dog%1:05:00:: 1 42\nrun%2:38:00:: 1 106\nrun%1:04:00:: 2 7\n"
+    files = {"cntlist.rev": counts, "noun.exc": "geese goose\n", "verb.exc": "ran run\n"}
+    files |= {"index.noun": "  1 This is a licence\ngoose n 1\ndog n 7\n", "index.verb": "run v 41\n"}
+    with zipfile.ZipFile(folder / "corpora" / "wordnet.zip", "w") as archive:
+        for name in ("cntlist.rev", *(f"{kind}.exc" for kind in ("noun", "verb", "adj", "adv"))):
+            archive.writestr(f"wordnet/{name}", files.get(name, ""))
+        for kind in ("noun", "verb", "adj", "adv"):
+            archive.writestr(f"wordnet/index.{kind}", files.get(f"index.{kind}", ""))
+    return folder
