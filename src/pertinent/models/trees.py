@@ -327,18 +327,23 @@ def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
 def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Trees, Scale, list[int]]]:
     """The places of the parts that have the same background rows and scale, with the trees for them."""
     groups: dict[tuple[bytes, Scale, int], list[int]] = {}
-    backgrounds: dict[bytes, tuple[Array, Ints]] = {}
     for place, part in enumerate(parts):
-        background, players = _background(part), part.input.owners
-        key = digest(background, players)
-        backgrounds[key] = background, players
-        groups.setdefault((key, part.question.scale, part.question.groups), []).append(place)
+        groups.setdefault((_key(part), part.question.scale, part.question.groups), []).append(place)
     for (key, scale, _), places in groups.items():
         if key not in model.trees:
             if len(model.trees) >= MOST_KEPT:
                 model.trees.clear()
-            model.trees[key] = Trees(model, *backgrounds[key])
+            first = parts[places[0]]
+            model.trees[key] = Trees(model, _background(first), first.input.owners)
         yield model.trees[key], scale, places
+
+
+def _key(part: Part) -> bytes:
+    """A digest of the rows that fill removed columns, and of the columns of each feature."""
+    removal, columns = part.removal, part.input.columns
+    if isinstance(removal, FromBackground):
+        return digest(removal.fingerprint, part.seed if removal.is_random else 0, columns)
+    return digest(_background(part), columns)
 
 
 def _background(part: Part) -> Array:
