@@ -10,11 +10,10 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.exact_shapley import all_coalitions, shapley_of
 from pertinent.explainers.shapley.odd_process import fit
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
 from pertinent.explainers.shapley.spread_masks import spread_pairs
-from pertinent.masks import full_mask, mask_bytes
+from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_of
 from pertinent.removal.base import removals
 
 REVIEWS = (

@@ -14,7 +14,7 @@ _EXTRAS = {
     "plots": ("matplotlib",),
     "tables": ("pandas", "pyarrow", "sklearn"),
     "train": ("accelerate",),
-    "trees": ("shap",),
+    "shap": ("shap",),
 }
 """The packages that each extra installs."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 
-from pertinent.array_types import Masks
+from pertinent.array_types import Floats, Masks
 
 
 def full_mask(n_features: int) -> Masks:
@@ -24,3 +26,35 @@ def mask_bytes(masks: Masks) -> list[bytes]:
         return [b""] * len(masks)
     keys: list[bytes] = packed.view(f"V{packed.shape[1]}").ravel().tolist()
     return keys
+
+
+def all_coalitions(n_features: int) -> Masks:
+    """Every mask; row r keeps the features whose bits are set in r."""
+    return (np.arange(2**n_features)[:, None] >> np.arange(n_features) & 1).astype(np.bool_)
+
+
+def subset_sums(values: Floats) -> Floats:
+    """For every mask in binary order (masks, …), the sum of the values of all masks that it contains.
+
+    >>> subset_sums(np.array([1.0, 2.0, 4.0, 8.0]))
+    array([ 1.,  3.,  5., 15.])
+    """
+    found = values.copy()
+    for bit in range(len(values).bit_length() - 1):
+        pairs = found.reshape(-1, 2, 1 << bit, *values.shape[1:])
+        pairs[:, 1] += pairs[:, 0]
+    return found
+
+
+def shapley_of(values: Floats) -> Floats:
+    """Shapley values (features, …) of a game given by its value for every mask in binary order."""
+    d = len(values).bit_length() - 1
+    masks = all_coalitions(d)
+    size = masks.sum(axis=1)
+    weight = np.array([1.0 / (d * comb(d - 1, s)) for s in range(d)])
+    phi = np.empty((d, *values.shape[1:]))
+    for i in range(d):
+        without = np.flatnonzero(~masks[:, i])
+        gain = values[without + 2**i] - values[without]
+        phi[i] = np.tensordot(weight[size[without]], gain, axes=1)
+    return phi

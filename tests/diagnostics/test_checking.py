@@ -254,6 +254,20 @@ def test_training_is_called_for_by_loss_or_by_overconfidence():
     assert not made({"a": (ones, share_right(200, 188))}, confidence=0.99, measure="agreement").needs_training
 
 
+def test_only_models_of_texts_are_told_to_train():
+    def certain(rows):
+        side = (np.asarray(rows)[:, :2].sum(axis=1) > 0).astype(float)
+        return np.c_[1 - side, side]
+
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    model = pertinent.wrap(certain, background=rows)
+    check = pertinent.check_removal(model, rows, (certain(rows)[:, 1] > 0).astype(int), progress=False)
+    assert check.needs_training and not check.trainable
+    assert "trained counterfactually" not in check.recommendation
+    assert "should be fitted again to data in which columns are removed" in check.recommendation
+    assert not type(check).from_dict(check.to_dict()).trainable
+
+
 # -- invariance and failures -------------------------------------------------------------------
 
 

@@ -210,6 +210,14 @@ def test_short_inputs_have_no_top_k():
     assert "fewer than 20" in shown(found)
 
 
+def test_the_repr_of_few_columns_has_no_nan():
+    found = pertinent.stability(
+        table_model(), np.random.default_rng(0).normal(size=(4, 4)), "shapley-sampling", seeds=2
+    )
+    assert "nan" not in repr(found)
+    assert "Spearman" in repr(found)
+
+
 def test_an_input_that_fails_is_recorded_and_the_rest_go_on():
     def refusing(rows):
         if (np.asarray(rows) == 13).any():

@@ -9,7 +9,9 @@ from scipy.stats import chisquare
 from tests.games import additive, play, random_table
 from tests.reference import lime as reference
 
-from pertinent.explainers.lime import Lime, draw_masks, proximity, ridge
+import pertinent
+from pertinent.errors import InputError, SettingError
+from pertinent.explainers.lime import Lime, draw_bins, draw_masks, proximity, ridge
 
 
 @pytest.mark.parametrize("d", [2, 5, 12])
@@ -103,3 +105,68 @@ def test_a_penalty_that_rounding_swallows_does_no_harm():
     values = masks @ np.array([[1.0], [1.0], [3.0]])
     scores, _ = ridge(masks, values, np.ones(4), alpha=1e-30)
     np.testing.assert_allclose(scores[:, 0], [1.0, 1.0, 3.0], atol=1e-9)
+
+
+# -- the forms for tables ---------------------------------------------------------------------------
+
+KNOWN = np.random.default_rng(1).gamma(2.0, [1.0, 20.0, 0.1], size=(300, 3))
+COEFFICIENTS = np.array([2.0, -0.1, 5.0])
+
+
+def linear(**options):
+    return pertinent.wrap(lambda rows: np.asarray(rows) @ COEFFICIENTS, output="value", **options)
+
+
+def test_slopes_of_a_linear_model_are_its_coefficients_per_standard_deviation():
+    model = linear(background=KNOWN)
+    e = pertinent.explain(model, KNOWN[0], "lime", form="continuous", alpha=0.0, samples=50, progress=False)
+    np.testing.assert_allclose(e.scores, COEFFICIENTS * KNOWN.std(axis=0), rtol=1e-9)
+    assert e.evaluations == 50
+
+
+def test_a_score_is_the_effect_of_being_in_the_bin_of_the_row():
+    """A model of bins alone is fitted exactly: 3 in the first quarter of the second column, else 0."""
+    first = np.percentile(KNOWN[:, 1], 25)
+    model = pertinent.wrap(
+        lambda rows: 3.0 * (np.asarray(rows)[:, 1] <= first), output="value", background=KNOWN
+    )
+    row = KNOWN[KNOWN[:, 1] < first][0]
+    e = pertinent.explain(model, row, "lime", form="discretised", alpha=0.0, samples=200, progress=False)
+    np.testing.assert_allclose(e.scores, [0, 3, 0], atol=1e-9)
+
+
+def test_rows_of_bins_fall_into_them_as_often_as_the_background():
+    rows, same = draw_bins(np.random.default_rng(0), 4001, KNOWN[0], KNOWN)
+    np.testing.assert_array_equal(rows[0], KNOWN[0])
+    for column in range(3):
+        edges = np.percentile(KNOWN[:, column], [25, 50, 75])
+        bins = np.searchsorted(edges, rows[1:, column])
+        assert chisquare(np.bincount(bins, minlength=4)).pvalue > 0.001
+        own = np.searchsorted(edges, KNOWN[0, column])
+        assert (np.abs(same[1:, column] - (bins == own)) > 0).mean() < 0.01  # but for ties at an edge
+        assert KNOWN[:, column].min() <= rows[:, column].min()
+        assert rows[:, column].max() <= KNOWN[:, column].max()
+
+
+def test_constant_columns_stay_as_they_are():
+    known = np.c_[KNOWN[:, :2], np.full(len(KNOWN), 7.0)]
+    for form in ("continuous", "discretised"):
+        model = linear(background=known)
+        e = pertinent.explain(model, known[0], "lime", form=form, samples=300, progress=False)
+        assert np.isfinite(e.scores).all()
+    assert (draw_bins(np.random.default_rng(0), 50, known[0], known)[0][:, 2] == 7).all()
+
+
+@pytest.mark.parametrize("form", ["continuous", "discretised"])
+def test_what_the_forms_for_tables_need(form):
+    options = {"form": form, "samples": 20, "progress": False}
+    with pytest.raises(SettingError, match="wrap the model with `background="):
+        pertinent.explain(linear(kind="table"), KNOWN[0], "lime", **options)
+    tolerant = pertinent.wrap(lambda rows: np.nansum(rows, axis=1), output="value", background=KNOWN)
+    with pytest.raises(InputError, match=r"has missing ones \(NaN\): use form='removal'"):
+        pertinent.explain(tolerant, [1.0, np.nan, 2.0], "lime", **options)
+    with pytest.raises(SettingError, match="`form` must be 'removal' except for table rows"):
+        pertinent.explain(lambda texts: [[0.5, 0.5]] * len(texts), "some words", "lime", **options)
+    groups = {"columns": ["a", "b", "c"], "groups": {"ab": ["a", "b"]}}
+    with pytest.raises(SettingError, match="one for each feature"):
+        pertinent.explain(linear(background=KNOWN, **groups), KNOWN[0], "lime", **options)

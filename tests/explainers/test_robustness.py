@@ -9,7 +9,7 @@ from pertinent.asks import AttackRadii, Radii
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
-from pertinent.explainers.shapley.exact_shapley import all_coalitions
+from pertinent.masks import all_coalitions
 from pertinent.report.wording import says_nothing
 
 D = 12

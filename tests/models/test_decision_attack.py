@@ -8,6 +8,8 @@ import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.attacks import MOST_KNOWN, TRIES
+from pertinent.report.table_contents import attack_notes
+from pertinent.results.attack_results import Attacks
 
 QUIET = {"progress": False}
 
@@ -104,3 +106,60 @@ def test_each_row_of_the_background_counts_as_a_pass():
         found = attack_radius(pertinent.wrap(constant, background=spread(n, 1)), np.zeros(D), **QUIET)
         assert found.passes.tolist() == [TRIES + min(n, MOST_KNOWN)]
         assert sum(calls[1:]) == found.passes[0]  # after the prediction
+
+
+# -- rows with missing values ------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+COLUMNS = ["a", "gone", "b"]
+BACKGROUND = np.where([False, True, False] & (RNG.random((60, 3)) < 0.5), np.nan, RNG.uniform(0, 1, (60, 3)))
+
+
+def above(rows):
+    """The second class where the mean of `a` and `b` is above 1/2, whatever is missing."""
+    rows = np.asarray(rows)
+    side = (rows[:, [0, 2]].mean(axis=1) > 0.5).astype(float)
+    return np.c_[1 - side, side]
+
+
+@pytest.fixture
+def holed():
+    return pertinent.wrap(above, background=BACKGROUND, columns=COLUMNS)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_missing_values_stay_as_they_are_and_the_others_are_attacked(holed, norm):
+    found = attack_radius(holed, [1.0, np.nan, 1.0], norm=norm, **QUIET)
+    slope = BACKGROUND[:, [0, 2]].std(axis=0)
+    exact = 1 / (np.linalg.norm(slope) if norm == "l2" else np.abs(slope).sum())
+    assert exact * 0.999 <= found.radii[0] <= exact * 1.1
+    assert above(found.perturbed)[0].argmax() == 0
+    assert np.isnan(found.perturbed[0, 1])
+    assert found.left_out == ("gone",)
+    assert "left as they are by attacks: gone." in attack_notes(Attacks([found]))[1]
+
+
+@pytest.mark.parametrize("method", ["counterfactual", "greedy-as"])
+def test_explanations_by_attacks_say_what_was_left_out(holed, method):
+    e = pertinent.explain(holed, [0.7, np.nan, 0.7], method, **QUIET)
+    assert set(e.ranking[:2].tolist()) == {0, 2}
+    assert e.notes == ("Without a value (NaN), so left as they are by attacks: gone.",)
+    assert pertinent.explain(holed, [0.7, 0.5, 0.7], method, **QUIET).notes == ()
+
+
+@pytest.mark.parametrize("method", ["counterfactual", "greedy-as"])
+def test_where_no_attack_is_found_missing_values_are_named(method):
+    model = pertinent.wrap(
+        lambda rows: np.tile([0.3, 0.7], (len(rows), 1)), background=BACKGROUND, columns=COLUMNS
+    )
+    with pytest.raises(ModelError, match=r"1 values? .* missing \(NaN\)"):
+        pertinent.explain(model, [1.0, np.nan, 1.0], method, **QUIET)
+
+
+def test_a_column_of_the_background_without_any_value(holed):
+    background = BACKGROUND.copy()
+    background[:, 1] = np.nan
+    model = pertinent.wrap(above, background=background, columns=COLUMNS)
+    found = attack_radius(model, [1.0, 0.3, 1.0], **QUIET)
+    assert np.isfinite(found.radii[0])
+    assert found.changes[0, 1] == 0

@@ -9,6 +9,7 @@ import pytest
 import torch
 from captum.attr import KernelShap as CaptumKernelShap
 from captum.attr import ShapleyValueSampling
+from lime.lime_tabular import LimeTabularExplainer
 from lime.lime_text import LimeTextExplainer
 from scipy.stats import spearmanr
 from sklearn.datasets import make_classification
@@ -201,3 +202,26 @@ def test_lime_agrees_with_lime():
     assert (np.abs(ours.scores - weights) < 5 * np.sqrt(2) * ours.standard_errors).all()
     assert spearmanr(ours.scores, weights).statistic > 0.9
     assert {name for name, _ in ours.top(2)} == {"wonderful", "good"}
+
+
+TRAINING = np.random.default_rng(0).normal(size=(500, 4)) * [1, 5, 0.1, 2] + [0, 3, 1, 9]
+
+
+def bent(rows):
+    """Linear but for a step in the second column."""
+    rows = np.asarray(rows)
+    return rows @ [1.0, -0.3, 20.0, 0.0] + 3 * (rows[:, 1] > 5)
+
+
+@pytest.mark.parametrize("form", ["continuous", "discretised"])
+@pytest.mark.parametrize("place", [3, 8])
+def test_forms_of_lime_for_tables_agree_with_lime(form, place):
+    settings = {"discretize_continuous": form == "discretised", "feature_selection": "none"}
+    theirs = LimeTabularExplainer(TRAINING, mode="regression", random_state=0, **settings).explain_instance(
+        TRAINING[place], bent, num_features=4, num_samples=4000
+    )
+    weights = np.array([weight for _, weight in sorted(theirs.local_exp[1])])
+    model = pertinent.wrap(bent, background=TRAINING, output="value")
+    ours = pertinent.explain(model, TRAINING[place], "lime", form=form, samples=4000, progress=False)
+    assert (np.abs(ours.scores - weights) < 5 * np.sqrt(2) * ours.standard_errors + 1e-3).all()
+    assert np.abs(weights).max() > 10 * ours.standard_errors.max()

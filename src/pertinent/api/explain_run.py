@@ -22,7 +22,7 @@ from pertinent.api.run_files import (
     with_further_requests,
 )
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, Values, on_scale, relay
+from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.decoding import encode
 from pertinent.digests import generator
 from pertinent.engine.job import Done
@@ -226,6 +226,9 @@ def explanation_steps(
         if repeat:
             asked = _with_answers_kept(asked, answered)
         finding = task.counted((yield from meter.watch(asked)))
+        removed = any(issubclass(kind, Values | TreeValues) for kind in meter.kinds)
+        unchosen = removed and request.removal is None and removal.constant is not None
+        doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
         explanation = Explanation(
             method=explainer.name,
             settings=settings_of(explainer),
@@ -244,7 +247,7 @@ def explanation_steps(
             scale=request.scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
-            warnings=(*finding.warnings, *_too_few(explainer, budget, input)),
+            warnings=(*finding.warnings, *_too_few(explainer, budget, input), *filter(None, [doubt])),
             **_scores(finding, explainer.meaning, target, d),
         )
         if repeat:

@@ -15,7 +15,8 @@ from pertinent.asks.base import (
 )
 from pertinent.asks.gradients import ActivationMaps, Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
-from pertinent.asks.tree_values import TreeScores, TreeValues
+from pertinent.asks.row_values import RowValues
+from pertinent.asks.tree_values import NotWalked, TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
@@ -31,12 +32,14 @@ __all__ = [
     "MaskGradients",
     "Network",
     "NetworkOutputs",
+    "NotWalked",
     "Part",
     "Partial",
     "PathGradients",
     "Question",
     "Radii",
     "RepeatedValues",
+    "RowValues",
     "TreeScores",
     "TreeValues",
     "Values",

@@ -30,20 +30,27 @@ class TreeScores:
     base_values: Floats
 
 
+@dataclass(frozen=True)
+class NotWalked:
+    """The answer to a tentative question that trees do not answer, with the reason."""
+
+    reason: str
+
+
 @dataclass(frozen=True, eq=False)
 class TreeValues(Question):
-    """What are the exact Shapley values of a model that is a sum of trees?
+    """What are the exact Shapley values of a model made of trees?
 
     Answered with `TreeScores`. A mask is worth what the trees answer with the removed columns filled from
     the rows that the removal makes of the empty mask, averaged over these rows. The trees are walked
     once, which costs 1. With `groups`, as many as the removal has, the columns are repeated for each group of
-    rows, with that group left out of the mean. A `tentative` question is answered with ``None``, at no cost,
-    if the model's values are not a sum over trees.
+    rows, with that group left out of the mean. A `tentative` question is answered with
+    `NotWalked`, at no cost, if the model's values are not known from trees.
     """
 
     refusal = (
-        "This method walks the trees of a forest or of boosting, which only scikit-learn, xgboost and "
-        "lightgbm estimators have; choose one that asks for values, such as kernel-shap."
+        "This method walks the trees of a forest or of boosting, which only estimators of scikit-learn, "
+        "xgboost, lightgbm and catboost have; choose one that asks for values, such as kernel-shap."
     )
     scale: Scale = "natural"
     groups: int = 0
@@ -59,8 +66,8 @@ class TreeValues(Question):
         return 1
 
     def unspent(self, answer: Any) -> int:
-        """The whole price if the answer is ``None``."""
-        return int(answer is None)
+        """The whole price if the trees were not walked."""
+        return int(isinstance(answer, NotWalked))
 
     def on_scale(self, scale: Scale, groups: int = 0) -> TreeValues:
         """The same question on this scale, with this number of groups of draws."""
@@ -72,19 +79,21 @@ class TreeValues(Question):
             raise InputError(f"Only table rows are explained by trees, but the input is {input.kind}.")
 
     def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
-        """The number of rows that fill removed columns: the trees are walked for each of them."""
-        return np.full(len(rows), removal.draws)
+        """1: what is known of the rows that fill removed columns is shared by a whole batch."""
+        return np.ones(len(rows), dtype=np.int64)
 
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """One answer for each part."""
         return [
             [found]
-            if found is None or np.isfinite(found.scores).all()
+            if isinstance(found, NotWalked) or np.isfinite(found.scores).all()
             else ModelError("The trees answer NaN or infinity.")
             for found in outputs
         ]
 
-    def assemble(self, model: Model, input: Input, answers: list[TreeScores | None]) -> TreeScores | None:
+    def assemble(
+        self, model: Model, input: Input, answers: list[TreeScores | NotWalked]
+    ) -> TreeScores | NotWalked:
         """The only answer."""
         return answers[0]

@@ -138,6 +138,7 @@ def check_removal(
         seed=seed,
         skipped={name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
         failures=tuple(sorted(failures, key=lambda failure: failure.index)),
+        trainable=first.kind == "text",
     )
 
 

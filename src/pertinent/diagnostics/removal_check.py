@@ -97,6 +97,8 @@ class RemovalCheck(base.Diagnostic):
         The class names, the number of random masks per input and share, and the seed.
     skipped
         Removals that do not apply to the model or its inputs, each with the reason.
+    trainable
+        Whether `pertinent.train` can train the model: it trains models of texts.
     """
 
     kind = "removal check"
@@ -108,6 +110,7 @@ class RemovalCheck(base.Diagnostic):
     draws: Count
     seed: Seed
     skipped: Mapping[str, str] = field(default_factory=dict)
+    trainable: bool = True
 
     @cached_property
     def _cells(self) -> dict[tuple[str, float], list[Ablated]]:
@@ -230,7 +233,7 @@ class RemovalCheck(base.Diagnostic):
         if self.inputs < FEWEST:
             few = "One input tells" if self.inputs == 1 else f"{self.inputs} inputs tell"
             return f"{few} nothing about a removal: check at least {FEWEST} inputs."
-        return f"{self._which()} {self._training()}"
+        return f"{self._which()} {self._training()}".rstrip()
 
     def _which(self) -> str:
         score = {share: point.score.mean for share, point in self._points_of(self.best).items()}
@@ -250,7 +253,7 @@ class RemovalCheck(base.Diagnostic):
 
     def _training(self) -> str:
         if not self.needs_training:
-            return "There is no sign that the model needs counterfactual training."
+            return "There is no sign that the model needs counterfactual training." if self.trainable else ""
         if self.lost.mean >= MUCH_LOST and self.lost.low > 0:
             reason = (
                 f"it loses {self.lost} there, and training can recover the part due to distribution shift"
@@ -258,7 +261,12 @@ class RemovalCheck(base.Diagnostic):
         else:
             over = self.overconfidence
             reason = f"its confidence exceeds its accuracy there by {over} more than on whole inputs"
-        return f"The model should be trained counterfactually: {reason}."
+        if self.trainable:
+            return f"The model should be trained counterfactually: {reason}."
+        return (
+            f"Before its explanations are trusted, the model should be fitted again to data in which "
+            f"{self.features} are removed in the same way: {reason}."
+        )
 
     def attach(self, explanations: Explained) -> Explained:
         """The explanations, with a warning where their removal was found badly out of distribution."""

@@ -229,7 +229,8 @@ class Stability(base.MethodDiagnostic):
         )
 
     def __repr__(self) -> str:
-        found = f"Spearman {self.summary['spearman']}, top 5 in common {self.summary['top_5']}"
+        top = self.summary["top_5"]
+        found = f"Spearman {self.summary['spearman']}" + (f", top 5 in common {top}" if top.n else "")
         return f"<Stability of {visible(self.name)}, {len(self.seeds)} seeds, {self.inputs} inputs: {found}>"
 
 

@@ -15,11 +15,13 @@ class Meter:
     """Stands between an algorithm and the engine.
 
     It sees every question before the cache does, so no method gets cheaper because another ran first.
-    Each branch of a fork has the full budget; `evaluations` is the sum over all branches.
+    Each branch of a fork has the full budget; `evaluations` is the sum over all branches, and `kinds` are the
+    kinds of questions that were asked in any of them.
     """
 
-    def __init__(self, budget: int, total: list[int] | None = None) -> None:
+    def __init__(self, budget: int, total: list[int] | None = None, kinds: set[type] | None = None) -> None:
         self.budget = budget
+        self.kinds: set[type] = set() if kinds is None else kinds
         self._paid: defaultdict[type, set[Hashable]] = defaultdict(set)
         self._spent = self._price = 0
         self._total = [0] if total is None else total  # one number, shared with the meters of branches
@@ -39,7 +41,10 @@ class Meter:
         if isinstance(ask, Arithmetic):
             return ask
         if isinstance(ask, Fork):
-            return Fork([Meter(self.budget, self._total).watch(branch) for branch in ask.branches])
+            return Fork(
+                [Meter(self.budget, self._total, self.kinds).watch(branch) for branch in ask.branches]
+            )
+        self.kinds.add(type(ask))
         self._price = ask.price(self._paid[type(ask)])
         self._spend(self._price)
         if self._spent > self.budget:

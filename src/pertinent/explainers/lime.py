@@ -1,51 +1,64 @@
-"""LIME: a weighted ridge regression on random masks."""
+"""LIME: a weighted ridge regression on random masks, or on random rows of a table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Arithmetic, RowValues, Values
+from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.settings import NotNegative, Positive, Range
+
+WIDTH = 25.0
+"""The default σ of masks, that of the lime package for texts."""
 
 
 @explainers.register("lime")
 @dataclass(frozen=True)
 class Lime(Explainer):
-    r"""The linear model that fits the game best near the whole input.
+    r"""The linear model that fits the model's answers best near the whole input.
 
     .. math:: \min_{w, b} \sum_z \pi(z)\,(v(z) - w^\top z - b)^2 + \alpha \lVert w \rVert^2,
         \qquad \pi(z) = \sqrt{\exp(-D(z)^2 / \sigma^2)}
 
-    with D the cosine distance to the whole input times 100, as in the lime package. Each mask
-    removes a uniform random number of features; the first keeps all.
+    What z is, and so what a score means, is decided by the `form`.
 
     Parameters
     ----------
+    form
+        ``"removal"``: z is a mask, and a score the effect of removing the feature. Each mask removes a
+        uniform random number of features, the first none; D is the cosine distance to the whole input
+        times 100, as the lime package does for texts and images. The other two are what it does for tables,
+        by the background, and nothing is removed. ``"continuous"`` (`discretize_continuous=False`): columns
+        are drawn from normal distributions, z are their values in standard deviations, and a score is the
+        slope: the change of the answer per standard deviation of the column. ``"discretised"`` (the
+        package's default): columns are cut at their quartiles, rows are drawn from these bins, z says
+        which columns stay in the row's bin, and a score is the effect of being in it. D is then Euclidean.
     samples
-        Number of masks; by default the budget.
+        Number of masks or rows; by default the budget.
     kernel_width
-        σ.
+        σ; by default 25, and 0.75 √d for the forms for tables.
     alpha
         The ridge penalty α.
 
     Note
     ----
-    All features enter one regression. The lime package selects `num_features` first, and changes
-    table rows by adding noise instead of removing columns.
+    All features enter one regression. The lime package selects `num_features` first.
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
     evaluations_per_feature = 2
-    summary = "weighted ridge regression on random masks"
+    summary = "weighted ridge regression on random masks, or on random rows of a table"
     smallest_budget = 2
+    numeric = True
+    form: Literal["removal", "continuous", "discretised"] = "removal"
     samples: Annotated[int, Range(at_least=2)] | None = None
-    kernel_width: Positive = 25.0
+    kernel_width: Positive | None = None
     alpha: NotNegative = 1.0
 
     def evaluations(self, n_features: int) -> int | None:
@@ -53,12 +66,83 @@ class Lime(Explainer):
         return self.samples
 
     def explain(self, task: Task) -> Steps:
-        """Ask for the masks and fit."""
-        masks = draw_masks(task.rng, self.samples or task.budget, task.n_features)
-        values = yield Values(masks)
-        weights = proximity(masks, self.kernel_width)
-        scores, errors = yield Arithmetic(partial(ridge, masks, values, weights, self.alpha))
+        """Ask for the masks or rows, and fit."""
+        n, d = self.samples or task.budget, task.n_features
+        if self.form == "removal":
+            masks = draw_masks(task.rng, n, d)
+            values = yield Values(masks)
+            weight = proximity(masks, self.kernel_width or WIDTH)
+            fitted = partial(ridge, masks, values, weight, self.alpha)
+        else:
+            numbers = self._columns(task)
+            draw = draw_normal if self.form == "continuous" else draw_bins
+            rows, design = draw(task.rng, n, numbers.values, numbers.known)
+            values = yield RowValues(rows)
+            distance = np.linalg.norm(design - design[0], axis=1)
+            weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
+            fitted = partial(ridge, design, values, weight, self.alpha)
+        scores, errors = yield Arithmetic(fitted)
         return Finding(scores=scores.T, standard_errors=errors.T)
+
+    def _columns(self, task: Task) -> Any:
+        """The numbers of the row and of the background, or an error if the form does not apply to them."""
+        numbers = task.numbers
+        if numbers is None or numbers.values.ndim != 1 or len(numbers.values) != task.n_features:
+            raise SettingError(
+                f"`form` must be 'removal' except for table rows of numbers, one for each feature, but got "
+                f"{self.form!r}."
+            )
+        if numbers.known is None:
+            raise SettingError(
+                f"lime with form={self.form!r} draws rows like those of the background: wrap the model with "
+                "`background=` some rows, such as a sample of the training data."
+            )
+        if np.isnan(numbers.values).any() or np.isnan(numbers.known).any():
+            raise InputError(
+                f"lime with form={self.form!r} needs a value in every column, but the row or the background "
+                "has missing ones (NaN): use form='removal'."
+            )
+        return numbers
+
+
+def draw_normal(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
+    """The row, then rows from normal distributions with the background's moments; and all standardised."""
+    mean, deviation = known.mean(axis=0), known.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    rows = np.concatenate([row[None], rng.normal(mean, deviation, size=(n - 1, len(row)))])
+    return rows, (rows - mean) / deviation
+
+
+def draw_bins(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
+    """The row, then rows whose columns fall into the bins between quartiles as often as the background's.
+
+    Within a bin, values are normal with the moments of the background's, cut off at the ends of the bin. The
+    second array is 1 where a column is in the row's own bin, else 0.
+    """
+    rows, same = np.tile(row, (n, 1)), np.ones((n, len(row)))
+    for column, values in enumerate(known.T):
+        edges = np.unique(np.percentile(values, [25, 50, 75]))
+        bins = np.searchsorted(edges, values)
+        drawn = rng.choice(bins, n - 1)
+        low, high = np.append(values.min(), edges), np.append(edges, values.max())
+        for place in np.unique(drawn).tolist():
+            own = np.flatnonzero(drawn == place)
+            rows[1 + own, column] = _cut_normal(
+                rng, len(own), values[bins == place], float(low[place]), float(high[place])
+            )
+        same[1:, column] = drawn == np.searchsorted(edges, row[column])
+    return rows, same
+
+
+def _cut_normal(rng: np.random.Generator, n: int, members: Floats, low: float, high: float) -> Floats:
+    """Normal draws with the moments of the members, those outside of [low, high] drawn again."""
+    mean, deviation = members.mean(), members.std()
+    found = np.full(n, mean)
+    todo = np.arange(n) if deviation > 0 else np.arange(0)
+    while len(todo):
+        found[todo] = rng.normal(mean, deviation, len(todo))
+        todo = todo[(found[todo] < low) | (found[todo] > high)]
+    return found
 
 
 def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
@@ -72,20 +156,24 @@ def draw_masks(rng: np.random.Generator, n: int, d: int) -> Masks:
 
 def proximity(masks: Masks, kernel_width: float) -> Floats:
     """π of each mask; the cosine of a mask with the whole input is sqrt(share kept)."""
-    distance = 100 * (1 - np.sqrt(masks.mean(axis=1)))
-    return np.asarray(np.sqrt(np.exp(-((distance / kernel_width) ** 2))))
+    return kernel(100 * (1 - np.sqrt(masks.mean(axis=1))), kernel_width)
 
 
-def ridge(masks: Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
+def kernel(distance: Floats, width: float) -> Floats:
+    """π of each distance."""
+    return np.asarray(np.sqrt(np.exp(-((distance / width) ** 2))))
+
+
+def ridge(design: Floats | Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Coefficients (features, classes) with a free intercept, and their standard errors."""
     share, root = weight / weight.sum(), np.sqrt(weight)[:, None]
-    design = root * (masks - share @ masks)
+    centred = root * (design - share @ design)
     response = root * (values - share @ values)
-    lever, used = _lever(design, alpha)
+    lever, used = _lever(centred, alpha)
     scores = lever.T @ response
-    residual = response - design @ scores
-    freedom = len(masks) - 1 - used
-    inflation = len(masks) / freedom if freedom > 1e-6 else np.nan
+    residual = response - centred @ scores
+    freedom = len(values) - 1 - used
+    inflation = len(values) / freedom if freedom > 1e-6 else np.nan
     return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
 
 

@@ -63,11 +63,14 @@ class Numbers:
         constant; else black for pixels, and for a column the background's mean, or 0 without one.
     owners
         For each value, the number of the feature that it belongs to.
+    known
+        The values of the background's rows (rows, values), if there is a background.
     """
 
     values: Floats
     absent: Floats
     owners: Ints
+    known: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +153,10 @@ class Input(ABC):
     def annotated(self, annotation: Array) -> Masks | None:
         """The features that an annotation marks, if it has a form that only this modality knows."""
         return None
+
+    def missing_features(self) -> list[str]:
+        """The names of the features that have no value, of a table row those that are NaN."""
+        return []
 
     def numbers(self, background: Background | None, constant: float | None) -> Numbers | None:
         """The values of the input and of its absence; ``None`` if the input is not made of numbers.
@@ -292,4 +299,5 @@ class ArrayInput(Input):
         if absent.dtype == object:
             return None
         values = self.array.astype(np.float64)
-        return Numbers(values, np.broadcast_to(absent.astype(np.float64), values.shape), self.owners)
+        absent = np.broadcast_to(absent.astype(np.float64), values.shape)
+        return Numbers(values, absent, self.owners, self.known_rows(background))

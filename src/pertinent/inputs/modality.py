@@ -87,6 +87,10 @@ class Modality(ABC):
         """The removal used by default, given the rows that the model was wrapped with."""
         return self.default_removal
 
+    def removal_doubt(self, background: Background | None) -> str:
+        """A warning about the removal used by default; empty if it needs none."""
+        return ""
+
     def baseline_for(self, input: Any, background: Background | None, *, drawn: bool) -> str:
         """The removal that makes the baseline of path gradients; what is drawn comes from a background."""
         usual = self.drawn_baseline if drawn else self.fixed_baseline

@@ -112,7 +112,9 @@ class Background:
 
     def deviation(self) -> Floats:
         """The standard deviation of each column of numbers; 1 where all values are the same."""
-        spread = np.nanstd(self.values.astype(np.float64), axis=0)
+        values = self.values.astype(np.float64)
+        empty = np.isnan(values).all(axis=0)
+        spread = np.nanstd(np.where(empty, 0.0, values), axis=0)
         return np.where(spread > 0, spread, 1.0)
 
 
@@ -176,6 +178,11 @@ class TableInput(ArrayInput):
         """The names of the columns that hold something else than a number."""
         return [n for n, v in zip(self.names, self.values.tolist(), strict=True) if not _is_number(v)]
 
+    def missing_features(self) -> list[str]:
+        """The names of the features that have no value (NaN)."""
+        empty = missing(self.values)
+        return [name for name, own in zip(self.features, self.columns, strict=True) if empty[list(own)].all()]
+
     def background_rows(self, background: Background | None) -> Background:
         """The background, which must be given and have the columns of the row."""
         if background is None:
@@ -218,7 +225,7 @@ class TableInput(ArrayInput):
 
     def known_rows(self, background: Background | None) -> Floats | None:
         """The rows of the background."""
-        return None if background is None else background.values.astype(np.float64)
+        return None if background is None else np.asarray(background.values, dtype=np.float64)
 
     def shown(self) -> tuple[str, ...]:
         """The value of each feature as a person would read it."""
@@ -305,3 +312,13 @@ class TableModality(Modality):
     def removal_for(self, background: Background | None) -> str:
         """`constant` without a background."""
         return "constant" if background is None else self.default_removal
+
+    def removal_doubt(self, background: Background | None) -> str:
+        """Zero may be far from any value that a column has."""
+        if background is not None:
+            return ""
+        return (
+            "Removed columns became 0, because the model was wrapped without a background, and 0 may be an "
+            "unusual value of a column: pass background= some rows, such as a sample of the training data, "
+            "to wrap(), or say removal='constant' if 0 is meant."
+        )

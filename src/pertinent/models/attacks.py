@@ -40,8 +40,9 @@ class AttackSpace:
 
     @cached_property
     def free(self) -> Masks:
-        """Which values of each row may change (rows, values)."""
-        return np.take_along_axis(self.sets, self.owner[self.origin], axis=1)
+        """Which values of each row may change (rows, values): those of its set that are not missing (NaN)."""
+        own = np.take_along_axis(self.sets, self.owner[self.origin], axis=1)
+        return own & ~np.isnan(self.values[self.origin])
 
     def changes(self, found: Floats, shape: Sequence[int]) -> Array:
         """Changes found in units, converted to the values of inputs of this shape."""
@@ -88,7 +89,9 @@ def _ranges(model: Model, input: ArrayInput) -> tuple[Floats, Floats, Floats | N
     values, bounds = input.array.astype(np.float64), None
     units, limits = input.units(model.background), input.limits(model.background)
     if limits is not None:
-        ends = np.minimum(limits[0] - values, 0), np.maximum(limits[1] - values, 0)
+        # a missing value, and one whose column has no range, stays as it is
+        ends = (np.nan_to_num(end - values, posinf=np.inf, neginf=-np.inf) for end in limits)
+        ends = (step(end, 0) for step, end in zip((np.minimum, np.maximum), ends, strict=True))
         bounds = np.stack([(end / units).ravel() for end in ends])
     return (values / units).ravel(), units.ravel(), bounds
 

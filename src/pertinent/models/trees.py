@@ -1,25 +1,25 @@
-"""Exact Shapley values of an estimator that is a sum of trees, by shap's tree code."""
+"""Exact Shapley values of an estimator that is a sum of trees, or a function of one, also in a pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import replace
-from importlib.util import find_spec
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.asks import Part, TreeScores
-from pertinent.digests import digest
-from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.asks import NotWalked, Part, TreeScores
+from pertinent.digests import digest, generator
+from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import TableInput
-from pertinent.masks import empty_mask
+from pertinent.masks import empty_mask, shapley_of
 from pertinent.models.base import Answer, immediately
-from pertinent.outputs import Probabilities, Scale
+from pertinent.models.tree_reader import has_trees, read_forest
+from pertinent.models.tree_walk import TreeWalk
+from pertinent.outputs import Labels, Probabilities, Scale
 from pertinent.removal import FromBackground
 
 if TYPE_CHECKING:
@@ -30,84 +30,274 @@ if TYPE_CHECKING:
 MOST_KEPT = 8
 """The most sets of background rows, such as those of several seeds, for which trees are kept."""
 
-_OF_TREES = ("tree_", "estimators_", "_predictors", "get_booster", "booster_")
-"""Attributes that the tree estimators of scikit-learn, xgboost and lightgbm have."""
-
-MOST_NODES = 2**15
-"""shap 0.51 numbers the nodes of a tree in 16 bits; it crashes on a larger one."""
-
-CATEGORICAL = 1
-"""The type of a split that shap reads but walks as a threshold."""
+MOST_SUMS = 2**22
+"""The most sums over trees, for all masks and background rows, that are computed for one row."""
 
 PRECISION = 1e-4
-"""Largest relative difference of shap's sums over trees to the answers, which may be in float32."""
+"""Largest relative difference of the sums over trees to the answers, which may be in float32."""
+
+MIXED = 64
+"""The least number of mixed rows on which trees and estimator are compared, and columns are traced."""
 
 
 class Trees:
-    """The trees of an estimator, and the rows from which removed columns are filled."""
+    """The trees of an estimator, and the rows from which removed columns are filled.
 
-    def __init__(self, estimator: Any, background: Floats) -> None:
-        shap = optional("shap")
-        self.background = background
-        masker = shap.maskers.Independent(background, max_samples=len(background))  # all: 100 by default
-        try:
-            self._explainer = shap.TreeExplainer(estimator, masker, feature_perturbation="interventional")
-        except Exception as error:  # shap raises Exception itself where it does not know a model
-            said = next(iter(str(error).splitlines()), "")
-            raise ModelError(
-                f"shap's tree code does not read this {type(estimator).__name__}: use a method that asks "
-                f"for values, such as kernel-shap. ({type(error).__name__}: {said})"
-            ) from error
-        read = self._explainer.model
-        if read.thresholds.shape[1] > MOST_NODES or (read.threshold_types == CATEGORICAL).any():
-            raise ModelError(
-                f"shap's tree code cannot walk this {type(estimator).__name__}, which has categorical splits "
-                f"or a tree of more than {MOST_NODES:,} nodes: use a method that asks for values, such as "
-                "kernel-shap."
-            )
-        self._thresholds = []
-        for column in range(background.shape[1]):
-            own = read.features == column
-            found, read.thresholds[own] = np.unique(read.thresholds[own], return_inverse=True)
-            self._thresholds.append(found)
-        self._explainer.data = self._ranked(background)
-        self._offset_missed = _offset_missed(estimator, self._explainer.model.base_offset)
+    Parameters
+    ----------
+    model
+        The estimator, alone or as the last step of a pipeline.
+    background
+        The rows that fill removed columns, as the pipeline reads them.
+    players
+        The feature that each column of these rows belongs to.
+    """
 
-    def outputs(self, rows: Floats) -> Floats:
-        """The sums over the trees (rows, columns); one column for two classes if they are log-odds."""
-        found = np.asarray(self._explainer.model.predict(self._ranked(rows)))
-        return (found[:, None] if found.ndim == 1 else found) + self._offset_missed
+    def __init__(self, model: EstimatorModel, background: Array, players: Ints) -> None:
+        self._model, self._background, self._players = model, background, players
+        self._steps, self._estimator = _unwrapped(model.estimator)
+        self._forest = read_forest(self._estimator)
+        self._encoded = self._encode(background)
+        self._depends = np.zeros((background.shape[1], self._encoded.shape[1]), dtype=bool)
+        self._walks: dict[bytes, _FromBackground] = {}
+        self._link = self._find_link()
 
-    def shapley_values(self, rows: Floats, filling: Ints | None = None) -> Floats:
-        """The Shapley values of these sums (rows, columns, features), for some of the rows that fill."""
-        explainer = self._explainer
-        if filling is not None:
-            explainer = copy(explainer)
-            explainer.data, explainer.data_missing = explainer.data[filling], explainer.data_missing[filling]
-        found = np.asarray(explainer.shap_values(self._ranked(rows), check_additivity=False))
-        return found[:, None] if found.ndim == 2 else found.transpose(0, 2, 1)
+    def scores(self, rows: Array, scale: Scale, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
+        """Shapley values (rows, columns, features) and base values, first for all background rows.
 
-    def _ranked(self, rows: Floats) -> Floats:
-        """For each value, the number of its column's thresholds below it: the trees compare with these ranks.
-
-        shap 0.51 walks with thresholds in float32, and rounds the rows but not the background as the
-        estimator does; small whole numbers are compared as the estimator compares.
+        Then come those without the background rows of each group.
         """
-        rounded = rows.astype(self._explainer.model.input_dtype)
-        ranks = [np.searchsorted(own, x) for own, x in zip(self._thresholds, rounded.T, strict=True)]
-        return np.where(np.isnan(rounded), np.nan, np.stack(ranks, axis=1))
+        encoded = self._encode(rows)
+        sources = self._sources(rows, encoded)
+        prepared = self._prepared(self._players[sources])
+        self._check_mixed(rows, encoded, sources, prepared.walk)
+        if self._is_sum(scale):
+            return self._of_sums(encoded, prepared, groups)
+        n, walk = len(self._background), prepared.walk
+        if 2**walk.n_players * n * len(self._forest.offset) > MOST_SUMS:
+            raise ModelError(
+                f"On this scale the answers of this {type(self._estimator).__name__} are not a sum over its "
+                f"trees, and {walk.n_players} features and {n} background rows are too many to try all "
+                "masks: choose scale='raw' if it is a classifier, fewer background rows, or a method that "
+                "asks for values, such as kernel-shap."
+            )
+        drawn = [np.arange(n), *(np.delete(np.arange(n), group) for group in groups)]
+        games = [
+            self._games(prepared, row, scale, drawn) for row in walk.violations(encoded, by_player=True).T
+        ]
+        found = [np.stack([shapley_of(game).T for game in own]) for own in zip(*games, strict=True)]
+        return [(own, game[0]) for own, game in zip(found, games[0], strict=True)]
+
+    def _is_sum(self, scale: Scale) -> bool:
+        """Whether the answers are a sum over the trees on this scale."""
+        if self._link == "logits":
+            of_one = len(self._forest.offset) == 1 or self._model.output.kind == "label"
+            return scale == "raw" or (scale == "logit" and of_one)
+        if scale == "raw":
+            raise ModelError(
+                f"The logits of this {type(self._estimator).__name__} are not the sum over its trees: choose "
+                "scale='natural'."
+            )
+        return self._link == "sum" and scale == "natural"
+
+    def _of_sums(
+        self, encoded: Floats, prepared: _FromBackground, groups: Sequence[Ints]
+    ) -> list[tuple[Floats, Floats]]:
+        """What `scores` returns if the answers are a sum over the trees."""
+        walk, own = prepared.walk, prepared.walk.violations(encoded)
+        parts = groups or [np.arange(len(self._background))]
+        found = [walk.shapley_values(prepared.violations[:, part], own) for part in parts]
+        sums = walk.sums(prepared.violations)
+        bases = [sums[part].sum(axis=0) for part in parts]
+        if len(self._forest.offset) < len(self._model.classes):  # log-odds of the second class
+            found = [np.concatenate([-each, each], axis=1) for each in found]
+            bases = [np.concatenate([-each, each]) for each in bases]
+        n, total, base = len(sums), np.sum(found, axis=0), np.sum(bases, axis=0)
+        rest = [n - len(group) for group in groups]
+        without = [
+            ((total - own) / left, (base - its) / left)
+            for own, its, left in zip(found, bases, rest, strict=False)
+        ]
+        return [(total / n, base / n), *without]
+
+    def _games(
+        self, prepared: _FromBackground, row: Ints, scale: Scale, drawn: Sequence[Ints]
+    ) -> list[Floats]:
+        """The value of every mask (masks, columns) of a row, as the mean over each set of background rows."""
+        sums = prepared.walk.all_sums(prepared.by_player, row)
+        values = self._on_scale(sums.reshape(-1, sums.shape[2]), scale).reshape(*sums.shape[:2], -1)
+        return [values[:, own].mean(axis=1) for own in drawn]
+
+    def _on_scale(self, sums: Floats, scale: Scale) -> Floats:
+        """Sums over the trees (rows, outputs) as answers on this scale."""
+        output = self._model.output
+        if self._link == "logits":
+            assert isinstance(output, Probabilities)
+            if sums.shape[1] == 1 and scale == "natural":  # several times as fast as a softmax
+                return output.widen(Labels(from_logits=True).natural(sums))
+            output = replace(output, from_logits=True)
+        elif self._link == "exponential":
+            sums = np.exp(sums)
+        return output.as_scale(output.widen(sums), scale)
+
+    def _find_link(self) -> str:
+        """What the answers to the background rows are of the sums: themselves, or a function of them."""
+        answers = self._answers(self._background)
+        walk = TreeWalk(self._forest, np.zeros(self._encoded.shape[1], dtype=np.int64), 1)
+        sums = walk.sums(walk.violations(self._encoded))
+        for link in ("sum", "exponential" if self._model.output.kind == "value" else "logits"):
+            self._link = link
+            with np.errstate(over="ignore"):
+                if _same(self._on_scale(sums, "natural"), answers):
+                    return link
+        raise self._differ()
+
+    def _differ(self) -> ModelError:
+        return ModelError(
+            f"The answers of this {type(self._model.estimator).__name__} are not those of its trees, so they "
+            "do not give the Shapley values: use a method that asks for values, such as kernel-shap."
+        )
+
+    def _answers(self, rows: Array) -> Floats:
+        """What the estimator answers."""
+        model = self._model
+        return model.output.natural(model.checked(model.submit([rows]).outputs(), len(rows)))
+
+    def _encode(self, rows: Array) -> Floats:
+        """The rows of numbers that the trees compare."""
+        given = rows if self._model.frame is None else self._model.frame.of(rows)
+        for step in self._steps:
+            given = step.transform(given)
+        if hasattr(given, "toarray"):
+            given = given.toarray()
+        return self._forest.clean(_numbers(given, self._estimator))
+
+    def _prepared(self, players: Ints) -> _FromBackground:
+        """The walk in which each encoded column belongs to one of these players."""
+        key = players.tobytes()
+        if key not in self._walks:
+            walk = TreeWalk(self._forest, players, int(self._players.max()) + 1)
+            self._walks[key] = _FromBackground(walk, self._encoded)
+        return self._walks[key]
+
+    def _sources(self, rows: Array, encoded: Floats) -> Ints:
+        """The column of the rows on which each encoded column depends."""
+        if not self._steps:
+            return np.arange(rows.shape[1])
+        self._trace(rows, encoded, *_pairs(len(rows), len(self._background)))
+        differ = ~_equal(encoded[:, None], self._encoded)
+        untraced = np.flatnonzero(differ.any(axis=(0, 1)) & ~self._depends.any(axis=0))
+        if len(untraced):
+            first = differ[:, :, untraced].reshape(-1, len(untraced)).argmax(axis=0)
+            self._trace(rows, encoded, *np.divmod(first, len(self._background)))
+        counts = self._depends.sum(axis=0)
+        if (counts > 1).any() or not counts[untraced].all():
+            raise ModelError(
+                "The pipeline computes a number that its trees compare from several columns: use a method "
+                "that asks for values, such as kernel-shap."
+            )
+        return np.asarray(self._depends.argmax(axis=0))
+
+    def _trace(self, rows: Array, encoded: Floats, own: Ints, other: Ints) -> None:
+        """Note which encoded columns change if one column of a row comes from a background row."""
+        width = rows.shape[1]
+        changed = np.repeat(rows[own][None], width, axis=0)
+        for column in range(width):
+            changed[column, :, column] = self._background[other, column]
+        after = self._encode(changed.reshape(-1, width)).reshape(width, len(own), -1)
+        self._depends |= ~_equal(after, encoded[own]).all(axis=1)
+
+    def _check_mixed(self, rows: Array, encoded: Floats, sources: Ints, walk: TreeWalk) -> None:
+        """Raise a `ModelError` unless trees and estimator agree on these rows, whole and mixed.
+
+        A mixed row has some features of a row and the others of a background row. The walk takes each
+        encoded column from one of them, so this also checks what the columns depend on.
+        """
+        own, other = _pairs(len(rows), len(self._background))
+        kept = generator(0, "mixed rows", walk.n_players).random((len(own), walk.n_players)) < 0.5
+        kept = kept[:, self._players]
+        mixed = np.where(kept, rows[own], self._background[other])
+        composed = np.where(kept[:, sources], encoded[own], self._encoded[other])
+        sums = walk.sums(walk.violations(np.concatenate([encoded, composed])))
+        if not _same(self._on_scale(sums, "natural"), self._answers(np.concatenate([rows, mixed]))):
+            raise self._differ()
+
+
+@dataclass(frozen=True, eq=False)
+class _FromBackground:
+    """A walk and the violations of the background rows, by slot and by player."""
+
+    walk: TreeWalk
+    encoded: Floats
+
+    @cached_property
+    def violations(self) -> Array:
+        return self.walk.violations(self.encoded)
+
+    @cached_property
+    def by_player(self) -> Array:
+        return self.walk.violations(self.encoded, by_player=True)
+
+
+def _unwrapped(estimator: Any) -> tuple[list[Any], Any]:
+    """The transformers of a pipeline and its last estimator, which may have encoders of its own."""
+    steps: list[Any] = []
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            if len(estimator.steps) > 1:
+                steps.append(estimator[:-1])
+            estimator = estimator.steps[-1][1]
+        else:
+            own = getattr(estimator, "_preprocessor", None)
+            return [*steps, own] if own is not None else steps, estimator
+
+
+def _numbers(given: Any, estimator: Any) -> Floats:
+    """Rows as numbers; categories of a data frame as the numbers that the estimator gives them."""
+    if hasattr(given, "dtypes") and hasattr(given, "columns"):
+        named = [name for name in given.columns if hasattr(given[name].dtype, "categories")]
+        known = getattr(getattr(estimator, "booster_", None), "pandas_categorical", None)
+        given = given.copy()
+        for place, name in enumerate(named):
+            column = given[name] if not known else given[name].cat.set_categories(known[place])
+            given[name] = column.cat.codes.astype(np.float64).where(column.notna())
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            "Trees compare numbers, but some columns hold none: use a method that asks for values, such as "
+            "kernel-shap."
+        ) from error
+
+
+def _pairs(n_rows: int, n_background: int) -> tuple[Ints, Ints]:
+    """Numbers of rows and of background rows: each row at least once, with different background rows."""
+    pairs = np.arange(max(n_rows, MIXED))
+    return pairs % n_rows, (pairs + pairs // n_rows) % n_background
+
+
+def _equal(first: Floats, second: Floats) -> Array:
+    return np.asarray((first == second) | (np.isnan(first) & np.isnan(second)))
+
+
+def _same(found: Floats, answers: Floats) -> bool:
+    if found.shape != answers.shape:
+        return False
+    return bool(np.abs(found - answers).max() <= PRECISION * np.abs(answers).max())
 
 
 def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Answer:
-    """The answers to questions for tree values; ``None`` to a tentative one that trees do not answer."""
+    """The answers to questions for tree values; `NotWalked` to a tentative one that trees do not answer."""
 
-    def walk() -> Sequence[TreeScores | None]:
+    def walk() -> Sequence[TreeScores | NotWalked]:
         try:
             return _walked(model, parts)
-        except Exception:
+        except Exception as error:
             if len(parts) > 1 or not parts[0].question.tentative:  # of several, each is tried again by itself
                 raise
-            return [None]
+            return [NotWalked(str(error))]
 
     return immediately(walk)
 
@@ -116,67 +306,47 @@ def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
     """The answers to all parts; those filled from the same rows are computed together."""
     found: dict[int, TreeScores] = {}
     for trees, scale, places in _together(model, parts):
-        rows = np.stack([_row(parts[place].input) for place in places])
-        _check_sum(model, trees, scale, rows)
         first = parts[places[0]]
-        both = _means(trees, rows, first.removal.groups if first.question.groups else ())
-        if both[0][1].shape[0] < len(model.classes):  # log-odds of the second class
-            both = [(np.concatenate([-own, own], axis=1), np.array([-1, 1]) * base) for own, base in both]
+        rows = np.stack([parts[place].input.values for place in places])
+        both = trees.scores(rows, scale, first.removal.groups if first.question.groups else ())
         scores = np.concatenate([own for own, _ in both], axis=1)
         base_values = np.concatenate([base for _, base in both])
         found |= {place: TreeScores(own, base_values) for place, own in zip(places, scores, strict=True)}
     return [found[place] for place in range(len(parts))]
 
 
-def _means(trees: Trees, rows: Floats, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
-    """Shapley values (rows, columns, features) and base values, for all rows, then without each group."""
-    outputs, n = trees.outputs(trees.background), len(trees.background)
-    if not groups:
-        return [(trees.shapley_values(rows), outputs.mean(axis=0))]
-    sums = [len(group) * trees.shapley_values(rows, group) for group in groups]
-    total = np.sum(sums, axis=0)
-    found = [(total / n, outputs.mean(axis=0))]
-    for group, own in zip(groups, sums, strict=True):
-        found.append(((total - own) / (n - len(group)), np.delete(outputs, group, axis=0).mean(axis=0)))
-    return found
-
-
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     """Whether trees may give the values, as far as can be told without walking them."""
     return (
-        any(hasattr(model.wrapped, own) for own in _OF_TREES)
-        and isinstance(input, TableInput)
-        and all(len(own) == 1 for own in input.columns)
-        and not input.without_numbers()
+        isinstance(input, TableInput)
         and (not removal.is_random or isinstance(removal, FromBackground))
-        and find_spec("shap") is not None
+        and has_trees(_unwrapped(model.wrapped)[1])
     )
-
-
-def _offset_missed(estimator: Any, read: Any) -> Floats:
-    """The number to add to each column: shap 0.51 reads only the first of xgboost's offsets of columns."""
-    offsets = np.atleast_1d(getattr(estimator, "intercept_", 0.0))
-    return np.asarray(offsets - read if len(offsets) > 1 else np.zeros(1), dtype=np.float64)
 
 
 def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Trees, Scale, list[int]]]:
     """The places of the parts that have the same background rows and scale, with the trees for them."""
     groups: dict[tuple[bytes, Scale, int], list[int]] = {}
-    backgrounds: dict[bytes, Floats] = {}
     for place, part in enumerate(parts):
-        background = _background(part)
-        key = digest(background)
-        backgrounds[key] = background
-        groups.setdefault((key, part.question.scale, part.question.groups), []).append(place)
+        groups.setdefault((_key(part), part.question.scale, part.question.groups), []).append(place)
     for (key, scale, _), places in groups.items():
         if key not in model.trees:
             if len(model.trees) >= MOST_KEPT:
                 model.trees.clear()
-            model.trees[key] = Trees(model.estimator, backgrounds[key])
+            first = parts[places[0]]
+            model.trees[key] = Trees(model, _background(first), first.input.owners)
         yield model.trees[key], scale, places
 
 
-def _background(part: Part) -> Floats:
+def _key(part: Part) -> bytes:
+    """A digest of the rows that fill removed columns, and of the columns of each feature."""
+    removal, columns = part.removal, part.input.columns
+    if isinstance(removal, FromBackground):
+        return digest(removal.fingerprint, part.seed if removal.is_random else 0, columns)
+    return digest(_background(part), columns)
+
+
+def _background(part: Part) -> Array:
     """The rows that fill removed columns, which must be the same whatever is removed."""
     removal, input = part.removal, part.input
     if removal.is_random and not isinstance(removal, FromBackground):
@@ -184,57 +354,4 @@ def _background(part: Part) -> Floats:
             f"The removal {removal.name!r} fills columns otherwise for each mask, but trees need the same "
             "rows for all: choose 'background'."
         )
-    return _numbers(input, removal(input, empty_mask(input.n_features), part.seed))
-
-
-def _row(input: Any) -> Floats:
-    """The row as numbers, or an error if a feature is a group of columns."""
-    grouped = [name for name, own in zip(input.features, input.columns, strict=True) if len(own) > 1]
-    if grouped:
-        raise InputError(
-            "The Shapley value of a group is not the sum of its columns' values, which are all that trees "
-            f"give, but these features are groups: {', '.join(grouped)}. Wrap the model without `groups`, "
-            "or use a method that asks for values, such as kernel-shap."
-        )
-    return _numbers(input, input.values)
-
-
-def _numbers(input: Any, values: Any) -> Floats:
-    """A row, or the rows that fill it, as numbers."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        names = ", ".join(input.without_numbers()) or "the background"
-        raise InputError(
-            f"shap's tree code reads numbers alone, but these are none: {names}. Use a method that asks for "
-            "values, such as kernel-shap."
-        ) from error
-
-
-def _check_sum(model: EstimatorModel, trees: Trees, scale: Scale, rows: Array) -> None:
-    """Raise a `ModelError` unless the sums over the trees give what the estimator answers.
-
-    They do not where a link function comes after the sum, as in a boosted classifier's probabilities.
-    """
-    rows = np.concatenate([trees.background, rows])
-    answers = model.output.natural(model.checked(model.submit([rows]).outputs(), len(rows)))
-    sums = trees.outputs(rows)
-    if scale != "natural":
-        assert isinstance(model.output, Probabilities)
-        several = sums.shape[1] > 1 and model.output.kind == "class"
-        if scale == "log-probability" or (scale == "logit" and several):
-            raise ModelError(
-                f"Trees do not give the Shapley values of {'log-odds' if several else 'log-probabilities'}: "
-                "choose scale='raw', or a method that asks for values, such as kernel-shap."
-            )
-        logits = replace(model.output, from_logits=True)
-        sums = logits.natural(logits.widen(sums))
-    if sums.shape != answers.shape or np.abs(sums - answers).max() > PRECISION * np.abs(answers).max():
-        what, other = ("probabilities", "raw") if scale == "natural" else ("logits", "natural")
-        hint = f"try scale={other!r}, or"
-        if model.output.kind == "value":
-            what, hint = "answers", "use"
-        raise ModelError(
-            f"The {what} of this {type(model.estimator).__name__} are not the sum over its trees, so trees "
-            f"do not give their Shapley values: {hint} a method that asks for values, such as kernel-shap."
-        )
+    return np.asarray(removal(input, empty_mask(input.n_features), part.seed))

@@ -13,7 +13,7 @@ from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval, holm
 from pertinent.number_texts import measure_text, number_text
 from pertinent.report.by_input import failure_notes
-from pertinent.results.attack_results import Attacked, Attacks
+from pertinent.results.attack_results import Attacked, Attacks, not_attacked
 from pertinent.results.evaluation import Evaluation
 
 SIGNIFICANT = 0.05
@@ -116,6 +116,8 @@ def attack_notes(attacks: Attacks) -> list[str]:
     aim = f"to {', '.join(map(repr, sorted(map(str, aims))))}" if aims else "to any other class"
     norms = ", ".join(sorted({one.norm for one in attacks}))
     lines = [f"The {norms} norm of the smallest perturbation found that changes the prediction {aim}."]
+    missing = dict.fromkeys(name for one in attacks for name in one.left_out)
+    lines += [not_attacked(list(missing))] if missing else []
     return [*lines, *failure_notes(attacks.failures)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, Any
@@ -18,6 +18,11 @@ from pertinent.inputs.modality import input_from_dict
 from pertinent.number_texts import number_text
 from pertinent.results.base import ResultSequence
 from pertinent.results.failures import failures_from_plain
+
+
+def not_attacked(names: Sequence[str]) -> str:
+    """The sentence that says which features an attack left as they are."""
+    return f"Without a value (NaN), so left as they are by attacks: {', '.join(names)}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +59,12 @@ class Attacked:
     def found(self) -> Masks:
         """For which sets an attack was found."""
         return np.isfinite(self.radii)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The features of its sets that have no value (NaN), and were left as they are."""
+        members = {self.input.features[i] for i in np.flatnonzero(self.sets.any(axis=0))}
+        return tuple(name for name in self.input.missing_features() if name in members)
 
     @property
     def perturbed(self) -> Array:

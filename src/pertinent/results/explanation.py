@@ -18,6 +18,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, output_named
 from pertinent.results import exports
+from pertinent.results.attack_results import not_attacked
 from pertinent.results.base import Result, ResultSequence, check_suffix
 from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
 from pertinent.results.failures import failures_from_plain
@@ -132,7 +133,9 @@ class Explanation(Result):
     def notes(self) -> tuple[str, ...]:
         """What the user should know of the input, such as truncation."""
         truncation = self.input.truncation
-        return self.input.notes if truncation is None else (str(truncation), *self.input.notes)
+        notes = self.input.notes if truncation is None else (str(truncation), *self.input.notes)
+        untouched = self.input.missing_features() if self.meaning == "attack" else []
+        return (*notes, not_attacked(untouched)) if untouched else notes
 
     @property
     def target_name(self) -> str:

@@ -71,6 +71,13 @@ class AttackExplainer(Explainer):
         found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
         return found
 
+    @staticmethod
+    def missing(task: Task) -> str:
+        """The end of an error message about attacks that were not found, if some values are missing."""
+        n = 0 if task.numbers is None else int(np.isnan(task.numbers.values).sum())
+        are = "value is" if n == 1 else "values are"
+        return f" {n} {are} missing (NaN), and cannot be perturbed." if n else ""
+
     def pertinence_of(self, task: Task, relevant: Masks) -> Asking[dict[str, list[int]]]:
         """Each feature's pertinence, as an entry of a finding's details, by one attack on the relevant ones.
 
@@ -116,6 +123,7 @@ class RobustnessExplainer(AttackExplainer):
             raise ModelError(
                 "No attack on any set of features was found that changes the prediction: the model may be "
                 "constant or saturated here; try more `attack_steps` or another `attack`."
+                + self.missing(task)
             )
 
 

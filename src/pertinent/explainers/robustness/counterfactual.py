@@ -50,7 +50,9 @@ class Counterfactual(AttackExplainer):
                 fewer = size < task.n_features
                 raise ModelError(
                     f"No perturbation of {size} of {task.n_features} features was found that changes the "
-                    "prediction" + (f", and `most` is {self.most}: allow more." if fewer else ".")
+                    "prediction"
+                    + (f", and `most` is {self.most}: allow more." if fewer else ".")
+                    + self.missing(task)
                 )
             assert found.norms is not None
             scores = found.norms[0]

@@ -13,7 +13,7 @@ from pertinent.asks import PathGradients
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.robustness.base import RobustnessExplainer, from_order, n_subsets
 from pertinent.explainers.search.base import largest
-from pertinent.explainers.shapley.exact_shapley import all_coalitions
+from pertinent.masks import all_coalitions
 from pertinent.settings import Count, ProperShare, Share
 
 MOST_EXACT = 10

@@ -13,7 +13,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Values
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.lime import Lime, draw_masks, proximity, ridge
+from pertinent.explainers.lime import WIDTH, Lime, draw_masks, proximity, ridge
 from pertinent.explainers.search.base import SeparateSearches, in_chunks
 from pertinent.settings import ProperShare
 
@@ -43,7 +43,7 @@ class OrderedSearch(SeparateSearches):
         masks = draw_masks(rng, samples, d)
         values = yield Values(masks)
         lime = Lime()
-        weight = proximity(masks, lime.kernel_width)
+        weight = proximity(masks, WIDTH)
         scores = ridge(masks, task.objective(values)[:, None], weight, lime.alpha)[0][:, 0]
         sets = in_chunks(islice(in_order(scores, k), task.budget - samples))
         return (yield from self.best_in(task, map(np.array, sets)))

@@ -9,7 +9,8 @@ import numpy as np
 
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES, all_coalitions
+from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES
+from pertinent.masks import all_coalitions
 from pertinent.settings import Range
 
 

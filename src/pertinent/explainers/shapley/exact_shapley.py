@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 
-import numpy as np
-
-from pertinent.array_types import Floats, Masks
 from pertinent.asks import TreeValues, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.masks import all_coalitions, shapley_of
 
 MOST_FEATURES = 16
-
-
-def all_coalitions(n_features: int) -> Masks:
-    """Every mask; row r keeps the features whose bits are set in r."""
-    return (np.arange(2**n_features)[:, None] >> np.arange(n_features) & 1).astype(np.bool_)
 
 
 @explainers.register("exact-shapley")
@@ -47,24 +39,10 @@ class ExactShapley(Explainer):
         return Finding(scores=shapley_of(values).T, base_values=values[0])
 
 
-def shapley_of(values: Floats) -> Floats:
-    """Shapley values (features, …) of a game given by its value for every mask in binary order."""
-    d = len(values).bit_length() - 1
-    masks = all_coalitions(d)
-    size = masks.sum(axis=1)
-    weight = np.array([1.0 / (d * comb(d - 1, s)) for s in range(d)])
-    phi = np.empty((d, *values.shape[1:]))
-    for i in range(d):
-        without = np.flatnonzero(~masks[:, i])
-        gain = values[without + 2**i] - values[without]
-        phi[i] = np.tensordot(weight[size[without]], gain, axes=1)
-    return phi
-
-
 @explainers.register("tree-shap")
 @dataclass(frozen=True)
 class TreeShap(Explainer):
-    r"""The Shapley values of a sum of trees, from one walk through them.
+    r"""The Shapley values of a model made of trees, from one walk through them.
 
     The game is that of the removal ``background``, for the rows z that it draws:
 
@@ -74,9 +52,10 @@ class TreeShap(Explainer):
 
     Note
     ----
-    Walked are forests and single trees, boosted regressors, and boosted classifiers on the scales
-    ``"raw"`` and, of two classes, ``"logit"``. A boosted classifier's probabilities are not a sum over its
-    trees: shap rescales the values of the logits to them, which is not exact, and is not done here.
+    Walked are single trees, forests and boosting of scikit-learn, xgboost, lightgbm and catboost (numbers
+    alone), also at the end of a pipeline whose steps compute each number from one column. Where a link
+    function comes after the sum, as for the probabilities of boosted classifiers, the sums over the trees are
+    found for all masks at once, if these are not too many (about 4 million sums for each row).
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"

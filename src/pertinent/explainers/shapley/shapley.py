@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, TreeValues, Values
+from pertinent.asks import Arithmetic, NotWalked, TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.kernel_shap import KernelShap
@@ -33,8 +33,8 @@ MOST_PAIRS = 4000
 class Shapley(Explainer):
     """Shapley values by the estimator that was measured to be best for the budget.
 
-    If the model is a sum of trees on this scale and with this removal, the values are exact, from one walk
-    through the trees, as by `tree-shap`, whose extra must be installed. If the budget covers all :math:`2^d`
+    If the model is made of trees, the values are exact, from one walk through them, as by `tree-shap`; where
+    they cannot be walked, ``details["no trees"]`` says why. If the budget covers all :math:`2^d`
     masks, all are asked for. Otherwise a Gaussian process is fitted to the answers to pairs of a mask and its
     complement (`odd_process`); its Shapley values and their errors are known in closed form. With a budget
     of less than 1.4 d, permutations are used, and with more than 8,000, kernel-shap's regression. With early
@@ -58,9 +58,12 @@ class Shapley(Explainer):
 
     def explain(self, task: Task) -> Steps:
         """Choose, and estimate."""
+        details = {}
         if self.estimator == "auto" and task.trees:
             walked = yield TreeValues(tentative=True)
-            if walked is not None:
+            if isinstance(walked, NotWalked):
+                details["no trees"] = walked.reason
+            else:
                 found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
                 return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
@@ -76,7 +79,7 @@ class Shapley(Explainer):
             found = yield from KernelShap().explain(task)
         else:
             found = yield from _process(task)
-        return replace(found, details={"estimator": name, **found.details})
+        return replace(found, details={"estimator": name, **details, **found.details})
 
 
 def choose(d: int, budget: int) -> str:

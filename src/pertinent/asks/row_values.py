@@ -1,0 +1,66 @@
+"""Row values: what does the model answer to inputs like this one, with other values?"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.asks.base import Part, Question, usable_rows
+from pertinent.errors import InputError
+from pertinent.outputs import Scale
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Answer, Model
+
+
+@dataclass(frozen=True, eq=False)
+class RowValues(Question):
+    """What does the model answer to these `values` (rows, …), which have the shape of the input's own?
+
+    Answered with an array (rows, columns) on the scale. Each row costs 1; nothing is removed.
+    """
+
+    values: Floats
+    scale: Scale = "natural"
+
+    @property
+    def keys(self) -> range:
+        """The numbers of the rows."""
+        return range(len(self.values))
+
+    def price(self, paid: set[Hashable]) -> int:
+        """1 for each row."""
+        return len(self.values)
+
+    def on_scale(self, scale: Scale, groups: int = 0) -> RowValues:
+        """The same question on this scale; groups of draws are ignored, as nothing is removed."""
+        return replace(self, scale=scale)
+
+    def check(self, input: Input) -> None:
+        """Raise an `InputError` unless the input is an array of this shape."""
+        shape = getattr(input, "array", np.empty(0)).shape
+        if self.values.shape[1:] != shape:
+            raise InputError(f"The values have the shape {self.values.shape[1:]}, but the input {shape}.")
+
+    @classmethod
+    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+        """Run the model on the rows."""
+        return model.submit([part.input.as_read(part.question.values[part.rows]) for part in parts])
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+        """The answers to each part on its scale."""
+        found: list[Any] = [
+            rows if isinstance(rows, Exception) else model.output.as_scale(rows, part.question.scale)
+            for part, rows in zip(parts, usable_rows(model, outputs, parts), strict=True)
+        ]
+        return found
+
+    def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
+        """An array (rows, columns)."""
+        return np.array(answers)
