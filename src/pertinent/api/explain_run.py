@@ -255,7 +255,8 @@ def _with_answers_kept(algorithm: Algorithm, answered: list[tuple[Values, Floats
         n = REPEATED - sum(len(values) for _, values in answered)
         if isinstance(ask, Values) and n > 0:
             rows = np.flatnonzero(~ask.masks.all(axis=1))[:n]  # the whole input is asked about twice anyway
-            answered += [(replace(ask, masks=ask.masks[rows]), answer[rows])] if len(rows) else []
+            if len(rows):
+                answered.append((replace(ask, masks=ask.masks[rows]), answer[rows]))
 
     return relay(algorithm, into_branches, keep)
 
