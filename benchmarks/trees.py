@@ -151,11 +151,11 @@ def _shap(setup: Setup, n: int) -> float:
 
 
 def _before(source: str, name: str, n: int) -> float:
-    """Processor seconds of `shapley` of another checkout for n rows."""
+    """Processor seconds of `shapley` of another checkout for n rows; NaN if it fails."""
     command = [sys.executable, __file__, "--time", name, "--rows", str(n)]
-    environment = {**os.environ, "PYTHONPATH": source}
-    found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    return float(json.loads(found.stdout.splitlines()[-1]))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    found = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    return float(json.loads(found.stdout.splitlines()[-1])) if found.returncode == 0 else np.nan
 
 
 def main() -> None:
