@@ -77,7 +77,7 @@ def test_the_budget_is_the_upper_limit(method, budget):
 
 
 def test_no_mask_is_paid_twice():
-    """Every mask is new, but for those that are repeated to notice a random model."""
+    """Rounds reuse what earlier ones asked: every mask is new, but for those that are repeated."""
     game = hard_game(1, d=14)
     e = explained(game, budget=600, top=14)
     assert e.details["stopped"] == "budget"
