@@ -305,8 +305,11 @@ def test_a_gradient_counts_as_two_evaluations(method, d):
     )  # fmt: skip
     assert 1 <= len(module.asked) - len(set(module.asked)) <= 1 + 3  # again: is the model random?
     counted = 2 * len(module.differentiated) + len(set(module.asked))
-    assert counted - 1 <= e.evaluations <= counted
     sizes = {n_kept(s, d) for s in SPARSITIES}
+    checked_again = (
+        len(sizes) if method == "gradient-search" else 0
+    )  # a set that stays the best is charged twice
+    assert counted - 1 <= e.evaluations <= counted + checked_again
     assert e.evaluations <= e.budget * (len(sizes) if e.chosen else 1)
 
 

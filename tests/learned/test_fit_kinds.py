@@ -14,6 +14,7 @@ from pertinent.learned.networks.word_scorer import WordScorer
 from pertinent.models.embedded import digits, tables
 from pertinent.rank_correlation import spearman
 from pertinent.removal import FromBackground
+from tests.learned import forget_digest
 
 FAST = {"samples": 6, "epochs": 25, "progress": False}
 SOME = FromBackground(rows=10)
@@ -320,6 +321,7 @@ def test_a_folder_that_version_0_1_wrote_is_read(rater, tmp_path):
     fitted = pertinent.fit(rater, rows, **options)
     path = tmp_path / "f" / "pertinent.json"
     card = json.loads(path.read_text()) | {"pertinent": "0.1.0"}
+    del card["digest"]
     names = {"dev": "validation_fraction", "reference": "teacher", "references": "teacher_explanations"}
     card |= {old: card.pop(new) for old, new in names.items()}
     path.write_text(json.dumps(card))
@@ -338,6 +340,7 @@ def test_another_model_is_refused(fitted):
 def test_a_damaged_configuration_is_refused(fitted, tmp_path):
     fitted.save(tmp_path / "f")
     config = json.loads((tmp_path / "f" / "config.json").read_text())
+    forget_digest(tmp_path / "f")
     for damage in ({"scorer": "graph"}, {"columns": config["columns"][:1]}, {"columns": None}):
         (tmp_path / "f" / "config.json").write_text(json.dumps(config | damage))
         with pytest.raises(FileError, match="cannot be loaded"):

@@ -201,7 +201,8 @@ def explanation_steps(
             target = output.default_target(prediction)
         else:
             target = column_index(wanted, classes, "target")
-        rng = generator(request.seed, explainer.name, d)  # equal questions to inputs of the same size
+        # Inputs of the same size are asked equal questions: nearly equal inputs have nearly equal scores.
+        rng = generator(request.seed, explainer.name, input.fingerprint if run.independent else d)
         meter = Meter(budget)
         groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
         jackknife = RemovalJackknife(groups, removal.undrawn)

@@ -87,6 +87,9 @@ class Run:
         As in `explain`.
     on_partial
         Called with each finding that an algorithm publishes while it goes on.
+    independent
+        Whether inputs of the same size are asked different random questions, so that a network that learns
+        from the answers cannot learn their common error.
     """
 
     model: Model
@@ -98,6 +101,7 @@ class Run:
     batch_size: int | None = None
     progress: Callback | bool | None = None
     on_partial: Callable[[Published], None] | None = None
+    independent: bool = False
     _noticed: list[str] = field(default_factory=list)
     _to_repeat: list[Work] = field(default_factory=list)
 

@@ -304,7 +304,7 @@ class FitRun:
         killed run resumes.
         """
         requests = [replace(self.request, method=method, seed=seed) for method in methods]
-        found = explain_all(self.run.over(inputs), requests, out)
+        found = explain_all(replace(self.run.over(inputs), independent=True), requests, out)
         if found.failures and not len(found):
             raise_first(found.failures, "explained")
         return found
