@@ -361,3 +361,10 @@ def test_a_damaged_configuration_is_refused(fitted, tmp_path):
 def test_what_a_method_cannot_learn(rater, options, said):
     with pytest.raises(SettingError, match=said):
         pertinent.fit(rater, people(2, 0), progress=False, **options)
+
+
+def test_images_with_other_channels_are_refused():
+    model = pertinent.wrap(lambda images: [[0.5, 0.5]] * len(images), kind="image")
+    images = [np.zeros((1, 4, 4)), np.zeros((3, 4, 4)), np.zeros((1, 4, 4)), np.zeros((3, 4, 4))]
+    with pytest.raises(InputError, match=r"equally many channels, but have \[1, 3\]"):
+        pertinent.fit(model, images, "aim", features="pixels", epochs=1, progress=False)

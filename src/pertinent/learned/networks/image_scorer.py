@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn.functional import gelu, interpolate, max_pool2d, relu
 
+from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
@@ -46,6 +47,12 @@ class ImageScorer(Scorer):
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> ImageScorer:
         """A scorer that standardises the values of each channel."""
         images = [_image(input).pixels for input in inputs]
+        channels = sorted({len(pixels) for pixels in images})
+        if len(channels) > 1:
+            several = " and ".join(map(str, channels))
+            raise InputError(
+                f"Images must have the same number of channels to learn from, but have {several}."
+            )
         made = cls(len(images[0]), n_columns)
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
         spread = values.std(axis=1)
