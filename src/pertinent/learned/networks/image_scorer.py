@@ -49,10 +49,7 @@ class ImageScorer(Scorer):
         images = [_image(input).pixels for input in inputs]
         channels = sorted({len(pixels) for pixels in images})
         if len(channels) > 1:
-            several = " and ".join(map(str, channels))
-            raise InputError(
-                f"Images must have the same number of channels to learn from, but have {several}."
-            )
+            raise InputError(f"Images to learn from must have equally many channels, but have {channels}.")
         made = cls(len(images[0]), n_columns)
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
         spread = values.std(axis=1)
