@@ -329,3 +329,16 @@ def test_sigterm_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     assert f"To continue: pertinent explain --file {texts}" in err
     assert len(pertinent.read(out)) >= 3
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_late_warnings_do_not_replace_an_explanations_own(tmp_path):
+    """A file lost the warnings of each explanation when the run itself had something to warn of."""
+    rng = np.random.default_rng(0)
+    random = pertinent.wrap(lambda rows: rng.uniform(size=(len(rows), 1)), kind="table", output="value")
+    rows = np.ones((2, 4))
+    kept = pertinent.explain(random, rows, "kernel-shap", out=tmp_path / "run.parquet")
+    alone = pertinent.explain(random, rows, "kernel-shap")
+    for found in (kept, alone):
+        for e in found:
+            assert sum("background" in said for said in e.warnings) == 1  # removed columns become 0
+            assert sum("it is random" in said for said in e.warnings) == 1

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.explain_run import REPEATED
+from pertinent.api.explain_one import REPEATED
 from pertinent.asks import Network, NetworkOutputs
 from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.explainers.base import Task

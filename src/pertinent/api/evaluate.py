@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from pertinent.api.explain_run import explain_all, measured
+from pertinent.api.explain_one import measured
+from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.asks import Algorithm
