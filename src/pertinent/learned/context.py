@@ -36,7 +36,7 @@ from pertinent.training.trainer import training_session
 from pertinent.training.training_settings import TrainerSettings
 
 if TYPE_CHECKING:
-    from pertinent.learned.fit import FitRun
+    from pertinent.learned.fit_run import FitRun
 
 
 @dataclass(frozen=True, eq=False)
