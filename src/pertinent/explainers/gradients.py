@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import ActivationMaps, Gradients, PathGradients
+from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive
@@ -98,13 +98,8 @@ class SmoothGrad(GradientExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Ask at random points around the input, and average."""
-        every = []
-        for part in _parts(self.samples):
-            found = yield PathGradients(
-                np.ones(len(part)), task.target, times="nothing", draws=part, noise=self.noise
-            )
-            every.append(found.gradients)
-        return _mean(np.concatenate(every))
+        found = yield from _around(task, self.samples, self.noise, "nothing")
+        return _mean(found.gradients)
 
 
 @explainers.register("grad-cam")
@@ -274,18 +269,23 @@ class FunctionalInformation(GradientExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Ask at random points around the input, and average."""
-        every = []
-        for part in _parts(self.samples):
-            found = yield PathGradients(
-                np.ones(len(part)), task.target, times="itself", draws=part, noise=self.noise
-            )
-            every.append(_information(found, task))
-        return _mean(np.concatenate(every))
+        found = yield from _around(task, self.samples, self.noise, "itself")
+        return _mean(_information(found, task))
 
 
 def _parts(n: int) -> list[Ints]:
     """The indices of n points, in parts that are asked for at once."""
     return [np.arange(first, min(first + LONGEST, n)) for first in range(0, n, LONGEST)]
+
+
+def _around(task: Task, samples: int, noise: float, times: Literal["nothing", "itself"]) -> Asking[Gradients]:
+    """The values and gradients at points drawn around the input (samples, …)."""
+    every: list[Gradients] = []
+    for part in _parts(samples):
+        ask = PathGradients(np.ones(len(part)), task.target, times=times, draws=part, noise=noise)
+        every.append((yield ask))
+    values, gradients = ([getattr(each, name) for each in every] for name in ("values", "gradients"))
+    return Gradients(np.concatenate(values), np.concatenate(gradients))
 
 
 def _mean(every: Floats) -> Finding:
