@@ -1,13 +1,11 @@
 """What the experiments share: tables in Markdown, pages that are filled in, and stages that go on."""
 
-import importlib
 import json
 import sys
 import time
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
@@ -56,22 +54,3 @@ def test_what_time_does_not_allow_is_left_out(tmp_path, capsys):
     Pool(1, time.time() - 1).run({tmp_path / "one.json": partial(counted, tmp_path / "log", "one")})
     assert "one: left out, time is up" in capsys.readouterr().out
     assert not (tmp_path / "log").exists()
-
-
-def test_what_is_found_of_true_words(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "experiments" / "vo2023")
-    for name in ("paper_form", "sets"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    found = importlib.import_module("paper_form").agreement
-    truth = np.array([4.0, 3.0, 0.1, -5.0, 3.0, 0.0])
-    assert found(truth, truth, k=2) == (1.0, 1.0, pytest.approx(1.0))
-    assert found(-truth, truth, k=2) == (0.0, 0.0, pytest.approx(-1.0))
-    # Words 1 and 4 have the same weight: either is right. Of 3 and 0, the weightiest, 3 has the wrong sign.
-    scores = np.array([2.0, 0.0, 0.5, 1.0, 3.0, -1.0])
-    share, signs, rho = found(scores, truth, k=2)
-    assert (share, signs) == (1.0, 0.5)
-    ranks = [5, 2, 3, 4, 6, 1], [6, 4.5, 3, 1, 4.5, 2]
-    assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
-    assert found(np.zeros(6), truth, k=2)[2] == 0.0
-    for name in ("paper_form", "sets"):
-        sys.modules.pop(name, None)

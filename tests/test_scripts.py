@@ -158,7 +158,13 @@ def test_vo2023_paper_form(vo2023, tmp_path, monkeypatch):
     with scripts("experiments/vo2023") as load:
         own = load("paper_form")
         options = own.Options(vo2023 / "data", tmp_path, "cpu", 48, 4, 1, 1, 16)
-        forms = ("from probabilities", "paper", "paper, D.2: selector alone", "both, explore 0, before")
+        forms = (
+            "from probabilities",
+            "paper",
+            "paper, D.2: selector alone",
+            "both, explore 0, before",
+            "lime",
+        )
         fits = [own.Fit("imdb", "linear", form, 0) for form in forms]
         fits.append(own.Fit("imdb", "network", forms[0], 0))
         found = {fit: own.carried_out(fit, options) for fit in fits}

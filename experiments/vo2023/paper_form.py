@@ -3,9 +3,9 @@
     python experiments/vo2023/paper_form.py --data DATA --out FILE [--sets imdb] [--boxes network linear]
     python experiments/vo2023/paper_form.py --page FILE [FILE ...]   # write the tables of paper_form.md
 
-Fits every form with every seed to the black boxes of `black_boxes.py`, and to linear ones, of which the true
-words are known. After every fit FILE is written; what it holds is not made again, so a run that was stopped
-goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is measured on held-out texts:
+Fits every form with every seed to the black boxes of `black_boxes.py`, and to the linear ones of
+`linear_box.py`, whose true words are known. After every fit FILE is written; what it holds is not made
+again, so a run that was stopped goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is measured on held-out texts:
 
 - ``faithfulness``, ``class faithfulness``, ``log odds`` (+Δ and −Δ), ``comprehensiveness``, ``sufficiency``:
   means over texts, of the top 10 words, or of 10% of them;
@@ -13,7 +13,7 @@ goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is meas
   predicted class that are among the 10 of the explainer; ``true signs``: the share of the 10 truly weightiest
   words, whatever they speak for, to which it gives the right sign; ``rank correlation`` with true weights;
   all of texts with at least 20 words, by scores as they are and ``relative`` to the mean over classes;
-- ``values``: those of each text; ``words``: the top 10 of each, of black boxes that are networks;
+- ``values``: the values of each text; ``words``: the top 10 words of each text, if the box is a network;
 - ``pi``: rows of (step, mean, standard deviation) of the probability to be kept over the words of a batch;
   ``kept``: its mean over dev inputs, by the network that was chosen.
 """
@@ -21,6 +21,7 @@ goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is meas
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import os
@@ -31,27 +32,25 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
-from sets import CLASSES, LONGEST, TEXTS, read
+from linear_box import K, linear_classifier, true_words
+from sets import TEXTS, read
 
 sys.path.append(str(Path(__file__).parents[1]))
 
 from shared.pages import fill_in, table
 
 BOXES = ("network", "linear")
-K = 10
 BOX_SECONDS = 150
-"""In which all black boxes are trained; on an H200 it took a minute."""
-LEAST = 20
-"""Words of a text of which the true words are looked for."""
+"""Seconds within which all black boxes must be trained; an H200 took 60."""
 TABLE_6 = {"imdb": (1.8, 1e-3), "hatexplain": (0.1, 1e-3), "ag_news": (0.1, 1e-4)}
-"""α and β."""
+"""α and β of Table 6."""
 
 DECISIONS: dict[str, Any] = {"learns_from": "decisions"}
 PLAIN = DECISIONS | {"context": False, "intercept": False, "centring": False, "layers": "paper"}
@@ -75,10 +74,17 @@ FORMS: dict[str, dict[str, Any]] = {
 """Forms learn from decisions, as in the paper, unless they say so. In the last, the embeddings of segments
 are random, as they were when its selector died."""
 MAIN = tuple(FORMS)[:6]
+SAMPLED: dict[str, dict[str, Any]] = {
+    "lime": {"budget": 1000},
+    "leave-one-out": {},
+    "shapley": {"budget": 1000},
+}
+OTHERS = ("magnex", *SAMPLED)
+"""Other methods, measured only if they are named by ``--forms``."""
 
 
 class Fit(NamedTuple):
-    """One fit."""
+    """A form of AIM, or another method, with a seed, on one black box."""
 
     which: str
     box: str
@@ -87,7 +93,7 @@ class Fit(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Under which it is in the file."""
+        """The key of its results in the file."""
         return " | ".join(map(str, self))
 
 
@@ -99,47 +105,6 @@ def settings_of(which: str, form: str) -> dict[str, Any]:
         {"beta": beta} if train != "selector" else {}
     )
     return table | own
-
-
-def linear_classifier(which: str, training: Any, *, epochs: int, device: str, weights: Path) -> Any:
-    """A sum of weights of words, trained by Adam or read from a file, wrapped."""
-    import torch
-    from black_boxes import _train_on_texts, word_tokenizer
-    from safetensors.torch import load_file, save_file
-    from torch import nn
-
-    import pertinent
-
-    class Linear(nn.Module):
-        def __init__(self, n_words: int) -> None:
-            super().__init__()
-            names = CLASSES[which]
-            labels = {"num_labels": len(names), "id2label": dict(enumerate(names)), "problem_type": None}
-            self.config = SimpleNamespace(vocab_size=n_words, **labels)
-            self.embeddings = nn.Embedding(n_words, len(names), padding_idx=0)
-            self.intercept = nn.Parameter(torch.zeros(len(names)))
-            nn.init.zeros_(self.embeddings.weight)
-
-        def get_input_embeddings(self) -> nn.Embedding:
-            return self.embeddings
-
-        def forward(
-            self, input_ids: Any = None, attention_mask: Any = None, inputs_embeds: Any = None
-        ) -> Any:
-            words = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
-            if attention_mask is not None:
-                words = words * attention_mask[..., None]
-            return SimpleNamespace(logits=words.sum(1) + self.intercept)
-
-    torch.manual_seed(0)
-    tokenizer = word_tokenizer(training.inputs, LONGEST[which])
-    module = Linear(len(tokenizer)).to(device)
-    if weights.is_file():
-        module.load_state_dict(load_file(weights))
-    else:
-        _train_on_texts(module, tokenizer, training, 2 * epochs, device)
-        save_file(module.state_dict(), weights)
-    return pertinent.wrap((module.eval(), tokenizer), max_length=LONGEST[which], compaction=False)
 
 
 PREPARED: dict[Any, Any] = {}
@@ -189,89 +154,73 @@ class Options(NamedTuple):
     epochs: int
     box_epochs: int
     batch_size: int
+    fit_on: int | None = None
 
 
 def carried_out(fit: Fit, options: Options) -> dict[str, Any]:
-    """Fit, explain and measure."""
+    """Fit a form to the black box, explain the held-out texts, and measure; other methods are not fitted."""
     import pertinent
 
     model, inputs, test, right = black_box(fit.which, fit.box, options)
-    start, pi = time.perf_counter(), []
-    with watching(pi, random_segments=fit.form.endswith("before")):
-        explainer = pertinent.fit(
-            model,
-            inputs,
-            "aim",
-            removal="pad-token",
-            epochs=options.epochs,
-            batch_size=options.batch_size,
-            patience=None,
-            seed=fit.seed,
-            progress=False,
-            **settings_of(fit.which, fit.form),
-        )
-    fitted, card = time.perf_counter(), explainer.network.card
-    found = pertinent.explain(model, test, explainer, removal="pad-token", progress=False)
+    start, card, pi = time.perf_counter(), dict[str, Any](), list[Any]()
+    method: Any = fit.form
+    words: dict[str, Any] = {"removal": "pad-token", "seed": fit.seed, "progress": False}
+    if fit.form in SAMPLED:
+        words |= SAMPLED[fit.form]
+    else:
+        training = {"epochs": options.epochs, "batch_size": options.batch_size, "patience": None}
+        name, settings = ("magnex", {}) if fit.form == "magnex" else ("aim", settings_of(fit.which, fit.form))
+        with watching(random_segments=fit.form.endswith("before")) as pi:
+            method = pertinent.fit(model, inputs[: options.fit_on], name, **words, **training, **settings)
+        card = method.network.card
+    fitted = time.perf_counter()
+    found = pertinent.explain(model, test, method, **words)
+    history = card.get("history", [])
     return {
         "accuracy of the black box": right,
-        "steps": card["steps"],
+        "steps": card.get("steps", 0),
         "fit seconds": fitted - start,
-        "dev faithfulness": card["dev_faithfulness"],
-        "dev faithfulness by check": [
-            h["eval_faithfulness"] for h in card["history"] if "eval_faithfulness" in h
-        ],
+        "dev faithfulness": card.get("dev_faithfulness"),
+        "dev faithfulness by check": [h["eval_faithfulness"] for h in history if "eval_faithfulness" in h],
         "kept": card.get("dev_kept"),
-        "kept by check": [h["eval_kept"] for h in card["history"] if "eval_kept" in h],
+        "kept by check": [h["eval_kept"] for h in history if "eval_kept" in h],
         "doubt": card.get("doubt"),
-        "pi": [(step, *np.round(np.array(each.tolist()), 4).tolist()) for step, each in pi],
-        **measured(model, found, every_class=card["classes"] == "all"),
+        "pi": pi,
+        **measured(model, found, every_class=card.get("classes") == "all"),
         **(true_words(model, test, found) if fit.box == "linear" else {}),
         "words": [[word for word, _ in e.top(K)] for e in found] if fit.box == "network" else [],
         "measure seconds": time.perf_counter() - fitted,
     }
 
 
-class watching:  # noqa: N801 (it reads as a word)
-    """Write down how much the selector keeps while it learns."""
+@contextmanager
+def watching(*, random_segments: bool) -> Iterator[list[tuple[int, float, float]]]:
+    """Write down the mean and the deviation of the selector's keep-probability in some of the steps."""
+    import torch
 
-    def __init__(self, pi: list[Any], *, random_segments: bool) -> None:
-        self.pi, self.random_segments = pi, random_segments
+    from pertinent.learned.methods.aim import LearnsAIM
+    from pertinent.learned.networks.word_scorer import WordScorer
 
-    def __enter__(self) -> None:
-        import torch
+    own, init, count = LearnsAIM.compute_loss, WordScorer.__init__, itertools.count()
+    found: list[tuple[int, float, float]] = []
 
-        from pertinent.learned.methods.aim import LearnsAIM
-        from pertinent.learned.networks.word_scorer import WordScorer
+    def compute_loss(learner: Any, batch: Any) -> Any:
+        step = next(count)
+        if learner.trained != "explainer" and (step % 25 == 0 or (step < 50 and step % 2 == 0)):
+            with torch.no_grad():
+                kept = batch.scores("selector")[:, 0].sigmoid()[batch.real]
+            found.append((step, round(float(kept.mean()), 4), round(float(kept.std()), 4)))
+        return own(learner, batch)
 
-        self.own, self.init = LearnsAIM.compute_loss, WordScorer.__init__
-        own, init, pi, count = self.own, self.init, self.pi, iter(range(10**9))
+    def with_random_segments(scorer: Any, *args: Any, **options: Any) -> None:
+        init(scorer, *args, **options)
+        torch.nn.init.normal_(scorer.segment.weight)
 
-        def compute_loss(learner: Any, round: Any) -> Any:
-            step, scores = next(count), round.scores
-
-            def watched(network: str) -> Any:
-                found = scores(network)
-                if network == "selector" and (step % 25 == 0 or (step < 50 and step % 2 == 0)):
-                    chances = found.detach()[:, 0].sigmoid()[round.real]
-                    pi.append((step, torch.stack([chances.mean(), chances.std()])))
-                return found
-
-            round.scores = watched
-            return own(learner, round)
-
-        def random_segments(scorer: Any, *args: Any, **options: Any) -> None:
-            init(scorer, *args, **options)
-            torch.nn.init.normal_(scorer.segment.weight)
-
-        LearnsAIM.compute_loss = compute_loss  # type: ignore[method-assign]
-        if self.random_segments:
-            WordScorer.__init__ = random_segments  # type: ignore[method-assign,assignment]
-
-    def __exit__(self, *_: object) -> None:
-        from pertinent.learned.methods.aim import LearnsAIM
-        from pertinent.learned.networks.word_scorer import WordScorer
-
-        LearnsAIM.compute_loss, WordScorer.__init__ = self.own, self.init  # type: ignore[method-assign]
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(LearnsAIM, "compute_loss", compute_loss))
+        if random_segments:
+            stack.enter_context(patch.object(WordScorer, "__init__", with_random_segments))
+        yield found
 
 
 def measured(model: Any, found: Any, *, every_class: bool) -> dict[str, Any]:
@@ -284,66 +233,15 @@ def measured(model: Any, found: Any, *, every_class: bool) -> dict[str, Any]:
         PositiveDeltaLogOdds,
     )
 
-    metrics: list[Any] = [Faithfulness(k=5), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
+    metrics: list[Any] = [Faithfulness(k=K), PositiveDeltaLogOdds(), NegativeDeltaLogOdds()]
     metrics += ["sufficiency", "comprehensiveness", *([ClassFaithfulness()] if every_class else [])]
     values: dict[str, list[float]] = {}
-    for rows in (
-        pertinent.evaluate(model, found, metrics, progress=False).rows,
-        pertinent.evaluate(model, found, [Faithfulness(k=K)], progress=False).rows,
-    ):
-        for row in rows:
-            if row.sparsity in (None, 0.1):
-                name = (
-                    "faithfulness of 5"
-                    if row.metric == "faithfulness" and len(rows) > len(found)
-                    else row.metric
-                )
-                values.setdefault(name, []).append(row.value)
+    for row in pertinent.evaluate(model, found, metrics, progress=False).rows:
+        if row.sparsity in (None, 0.1):
+            values.setdefault(row.metric, []).append(row.value)
     means = {name: float(np.mean(own)) for name, own in values.items()}
     rounded = {name: np.round(own, 4).tolist() for name, own in values.items()}
     return means | {"values": rounded, "explained": len(found), "failures": len(found.failures)}
-
-
-def true_words(model: Any, texts: list[str], found: Any) -> dict[str, float]:
-    """What is found of a linear model's own words."""
-    weights = model.model.embeddings.weight.detach().double().cpu().numpy()
-    shares: list[tuple[float, ...]] = []
-    for e in found:
-        tokens = model.prepare(texts[e.index]).tokens
-        own = weights - weights.mean(axis=1, keepdims=True)
-        real = tokens.feature >= 0
-        truth = np.bincount(tokens.feature[real], own[tokens.ids[real], e.target], minlength=len(e.scores))
-        if len(truth) >= LEAST:
-            scores = np.asarray(e.scores)
-            relative = (
-                scores if e.class_scores is None else (e.class_scores - e.class_scores.mean(0))[e.target]
-            )
-            shares.append((*agreement(scores, truth), *agreement(relative, truth)))
-    names = ("true words", "true signs", "rank correlation")
-    means = np.mean(shares, axis=0).tolist()
-    return dict(zip((*names, *(f"{name}, relative" for name in names)), means, strict=True))
-
-
-def agreement(scores: Any, truth: Any, k: int = K) -> tuple[float, float, float]:
-    """The share of the k largest true weights that is found, that of right signs, and Spearman's ρ.
-
-    Of words with the same weight as the kth any may be found. The signs are those of the k largest sizes.
-    """
-    top = np.argsort(-scores, kind="stable")[:k]
-    share = float((truth[top] >= np.sort(truth)[-k]).mean())
-    large = np.argsort(-np.abs(truth), kind="stable")[:k]
-    signs = float((np.sign(scores[large]) == np.sign(truth[large])).mean())
-    ranks = [np.unique(own, return_inverse=True)[1] for own in (scores, truth)]
-    means = [_mean_ranks(own) for own in ranks]
-    spread = [np.std(own) for own in means]
-    rho = 0.0 if min(spread) == 0 else float(np.corrcoef(*means)[0, 1])
-    return share, signs, rho
-
-
-def _mean_ranks(groups: Any) -> Any:
-    """The mean rank of each, where equal ones share a group; groups are in order."""
-    sizes = np.bincount(groups)
-    return (np.cumsum(sizes) - (sizes - 1) / 2)[groups]
 
 
 def work(tasks: Any, done: Any, options: Options) -> None:
@@ -366,7 +264,7 @@ def work(tasks: Any, done: Any, options: Options) -> None:
 
 def fits_of(arguments: Any) -> Iterator[Fit]:
     """What is to be done, the most telling first: the main forms of all seeds, then the others."""
-    for forms, seeds in ((MAIN, arguments.seeds), (tuple(FORMS)[6:], arguments.more_seeds)):
+    for forms, seeds in ((MAIN, arguments.seeds), ((*tuple(FORMS)[6:], *OTHERS), arguments.more_seeds)):
         for seed in range(seeds):
             for which in arguments.sets:
                 for form in forms:
@@ -377,7 +275,7 @@ def fits_of(arguments: Any) -> Iterator[Fit]:
 
 
 def shown(fit: Fit, own: dict[str, Any]) -> str:
-    """One line."""
+    """A line of the log: the main numbers of a fit, or its error."""
     if "error" in own:
         return f"{fit.name}: FAILED\n{own['error']}"
     names = ("faithfulness", "class-faithfulness", "positive-delta-log-odds", "negative-delta-log-odds")
@@ -546,7 +444,7 @@ def _arguments() -> Any:
     parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--boxes", nargs="+", choices=BOXES, default=BOXES)
-    parser.add_argument("--forms", nargs="+", choices=FORMS, default=tuple(FORMS))
+    parser.add_argument("--forms", nargs="+", choices=(*FORMS, *OTHERS), default=tuple(FORMS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--linear-seeds", type=int, default=5)
     parser.add_argument("--more-seeds", type=int, default=1, help="of the forms after the main ones")
@@ -554,6 +452,7 @@ def _arguments() -> Any:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--train", type=int, default=20_000)
     parser.add_argument("--test", type=int, default=500)
+    parser.add_argument("--fit-on", type=int, help="fit to the first N of the black box's training texts")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--box-epochs", type=int, default=4)
     parser.add_argument("--batch-size", type=int, default=100)

@@ -81,7 +81,7 @@ def test_a_linear_box_of_words_explained_by_its_own_weights(load):
 
     import torch
 
-    own = load("paper_form")
+    own = load("linear_box")
     weights = np.random.default_rng(0).normal(size=(30, 2))
     embeddings = SimpleNamespace(weight=torch.tensor(weights))
     ids, feature = np.arange(2, 28), np.array([-1, *range(24), -1])
@@ -98,3 +98,17 @@ def test_a_linear_box_of_words_explained_by_its_own_weights(load):
     shifted = np.stack([weights[ids[1:-1], 0], weights[ids[1:-1], 1]]) + 5.0
     of_classes = SimpleNamespace(index=0, target=1, scores=shifted[1], class_scores=shifted)
     assert own.true_words(model, ["text"], [of_classes])["true signs, relative"] == 1.0
+
+
+def test_what_is_found_of_true_words(load):
+    found = load("linear_box").agreement
+    truth = np.array([4.0, 3.0, 0.1, -5.0, 3.0, 0.0])
+    assert found(truth, truth, k=2) == (1.0, 1.0, pytest.approx(1.0))
+    assert found(-truth, truth, k=2) == (0.0, 0.0, pytest.approx(-1.0))
+    # Words 1 and 4 have the same weight: either is right. Of 3 and 0, the weightiest, 3 has the wrong sign.
+    scores = np.array([2.0, 0.0, 0.5, 1.0, 3.0, -1.0])
+    share, signs, rho = found(scores, truth, k=2)
+    assert (share, signs) == (1.0, 0.5)
+    ranks = [5, 2, 3, 4, 6, 1], [6, 4.5, 3, 1, 4.5, 2]
+    assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
+    assert found(np.zeros(6), truth, k=2)[2] == 0.0
