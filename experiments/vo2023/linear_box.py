@@ -58,7 +58,7 @@ def linear_classifier(which: str, training: Any, *, epochs: int, device: str, we
 
 
 def true_words(model: Any, texts: list[str], found: Any) -> dict[str, float]:
-    """Means over texts of the `agreement` with a linear black box, also ``relative`` to the mean over classes."""
+    """Means over texts of `agreement` with a linear black box, also ``relative`` to the mean over classes."""
     weights = model.model.embeddings.weight.detach().double().cpu().numpy()
     shares: list[tuple[float, ...]] = []
     for e in found:

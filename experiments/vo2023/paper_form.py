@@ -5,7 +5,8 @@
 
 Fits every form with every seed to the black boxes of `black_boxes.py`, and to the linear ones of
 `linear_box.py`, whose true words are known. After every fit FILE is written; what it holds is not made
-again, so a run that was stopped goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is measured on held-out texts:
+again, so a run that was stopped goes on. DATA is as `sets.py` packs it, or holds Parquet files. Each fit is
+measured on held-out texts:
 
 - ``faithfulness``, ``class faithfulness``, ``log odds`` (+Δ and −Δ), ``comprehensiveness``, ``sufficiency``:
   means over texts, of the top 10 words, or of 10% of them;

@@ -95,9 +95,12 @@ def test_log_odds_against_the_rest_of_the_classes(from_logits):
 def test_the_scores_that_gradients_follow_are_those_of_the_scale(output, scale):
     rows = LOGITS[[0, 3]]
     rows = rows if output.from_logits else output.__class__(True).natural(rows)
-    if scale not in output.scales:
-        return
     leaf = torch.tensor(rows, requires_grad=True)
+    if scale not in output.scales:
+        for unknown in (lambda: output.as_scale(rows, scale), lambda: output.followed_scores(leaf, scale)):
+            with pytest.raises(SettingError, match="raw scores are not known"):
+                unknown()
+        return
     followed = output.followed_scores(leaf, scale)
     np.testing.assert_allclose(followed.detach(), output.as_scale(rows, scale), rtol=1e-5, atol=1e-6)
     (gradient,) = torch.autograd.grad(followed[0, 0], leaf)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NO_RAW = (
     "The model answers with probabilities, so its raw scores are not known: choose scale='logit' (log-odds), "
-    "or wrap a model that answers with logits, output='logit'. Of boosted trees, exact-shapley knows them."
+    "or wrap a model that answers with logits, output='logit'. Of boosted trees, tree-shap knows them."
 )
 
 ROUNDING = 0.02
@@ -46,10 +46,14 @@ class Probabilities(Output):
         if scale == "natural":
             return self.natural(outputs)
         if scale == "raw":
-            if not self.from_logits:
-                raise SettingError(NO_RAW)
+            self._check_raw()
             return outputs
         return self.log_odds(outputs) if scale == "logit" else self.log_probabilities(outputs)
+
+    def _check_raw(self) -> None:
+        """Raise an error unless the model answers with its raw scores."""
+        if not self.from_logits:
+            raise SettingError(NO_RAW)
 
     @abstractmethod
     def log_odds(self, outputs: Floats) -> Floats:
@@ -151,6 +155,7 @@ class Classes(Probabilities):
         """Log-probabilities, log-odds as in `log_odds`, or the model's logits."""
         logits = self._tensor_logits(outputs)
         if scale == "raw":
+            self._check_raw()
             return logits
         logs = logits.log_softmax(dim=1) if self.from_logits else logits
         if scale != "logit":
@@ -220,6 +225,8 @@ class Labels(Probabilities):
         from torch.nn.functional import logsigmoid
 
         outputs = outputs.float()
+        if scale == "raw":
+            self._check_raw()
         if scale in ("logit", "raw"):
             return outputs if self.from_logits else outputs.clamp(TINY, 1 - TINY).logit()
         return logsigmoid(outputs) if self.from_logits else outputs.clamp_min(TINY).log()
