@@ -9,7 +9,7 @@ import numpy as np
 from common import random_texts, word_tokenizer
 
 import pertinent
-from pertinent.explainers.shapley.odd_process import fit, posterior
+from pertinent.explainers.shapley.odd_process import estimate
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 
 TOKENS = 40
@@ -60,5 +60,5 @@ def _arithmetic(d: int, pairs: int, seed: int) -> float:
     ]
     odd, even = (answers[0] - answers[1]) / 2, (answers[0] + answers[1]) / 2
     start = time.perf_counter()
-    posterior(fit(masks, odd, even), masks, odd)
+    estimate(masks, odd, even, slice(None))
     return seconds + time.perf_counter() - start

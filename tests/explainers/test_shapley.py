@@ -10,7 +10,7 @@ from tests.games import as_model, play, random_interactions, sum_of_unanimity, u
 
 import pertinent
 from pertinent.explainers.base import explainers
-from pertinent.explainers.shapley.odd_process import Prior, fit, posterior
+from pertinent.explainers.shapley.odd_process import Prior, estimate
 from pertinent.explainers.shapley.shapley import choose
 
 D = 5
@@ -62,8 +62,8 @@ def test_all_masks_give_the_exact_values(seed):
 def test_the_process_knows_what_all_answers_tell():
     game = random_interactions(6, seed=1, order=6)
     masks = np.array(list(product([True, False], repeat=6)))[:32]
-    odd = (game.values(masks) - game.values(~masks)) / 2
-    found = posterior(fit(masks, odd, (game.values(masks) + game.values(~masks)) / 2), masks, odd)
+    values, complements = game.values(masks), game.values(~masks)
+    found = estimate(masks, (values - complements) / 2, (values + complements) / 2, slice(None))
     np.testing.assert_allclose(found.values.T, game.shapley, atol=1e-4)
 
 

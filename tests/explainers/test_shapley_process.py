@@ -12,9 +12,11 @@ from pertinent.explainers.shapley.odd_process import (
     CONSTANT,
     Prior,
     climb,
+    condition,
+    estimate,
+    fit,
     invert_lower,
     log_posterior,
-    posterior,
 )
 from pertinent.explainers.shapley.spread_masks import spread_pairs
 
@@ -31,13 +33,16 @@ def answers(n=24, d=5, columns=2, seed=0):
 def points(d=5):
     rng = np.random.default_rng(1)
     return [
-        np.concatenate([rng.normal(-1.5, 0.7, d), rest]) for rest in ([0.3, -2.0], [-3.0, -7.0], [2.0, -1.0])
+        np.concatenate([rng.normal(-1.5, 0.7, d), rest])
+        for rest in ([0.3, -2.0, -4.0], [-3.0, -7.0, -1.0], [2.0, -1.0, -6.0])
     ]
 
 
+@pytest.mark.parametrize("with_even", [True, False])
 @pytest.mark.parametrize("point", points())
-def test_the_gradient_is_that_of_the_log_posterior(point):
+def test_the_gradient_is_that_of_the_log_posterior(point, with_even):
     x, odd, even = answers()
+    even = even if with_even else None
     _, slope = log_posterior(point, x, odd, even)
     steps = 1e-5 * np.eye(len(point))
     by_hand = [
@@ -47,27 +52,26 @@ def test_the_gradient_is_that_of_the_log_posterior(point):
     np.testing.assert_allclose(slope, by_hand, rtol=1e-5, atol=1e-6)
 
 
-def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scale():
+def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scales():
     """Up to a constant: its difference between two priors is that of scipy's densities."""
     x, odd, even = answers(columns=1)
     n, d = x.shape
     one, other = points()[:2]
 
     def density(point):
-        prior = Prior(1 / (1 + np.exp(-point[:d])), np.exp(point[d]), np.exp(point[d + 1]))
+        prior = Prior(1 / (1 + np.exp(-point[:d])), *np.exp(point[d:]))
         odd_part, even_part = prior.parts(x, x)
-        covariances = [odd_part + prior.linear * (x * prior.r) @ x.T, even_part + CONSTANT * even_part[0, 0]]
-        noise = np.diag(prior.noise_of(n, covariances[0][0, 0]))
-        explained = sum(
-            part[:, 0] @ np.linalg.solve(k + noise, part[:, 0])
-            for k, part in zip(covariances, (odd, even), strict=True)
-        )
-        scale = explained / (2 * n)
-        log_density = sum(
-            multivariate_normal(cov=scale * (k + noise), allow_singular=True).logpdf(part[:, 0])
-            for k, part in zip(covariances, (odd, even), strict=True)
-        )
-        return log_density + odd_process._log_hyperprior(point)[0]
+        odd_part = odd_part + prior.linear * (x * prior.r) @ x.T
+        even_noise = Prior(prior.r, noise=prior.even_noise).noise_of(n, even_part[0, 0])
+        covariances = [
+            odd_part + np.diag(prior.noise_of(n, odd_part[0, 0])),
+            even_part + CONSTANT * even_part[0, 0] + np.diag(even_noise),
+        ]
+        total = odd_process._log_hyperprior(point)[0]
+        for k, part in zip(covariances, (odd[:, 0], even[:, 0]), strict=True):
+            scale = part @ np.linalg.solve(k, part) / n
+            total += multivariate_normal(cov=scale * k, allow_singular=True).logpdf(part)
+        return total
 
     found = log_posterior(one, x, odd, even)[0] - log_posterior(other, x, odd, even)[0]
     assert found == pytest.approx(density(one) - density(other), rel=1e-8)
@@ -76,7 +80,7 @@ def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scale():
 def test_the_climb_finds_what_scipy_finds(monkeypatch):
     x, odd, even = answers(n=40)
     odd = odd * 0.1 + x @ np.array([[3.0, 1.0], [0.5, 0], [0, 2.0], [0.1, 0], [0, 0]])
-    start = np.concatenate([np.full(5, -np.log(5)), [1.0, -9.0]])
+    start = np.concatenate([np.full(5, -np.log(5)), [1.0, -9.0, -9.0]])
     best = minimize(lambda p: [-part for part in log_posterior(p, x, odd, even)], start, jac=True)
     roughly = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(roughly, x, odd, even)[0] > -best.fun - 1.0
@@ -92,7 +96,7 @@ def test_the_inverse_of_a_triangle(n):
 
 
 def test_the_posterior_is_that_of_all_terms():
-    """Bayes' rule on the coefficients of all odd sets, with the scale that the answers tell."""
+    """Bayes' rule on the coefficients of all odd sets."""
     from itertools import combinations, product
 
     d = 4
@@ -109,15 +113,13 @@ def test_the_posterior_is_that_of_all_terms():
     gain = np.diag(variances) @ basis.T @ np.linalg.inv(k)
     values = shares @ gain @ odd
     values += (2 * odd[0] - values.sum(axis=0)) / d
-    found = posterior(prior, masks, odd)
+    found = condition(prior, masks, odd)
     np.testing.assert_allclose(found.values, values, atol=1e-9)
     left = shares @ (np.diag(variances) - gain @ basis @ np.diag(variances)) @ shares.T
-    surprise = [odd[i, 0] - _foretold(k, odd[:, 0], i) for i in range(7)]
-    precision = np.diag(np.linalg.inv(k))
-    weight = (shares @ gain).T ** 2
-    own = (weight * np.square(surprise)[:, None]).sum(axis=0) / (weight / precision[:, None]).sum(axis=0)
-    scale = np.maximum(own, float(odd[:, 0] @ np.linalg.solve(k, odd[:, 0])) / 7) * 7 / 3
-    np.testing.assert_allclose(found.standard_errors[:, 0], np.sqrt(left.diagonal() * scale), rtol=1e-6)
+    np.testing.assert_allclose(found.variances, left.diagonal(), rtol=1e-6)
+    residuals = [odd[i, 0] - _foretold(k, odd[:, 0], i) for i in range(7)]
+    np.testing.assert_allclose(found.residuals[:, 0], residuals, rtol=1e-6)
+    np.testing.assert_allclose(found.expected, 1 / np.diag(np.linalg.inv(k)), rtol=1e-6)
 
 
 def _foretold(k, y, i):
@@ -165,3 +167,59 @@ def likeness(masks):
     """The sum of the fourth powers of the cosines of different masks."""
     x = np.where(masks, 1.0, -1.0)
     return ((x @ x.T / masks.shape[1]) ** 4).sum() - len(x)
+
+
+def self_dual(d, seed):
+    """A sigmoid model against an opposing baseline, its answers to d pairs of masks, and its values."""
+    from pertinent.masks import all_coalitions, shapley_of
+
+    weight = np.random.default_rng(seed).normal(size=d)
+    weight *= 3 / np.linalg.norm(weight)
+
+    def values(masks):
+        return 1 / (1 + np.exp(-np.where(masks, 1.0, -1.0) @ weight))[:, None]
+
+    masks = np.concatenate(
+        [np.ones((1, d), bool), spread_pairs(np.zeros((0, d), bool), d - 1, np.random.default_rng(seed))]
+    )
+    return masks, values(masks), values(~masks), shapley_of(values(all_coalitions(d)))
+
+
+def test_a_game_without_an_even_part_is_not_taken_for_linear_and_free_of_noise():
+    """f(S) + f(not S) is constant: 1.96 standard errors cover the values all the same."""
+    covered = []
+    for seed in range(20):
+        masks, values, complements, truth = self_dual(10, seed)
+        found = estimate(masks, (values - complements) / 2, (values + complements) / 2, slice(None))
+        covered.append(np.abs(found.values - truth) <= 1.96 * found.standard_errors)
+    assert np.mean(covered) > 0.9
+
+
+def test_the_scale_of_the_even_part_does_not_matter_unless_it_hardly_varies():
+    x, odd, even = answers(n=30)
+    masks = x > 0
+    found, larger = fit(masks, odd, even), fit(masks, odd, 7 * even)
+    np.testing.assert_allclose(found.r, larger.r, rtol=1e-6)
+    none, hardly = fit(masks, odd, 0 * even), fit(masks, odd, 0.01 * even)
+    np.testing.assert_array_equal(none.r, hardly.r)
+    assert not np.allclose(found.r, none.r)
+
+
+def test_hard_decisions_have_honest_errors():
+    """A weighted majority of 12: three features that explain 59 answers do not explain the rest."""
+    from pertinent.masks import all_coalitions, shapley_of
+
+    weights = np.array([9, 8, 7, 5, 5, 4, 4, 3, 2, 2, 1, 1])
+    quota = weights.sum() / 2
+
+    def values(masks):
+        return (masks @ weights > quota).astype(float)[:, None]
+
+    truth, covered = shapley_of(values(all_coalitions(12))), []
+    for seed in range(20):
+        masks = spread_pairs(np.zeros((0, 12), bool), 59, np.random.default_rng(seed))
+        masks = np.concatenate([np.ones((1, 12), bool), masks])
+        odd, even = (values(masks) - values(~masks)) / 2, (values(masks) + values(~masks)) / 2
+        found = estimate(masks, odd, even, slice(None))
+        covered.append(np.abs(found.values - truth) <= 1.96 * found.standard_errors)
+    assert np.mean(covered) > 0.9

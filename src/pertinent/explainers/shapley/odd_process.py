@@ -14,8 +14,11 @@ covariance of two odd parts has a closed form,
     A = \tfrac12 \sum_j \log(1 - r_j^2),
 
 and so have the posterior mean and variance of :math:`\phi`, because :math:`1 / |T| = \int_0^1 t^{|T|-1}
-dt`. The even part is a process as well, with cosh for sinh: it says nothing of :math:`\phi`, but something
-of r (`fit`).
+dt`. The even part is a process as well, with cosh for sinh and a scale and noise of its own: it says nothing
+of :math:`\phi`, but, where it varies, something of r (`fit`).
+
+The prior is fitted to the answers, so it predicts them better than it would others. `estimate` therefore
+judges priors fitted to one half of the answers by the other half.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from itertools import product
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats, Ints, Masks
 
 LEAST_NOISE = 1e-8
 """Noise as a share of an answer's variance that keeps covariances regular."""
@@ -41,9 +44,18 @@ ENOUGH = 0.1
 CONSTANT = 10.0
 """Prior variance of the mean of all answers, in units of the even part's variance: it is unknown."""
 
-CENTRES = np.array([1.0, -9.0])
-WIDTHS = np.array([3.0, 5.0])
-"""Prior means and standard deviations of the logarithms of `linear` and of the noise."""
+VARIES = 0.02
+"""Smallest variance of the even part, as a share of the odd part's mean square, that says anything of r."""
+
+SHARED = 0.9
+"""Degrees of freedom that the answers lose to each feature, for which standard errors are enlarged."""
+
+ROUNDING = 1e-8
+"""Least standard error of a value, as a share of the answers' root mean square."""
+
+CENTRES = np.array([1.0, -9.0, -9.0])
+WIDTHS = np.array([3.0, 5.0, 5.0])
+"""Prior means and standard deviations of the logarithms of `linear` and of the noise of both parts."""
 
 MIDDLE = 2.0
 SPREAD = 0.8
@@ -58,12 +70,14 @@ _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 class Prior:
     """The prior of a game: `r` of each feature, the factor `linear` of single features, and the noise.
 
-    `noise` is the share of an answer's variance that no set explains.
+    `noise` and `even_noise` are the shares of the variance of the odd and of the even part of an answer that
+    no set explains.
     """
 
     r: Floats
     linear: float = 1.0
     noise: float = LEAST_NOISE
+    even_noise: float = LEAST_NOISE
 
     def parts(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """The covariances of the odd and of the even part of answers, without `linear` and noise."""
@@ -77,10 +91,8 @@ class Prior:
         return np.asarray(self.parts(x, y)[0] + self.linear * (x * self.r) @ y.T)
 
     def noise_of(self, n: int, variance: float) -> Floats:
-        """The noise variances of n answers; the first, of the whole input, has almost none."""
-        found = np.full(n, (self.noise + LEAST_NOISE) * variance)
-        found[0] = LEAST_NOISE * variance
-        return found
+        """The noise variances of the odd parts of n answers."""
+        return _noise(self.noise, n, variance)
 
     def covariance_with_values(self, x: Floats) -> Floats:
         """The covariances of odd parts with Shapley values (answers, features)."""
@@ -95,6 +107,13 @@ class Prior:
         for (s, w), (t, u) in product(zip(_NODES, _WEIGHTS, strict=True), repeat=2):
             found += 4 * w * u * self.r * _even_without(s * t * self.r[None])[0]
         return found
+
+
+def _noise(share: float, n: int, variance: float) -> Floats:
+    """The noise variances of n answers; the first, of the whole input, has almost none."""
+    found = np.full(n, (share + LEAST_NOISE) * variance)
+    found[0] = LEAST_NOISE * variance
+    return found
 
 
 def _even_without(terms: Floats) -> Floats:
@@ -112,11 +131,70 @@ class Posterior:
     standard_errors: Floats
 
 
-def posterior(prior: Prior, masks: Masks, odd: Floats) -> Posterior:
-    """The mean of the Shapley values given the odd part (masks, columns), and their standard errors.
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """A process given answers: its Shapley values, and each answer predicted from all the others.
 
-    The first mask keeps everything.
+    `values` are posterior means (features, columns), `variances` posterior variances in units of the
+    prior's scale (features); `residuals` are the errors of the predictions (answers, columns) and
+    `expected` their variances in the same units (answers).
     """
+
+    values: Floats
+    variances: Floats
+    residuals: Floats
+    expected: Floats
+
+    @property
+    def surprise(self) -> Floats:
+        """Squared errors of the predictions in units of their variances (answers, columns)."""
+        return np.asarray(self.residuals**2 / self.expected[:, None])
+
+
+def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
+    """The Shapley values from the odd and the even part (masks, columns) of some answers.
+
+    The first mask keeps everything. The model's `own` columns decide the prior. The scale of a column's
+    variances is the mean surprise: of all answers under the prior fitted to them or, if larger, of each
+    half under the prior fitted to the other half. The squared difference of the two halves' values is added
+    as the prior's own variance. If a model has only two different answers, a prior fitted to all of
+    them fits too well, and the mean of the halves' values is the estimate.
+    """
+    n, d = masks.shape
+    some = _some(n)
+    halves = some[1::2], some[2::2]
+    priors = [fit(masks[half], odd[half][:, own], even[half][:, own]) for half in map(_with_first, halves)]
+    hard = n >= 2 * d and len(np.unique(np.stack([even + odd, even - odd]))) <= 2
+    seen = np.arange(n) if hard else some
+    tried = [condition(prior, masks[seen], odd[seen]) for prior in priors]
+    unseen = [np.isin(seen, half) for half in reversed(halves)]
+    held_out = [each.surprise[other] for each, other in zip(tried, unseen, strict=True)]
+    scale = np.concatenate(held_out).mean(axis=0) if n > 1 else np.full(odd.shape[1], np.nan)
+    if hard:
+        values = (tried[0].values + tried[1].values) / 2
+        variances = (tried[0].variances + tried[1].variances) / 2
+    else:
+        fitted = condition(fit(masks, odd[:, own], even[:, own]), masks, odd)
+        values, variances = fitted.values, fitted.variances
+        scale = np.maximum(scale, fitted.surprise[1:].mean(axis=0))
+    between = (tried[0].values - tried[1].values) ** 2 / 2
+    rounding = ROUNDING**2 * (odd**2).mean(axis=0)
+    variances = variances[:, None] * scale * n / max(1.0, n - SHARED * d) + between + rounding
+    return Posterior(values, np.sqrt(variances))
+
+
+def _some(n: int) -> Ints:
+    """The places of at most `SEARCHED` of n answers, the first among them."""
+    return np.unique(np.linspace(0, n - 1, SEARCHED).astype(int))
+
+
+def _with_first(places: Ints) -> Ints:
+    """These places, after the first."""
+    return np.insert(places, 0, 0)
+
+
+def condition(prior: Prior, masks: Masks, odd: Floats) -> Conditioned:
+    """The process given the odd part (masks, columns) of some answers; the first mask keeps everything."""
     x: Floats = np.where(masks, 1.0, -1.0)
     n, d = x.shape
     covariance = prior.covariance(x, x)
@@ -124,24 +202,11 @@ def posterior(prior: Prior, masks: Masks, odd: Floats) -> Posterior:
     inverse_root = invert_lower(np.asarray(np.linalg.cholesky(covariance)))
     lever = inverse_root @ prior.covariance_with_values(x)
     rest = inverse_root @ odd
-    left = np.maximum(0.0, prior.variance_of_values() - (lever**2).sum(axis=0))
-    scale = _scale(inverse_root, lever, rest) * n / max(1, n - d)
     values = lever.T @ rest
     values += (2 * odd[0] - values.sum(axis=0)) / d  # they sum to the gain, to rounding
-    return Posterior(values, np.sqrt(left[:, None] * scale))
-
-
-def _scale(inverse_root: Floats, lever: Floats, rest: Floats) -> Floats:
-    """The factor (features, columns) by which the prior's variances are too small.
-
-    It is the mean over all answers or, if larger, the mean over the answers that a feature's value depends
-    on: squared errors of each answer predicted from the others, weighted by their influence on the value.
-    """
-    precision = (inverse_root**2).sum(axis=0)
-    surprise = (inverse_root.T @ rest / precision[:, None]) ** 2
-    weight = (inverse_root.T @ lever) ** 2 + 1e-300
-    own = (weight.T @ surprise) / (weight.T @ (1 / precision))[:, None]
-    return np.asarray(np.maximum(own, (rest**2).mean(axis=0)))
+    expected = 1 / (inverse_root**2).sum(axis=0)
+    variances = np.maximum(0.0, prior.variance_of_values() - (lever**2).sum(axis=0))
+    return Conditioned(values, variances, (inverse_root.T @ rest) * expected[:, None], expected)
 
 
 def invert_lower(root: Floats) -> Floats:
@@ -163,67 +228,77 @@ def invert_lower(root: Floats) -> Floats:
 def fit(masks: Masks, odd: Floats, even: Floats) -> Prior:
     """The most probable prior given the odd and the even part (masks, columns) of some answers.
 
-    The first mask keeps everything.
+    The first mask keeps everything. An even part that hardly varies is left out: f(S) + f(not S) is nearly
+    constant for majorities, and for sigmoid models against an opposing baseline, whatever their orders.
     """
-    some = np.unique(np.linspace(0, len(masks) - 1, SEARCHED).astype(int))
+    some = _some(len(masks))
     x: Floats = np.where(masks[some], 1.0, -1.0)
-    even = even[some] - even[some].mean(axis=0)
+    odd, even = odd[some], even[some] - even[some].mean(axis=0)
+    odd, even = odd[:, (told := odd.any(axis=0))], even[:, told]
+    varies = told.any() and (even**2).mean() > VARIES * (odd**2).mean()
     start = np.concatenate([np.full(x.shape[1], -np.log(x.shape[1])), CENTRES])
-    return _prior(climb(lambda point: log_posterior(point, x, odd[some], even), start))
+    return _prior(climb(lambda point: log_posterior(point, x, odd, even if varies else None), start))
 
 
 def _prior(point: Floats) -> Prior:
-    """From the log-odds of each r, then the logarithms of `linear` and of the noise."""
-    return Prior(1 / (1 + np.exp(-point[:-2])), float(np.exp(point[-2])), float(np.exp(point[-1])))
+    """From the log-odds of each r, then the logarithms of `linear` and of the noise of both parts."""
+    return Prior(1 / (1 + np.exp(-point[:-3])), *np.exp(point[-3:]).tolist())
 
 
-def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats) -> tuple[float, Floats]:
+def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) -> tuple[float, Floats]:
     """The log posterior of a prior given the answers to masks (as ±1), up to a constant, and its gradient.
 
-    It is maximised over the scale of each column, which its odd and its even part share.
+    It is maximised over the scales of each column's odd and even part.
     """
     n, d = x.shape
     prior = _prior(point)
     r, one_less = prior.r, 1 - prior.r**2
     odd_part, even_part = prior.parts(x, x)
     single = (x * r) @ x.T
-    variance = odd_part[0, 0] + prior.linear * single[0, 0]
-    noise = prior.noise_of(n, variance)
-    covariances = (odd_part + prior.linear * single, even_part + CONSTANT * even_part[0, 0])
+    variance, even_variance = odd_part[0, 0] + prior.linear * single[0, 0], even_part[0, 0]
     total, slope = _log_hyperprior(point)
     try:
-        roots = [np.linalg.cholesky(one + np.diag(noise)) for one in covariances]
+        noise = prior.noise_of(n, variance)
+        gain, pull = _evidence(odd_part + prior.linear * single + np.diag(noise), odd)
+        by_variance = float(pull.diagonal() @ noise) / variance
+        by_r = _quadratic(x, pull * even_part) - r * float((pull * odd_part).sum())
+        by_r += by_variance * (even_variance - r * odd_part[0, 0])
+        by_r = by_r / one_less + prior.linear * (_quadratic(x, pull) + by_variance)
+        slope[d] += prior.linear * (float((pull * single).sum()) + by_variance * single[0, 0])
+        slope[d + 1] += prior.noise * variance * float(pull.diagonal()[1:].sum())
+        total += gain
+        if even is not None:
+            noise = _noise(prior.even_noise, n, even_variance)
+            gain, pull = _evidence(even_part + CONSTANT * even_variance + np.diag(noise), even)
+            by_variance = float(pull.diagonal() @ noise) / even_variance + CONSTANT * float(pull.sum())
+            by_even = _quadratic(x, pull * odd_part) - r * float((pull * even_part).sum())
+            by_r += (by_even + by_variance * (odd_part[0, 0] - r * even_variance)) / one_less
+            slope[d + 2] += prior.even_noise * even_variance * float(pull.diagonal()[1:].sum())
+            total += gain
     except np.linalg.LinAlgError:
         return -np.inf, slope
-    inverse_roots = [invert_lower(root) for root in roots]
-    halves = [inverse @ part for inverse, part in zip(inverse_roots, (odd, even), strict=True)]
-    explained = sum((half**2).sum(axis=0) for half in halves) + 1e-300
-    total -= n * float(np.log(explained).sum())
-    total -= odd.shape[1] * sum(float(np.log(root.diagonal()).sum()) for root in roots)
-    # derivatives by the covariance of the odd, then of the even part
-    pulls = [
-        ((a := inverse.T @ half) * (n / explained)) @ a.T - odd.shape[1] / 2 * (inverse.T @ inverse)
-        for inverse, half in zip(inverse_roots, halves, strict=True)
-    ]
-    noisy = sum(pull.diagonal() for pull in pulls)
-    by_variance = float(noisy @ noise) / variance
-    by_r = _quadratic(x, pulls[0] * even_part + pulls[1] * odd_part)
-    by_r -= r * float((pulls[0] * odd_part + pulls[1] * even_part).sum())
-    by_r += by_variance * (even_part[0, 0] - r * odd_part[0, 0])
-    by_r += CONSTANT * pulls[1].sum() * (odd_part[0, 0] - r * even_part[0, 0])
-    by_r = by_r / one_less + prior.linear * (_quadratic(x, pulls[0]) + by_variance)
     slope[:d] += by_r * r * (1 - r)
-    slope[d] += prior.linear * (float((pulls[0] * single).sum()) + by_variance * single[0, 0])
-    slope[d + 1] += prior.noise * variance * float(noisy[1:].sum())
     return total, slope
+
+
+def _evidence(covariance: Floats, answers: Floats) -> tuple[float, Floats]:
+    """The log density of answers, maximised over each column's scale, and its slope by the covariance."""
+    n, columns = answers.shape
+    root = np.linalg.cholesky(covariance)
+    inverse_root = invert_lower(np.asarray(root))
+    half = inverse_root @ answers
+    squares = (half**2).sum(axis=0) + 1e-300
+    density = -n / 2 * float(np.log(squares).sum()) - columns * float(np.log(root.diagonal()).sum())
+    weighted = inverse_root.T @ half
+    return density, (weighted * (n / 2 / squares)) @ weighted.T - columns / 2 * inverse_root.T @ inverse_root
 
 
 def _log_hyperprior(point: Floats) -> tuple[float, Floats]:
     """The log density of a prior's parameters, and its gradient."""
-    log_odds, d = point[:-2], len(point) - 2
+    log_odds, d = point[:-3], len(point) - 3
     away = (log_odds - log_odds.mean()) / SPREAD
     middle = (log_odds.mean() + np.log(d)) / MIDDLE
-    beside = (point[-2:] - CENTRES) / WIDTHS
+    beside = (point[-3:] - CENTRES) / WIDTHS
     slope = -np.concatenate([away / SPREAD + middle / MIDDLE / d, beside / WIDTHS])
     return -0.5 * float((away**2).sum() + middle**2 + (beside**2).sum()), slope
 

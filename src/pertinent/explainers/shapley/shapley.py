@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
 from pertinent.asks import Arithmetic, NotWalked, TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.kernel_shap import KernelShap
-from pertinent.explainers.shapley.odd_process import Posterior, fit, posterior
+from pertinent.explainers.shapley.odd_process import estimate
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
 from pertinent.explainers.shapley.spread_masks import design, spread_pairs
 from pertinent.masks import empty_mask, full_mask
@@ -112,18 +111,13 @@ def _process(task: Task) -> Steps:
         complements = np.concatenate([complements, answers[len(more) :]])
         odd, even = (values - complements) / 2, (values + complements) / 2
         masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
-        known = yield Arithmetic(partial(fit_and_predict, masks, odd, even, own))
+        known = yield Arithmetic(partial(estimate, masks, odd, even, own))
         found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
         if task.settled(found, len(rounds)):
             return task.stopped(found, "stable")
         if size < rounds[-1]:
             yield from task.publish(found)
     return task.stopped(found, "budget")
-
-
-def fit_and_predict(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
-    """The posterior under the most probable prior, which the model's `own` columns decide."""
-    return posterior(fit(masks, odd[:, own], even[:, own]), masks, odd)
 
 
 def _most_pairs(task: Task) -> int:
