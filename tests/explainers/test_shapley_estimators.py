@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.games import play, sum_of_unanimity
+from tests.games import Game, play, sum_of_unanimity
 
 from pertinent.explainers.base import explainers
+from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
+from pertinent.intervals import student_factor
+from pertinent.masks import all_coalitions, shapley_of
 
 
 def sparse_game(d, seed, sets=15, largest=4):
@@ -69,3 +72,49 @@ def test_standard_errors_of_shapley_cover_the_truth(times):
         found = play(explainers.make("shapley"), game, budget=10 * times, seed=seed)
         inside += (np.abs(found.scores - game.shapley) <= 1.96 * found.standard_errors).ravel().tolist()
     assert np.mean(inside) > 0.93
+
+
+def majority(weights):
+    """1 with more than half of the weight, else 0; its Shapley values are those of all masks."""
+    d = len(weights)
+
+    def values(masks):
+        return (masks @ weights > weights.sum() / 2).astype(float)[:, None]
+
+    return Game(d, values, shapley=shapley_of(values(all_coalitions(d))).T)
+
+
+@pytest.mark.parametrize("method", ["shapley", "kernel-shap", "shapley-sampling"])
+@pytest.mark.parametrize("times", [10, 20])
+def test_standard_errors_cover_the_truth_of_hard_decisions(method, times):
+    """Few orders and few masks change a majority: a feature that changed nothing is not known to be zero."""
+    game = majority(np.array([9, 8, 7, 5, 5, 4, 4, 3, 2, 2, 1, 1]))
+    covered = []
+    for seed in range(15):
+        found = play(explainers.make(method), game, budget=times * 12, seed=seed)
+        covered.append(np.abs(found.scores - game.shapley) <= 1.96 * found.standard_errors)
+    assert np.mean(covered) > 0.88
+
+
+@pytest.mark.parametrize("budget", [80, 84, 100])
+def test_kernel_shap_does_not_explode_near_its_smallest_budget(budget):
+    game = sparse_game(40, seed=1)
+    errors = [play(explainers.make("kernel-shap"), game, budget=budget, seed=s).scores for s in range(5)]
+    assert ((np.array(errors) - game.shapley) ** 2).mean() < 3 * (game.shapley**2).mean()
+
+
+def test_standard_errors_of_kernel_shap_are_those_of_fits_without_each_pair():
+    """By hand: leave each sampled pair out, and fit the others with the same weights."""
+    game = sparse_game(6, seed=2, sets=10)
+    drawn = draw_coalitions(6, 14, np.random.default_rng(0))
+    both = np.concatenate([drawn.pairs, ~drawn.pairs])
+    ends = game.values(np.array([[False] * 6, [True] * 6]))
+    values, gain, n = game.values(both) - ends[0], ends[1] - ends[0], len(drawn.pairs)
+    scores, errors = solve(drawn, values, gain)
+    changes = []
+    for i in range(drawn.complete, n):
+        others = np.delete(np.arange(n), i)
+        left = Coalitions(drawn.pairs[others], drawn.weight[others], drawn.complete)
+        changes.append(solve(left, values[np.r_[others, n + others]], gain)[0] - scores)
+    by_hand = np.sqrt((np.array(changes) ** 2).sum(axis=0))
+    np.testing.assert_allclose(errors, student_factor(n - 6 + 1) * by_hand, rtol=1e-8)

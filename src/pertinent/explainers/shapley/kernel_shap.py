@@ -15,8 +15,12 @@ from pertinent.asks import Arithmetic, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.base import as_masks
+from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
 from pertinent.settings import Range
+
+RIDGE = 0.02
+"""Twice the weight of the ridge, in units of the equations' mean eigenvalue, with as many as features."""
 
 MOST_FEATURES = 3000
 """Largest number of features for which the regression is solved in seconds."""
@@ -182,23 +186,24 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     """The constrained regression, (features, classes), and the standard errors from the sampled pairs.
 
     The constraint is met by sharing the gain equally and fitting the residual with scores that sum to
-    zero; if there are several solutions, the one of smallest norm is used, which favours no feature.
+    zero; if there are several solutions, the one of smallest norm is used, which favours no feature. A mask
+    and its complement are one equation, of half the difference of their values. With fewer than 1.5 d
+    equations a small ridge keeps the error bounded. Standard errors are those of the jackknife (HC3): each
+    residual is that of the fit without its pair.
     """
     n, d = found.pairs.shape
-    masks = np.concatenate([found.pairs, ~found.pairs]).astype(np.float64)
-    weight = np.tile(found.weight, 2)[:, None]
-    share = masks.mean(axis=1, keepdims=True)
-    design = masks - share
-    response = values - share * gain
-    inverse = _inverse(design.T @ (weight * design))
-    lever = (design @ inverse) * weight
+    share = found.pairs.mean(axis=1, keepdims=True)
+    design = found.pairs - share
+    response = (values[:n] - values[n:]) / 2 - (share - 0.5) * gain
+    weighted = design * found.weight[:, None]
+    gram = design.T @ weighted
+    if found.complete < n < 1.5 * d:
+        gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
+    lever = weighted @ _inverse(gram)
     rest = lever.T @ response
-    residual = response - design @ rest
-    if found.complete < n < d:  # a perfect fit says nothing about the error
+    if found.complete < n < d:  # an exact fit says nothing about the error
         return gain / d + rest, np.full_like(rest, np.nan)
-    errors = np.empty_like(rest)
-    for c in range(values.shape[1]):
-        pull = lever * residual[:, c : c + 1]
-        pull = (pull[:n] + pull[n:])[found.complete :]
-        errors[:, c] = np.sqrt((pull**2).sum(axis=0) * n / max(1, n - d + 1))
-    return gain / d + rest, errors
+    own = np.minimum((lever * design).sum(axis=1, keepdims=True), 1 - 1e-6)
+    without = ((response - design @ rest) / (1 - own))[found.complete :]
+    variance = (lever[found.complete :] ** 2).T @ without**2
+    return gain / d + rest, student_factor(max(1, n - d + 1)) * np.sqrt(variance)

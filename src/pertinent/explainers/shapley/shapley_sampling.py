@@ -12,8 +12,9 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainer
 from pertinent.intervals import student_factor
 from pertinent.settings import Count
 
-SHARED = 1
-"""Number of draws that the mean variance of all features counts as; chosen so that intervals cover 95%."""
+SHARED = 8
+"""Number of draws that the mean variance of all features counts as: a feature that changed nothing in a few
+orders may still do so in others."""
 
 FIRST = 12
 """Number of orders after which stopping is tested first; with fewer, standard errors are too uncertain."""
@@ -83,8 +84,8 @@ class ShapleySampling(Explainer):
         """The mean, and its standard error; an order and its reverse are one draw.
 
         A variance from few draws is uncertain: it is averaged with the mean variance of all features, which
-        counts as `SHARED` draws, and inflated by Student's t, so that 1.96 standard errors are a 95%
-        interval. An order without its reverse is a draw of its own.
+        counts as `SHARED` draws, and inflated by Student's t of the draws alone, so that 1.96 standard errors
+        are a 95% interval. An order without its reverse is a draw of its own.
         """
         each = 2 if self.antithetic else 1
         n, left = divmod(len(gains), each)
@@ -92,7 +93,7 @@ class ShapleySampling(Explainer):
         if n > 1:
             draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
             variance = n * each**2 * _moderated(draws) + left * _moderated(gains)
-            inflation = student_factor(SHARED + n - 1)
+            inflation = student_factor(n)
             errors = inflation * np.sqrt(variance) / len(gains)
         return Finding(mean.T, errors.T, base_values=ends[0], inflation=inflation)
 
