@@ -13,22 +13,26 @@ from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 from pertinent.settings import checked
 
-NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
+TEXT_MODELS = ("sentiment", "topics")
+NAMES = (*TEXT_MODELS, "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 
 
 @checked
-def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
+def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
     """Load a model that comes with the package.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
     classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
     classifier of wines) and ``"diabetes"`` (a regressor) are fitted whenever they are loaded.
-    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``.
+    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``. `long_texts` is that of `wrap`:
+    ``"windows"`` reads texts of more than 256 tokens in windows.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
+    if name not in TEXT_MODELS and long_texts != "truncate":
+        raise SettingError(f"The model {name!r} reads no texts: leave out long_texts.")
     if name in ("table", "diabetes"):
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
@@ -40,9 +44,8 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
         from pertinent.models.torch.devices import device_of, dtype_of
 
         return digits_model(str(device_of(device)), dtype_of(dtype))
-    return load_transformer(
-        Path(str(resources.files("pertinent"))) / "assets" / name, device=device, dtype=dtype
-    )
+    folder = Path(str(resources.files("pertinent"))) / "assets" / name
+    return load_transformer(folder, device=device, dtype=dtype, long_texts=long_texts)
 
 
 def load_transformer(
