@@ -113,6 +113,12 @@ class TransformerModel(Model):
         settings = (*self.head.settings, *windows)
         return (own, *settings) if settings else own
 
+    def in_transformers(self) -> tuple[Any, Any]:
+        """The network and the tokenizer as objects of transformers: those of the embedded models are not."""
+        if not hasattr(self.model, "in_transformers"):
+            return self.model, self.tokenizer
+        return self.model.in_transformers(), self.tokenizer.in_transformers()
+
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
         text = self.head.text_of(raw, self)

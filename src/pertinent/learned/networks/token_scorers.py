@@ -53,7 +53,8 @@ class TokenScorer(TransformerScorer):
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> TokenScorer:
         """A copy of the model's encoder with a new linear layer."""
-        encoder = copy.deepcopy(_transformer(model).model.base_model)
+        network, _ = _transformer(model).in_transformers()
+        encoder = copy.deepcopy(network.base_model)
         return cls(encoder.float(), n_columns).requires_grad_(True)
 
     @classmethod

@@ -14,6 +14,7 @@ from pertinent.models.base import Model
 from pertinent.settings import checked
 
 TEXT_MODELS = ("sentiment", "topics")
+ASSETS = Path(str(resources.files("pertinent"))) / "assets"
 NAMES = (*TEXT_MODELS, "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
@@ -44,8 +45,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
         from pertinent.models.torch.devices import device_of, dtype_of
 
         return digits_model(str(device_of(device)), dtype_of(dtype))
-    folder = Path(str(resources.files("pertinent"))) / "assets" / name
-    return load_transformer(folder, device=device, dtype=dtype, long_texts=long_texts)
+    return load_transformer(ASSETS / name, device=device, dtype=dtype, long_texts=long_texts)
 
 
 def load_transformer(
@@ -63,14 +63,21 @@ def load_transformer(
 
     place, precision = device_of(device), dtype_of(dtype)
     try:
-        with no_bar():
-            model, reader = _read(folder, precision)
+        model, reader = (_read_own if folder.parent == ASSETS else _read)(folder, precision)
     except Exception as error:
         raise ModelError(
             f"The transformers model in {str(folder)!r} cannot be loaded: {error} No code in it is run: "
             "to trust it, load it yourself and wrap((model, tokenizer))."
         ) from error
     return wrap((model.to(place), reader), **options)
+
+
+def _read_own(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    """An embedded model and its tokenizer, without transformers."""
+    from pertinent.models.embedded.bert import BertClassifier
+    from pertinent.models.embedded.word_pieces import WordPieces
+
+    return BertClassifier.read(folder, dtype), WordPieces(folder)
 
 
 def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
@@ -83,8 +90,9 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
         kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
     elif _has_architecture(folder, "ForQuestionAnswering"):
         kind = transformers.AutoModelForQuestionAnswering
-    found = reader.from_pretrained(folder, **FROM_A_FOLDER)
-    return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
+    with no_bar():
+        found = reader.from_pretrained(folder, **FROM_A_FOLDER)
+        return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
 
 
 def reads_images(folder: str | Path) -> bool:

@@ -52,8 +52,8 @@ class Windows:
         The windows are encodings of the `tokenizers` library, in the order of the text. The rows of the array
         are (segment, number of the token in it); the segment of a special token is −1.
         """
-        alone = tokenizer(list(text.segments), add_special_tokens=False, verbose=False)
-        lengths = [len(ids) for ids in alone["input_ids"]]
+        alone = [tokenizer(own, add_special_tokens=False, verbose=False) for own in text.segments]
+        lengths = [len(own["input_ids"]) for own in alone]
         segment = {"first": 1, "second": 0}.get(text.fixed, int(np.argmax(lengths)))
         special = tokenizer.num_special_tokens_to_add(pair=text.second is not None)
         room = max_length - special - (sum(lengths) - lengths[segment])
