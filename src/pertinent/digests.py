@@ -60,6 +60,8 @@ def _bytes_of(part: object, above: tuple[int, ...], as_in_0_1: bool) -> bytes:  
     if id(part) in above:
         return b"cycle"
     inside = partial(_bytes_of, above=(*above, id(part)), as_in_0_1=as_in_0_1)
+    if as_in_0_1 and hasattr(part, "in_transformers"):  # an embedded model, which 0.1 had from transformers
+        return inside(part.in_transformers())
     if isinstance(part, np.ndarray):
         data = inside(part.tolist()) if part.dtype == object else part.tobytes()
         return data if not above else _joined(f"{part.dtype.str}{part.shape}", [data])

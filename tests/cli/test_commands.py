@@ -563,3 +563,21 @@ def test_a_removal_takes_settings():
         make_removal("uniform-noise:samples")
     with pytest.raises(SettingError, match="a whole number"):
         make_removal("uniform-noise:samples=many")
+
+
+def test_long_texts_are_read_in_windows(run, folder):
+    text = tiny.text(300)
+    flags = ["explain", text, "--model", folder, "--method", "leave-one-out"]
+    code, _, err = run(*flags)
+    assert code == 0
+    assert "long_texts='windows'" in err
+    code, out, _ = run(*flags, "--long-texts", "windows", "--json", "-")
+    assert code == 0
+    (found,) = json.loads(out)["explanations"]
+    model = embedded.load_transformer(folder, long_texts="windows")
+    expected = pertinent.explain(model, text, method="leave-one-out")
+    assert len(expected.features) == 300
+    np.testing.assert_allclose(found["scores"], expected.scores)
+    code, _, err = run(*flags, "--long-texts", "window")
+    assert code == 2
+    assert "windows" in err

@@ -213,8 +213,7 @@ def predict(texts):
 
 def test_a_model_shows_itself_in_one_line():
     assert repr(pertinent.load("sentiment")) == (
-        "<TransformerModel BertForSequenceClassification: 2 classes (negative, positive), reads text, "
-        "cpu float32>"
+        "<TransformerModel BertClassifier: 2 classes (negative, positive), reads text, cpu float32>"
     )
     assert repr(pertinent.wrap(predict, kind="text")) == (
         "<FunctionModel predict: classes not known yet, reads text>"

@@ -39,15 +39,19 @@ class GivenModel:
         Where it runs: cpu, cuda, cuda:1, mps ….
     dtype
         Its precision: float32, bfloat16, float16, float64.
+    long_texts
+        What a transformer does with a text that is longer than it reads at once: truncate, or windows, which
+        overlap and whose mean is the answer (windows:64 share 64 tokens with the next).
     """
 
     model: Annotated[str, "NAME|FOLDER|MODULE:NAME"] = ""
     device: str = "cpu"
     dtype: str = "float32"
+    long_texts: Annotated[str, "truncate|windows"] = "truncate"
 
     def load(self) -> Model:
         """Load the model."""
-        return load_model(self.model, self.device, self.dtype)
+        return load_model(self.model, self.device, self.dtype, self.long_texts)
 
     @property
     def kind(self) -> str:
@@ -63,16 +67,17 @@ def is_own(name: str) -> bool:
     return _OWN.fullmatch(name) is not None
 
 
-def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
+def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
     """An embedded model, the transformer in a folder, or a model in a module of the user's own."""
     from pertinent.models.embedded.load import NAMES, load, load_transformer
 
     if is_own(name):
-        if (device, dtype) != ("cpu", "float32"):
-            raise SettingError(f"{name!r} says itself where it runs: leave out --device and --dtype.")
+        if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
+            flags = "--device, --dtype and --long-texts"
+            raise SettingError(f"{name!r} says itself where it runs and what it reads: leave out {flags}.")
         return pertinent.wrap(load_own(name, "--model"))
     if name in NAMES:
-        return load(name, device=device, dtype=dtype)
+        return load(name, device=device, dtype=dtype, long_texts=long_texts)
     if not Path(name).is_dir():
         raise SettingError(
             f"{unknown('model', name, NAMES)} A folder with a transformers model also works, and "
@@ -83,7 +88,8 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32") -> Model:
             f"{name!r} holds an explainer, not a model: name it with --method, and with --model the model "
             "that it was fitted to."
         )
-    return load_transformer(name, device=device, dtype=dtype)
+    options = {} if long_texts == "truncate" else {"long_texts": long_texts}
+    return load_transformer(name, device=device, dtype=dtype, **options)
 
 
 def _is_explainer(folder: Path) -> bool:

@@ -121,6 +121,10 @@ class Tokens:
 
     `feature` is the mask column that each token belongs to, −1 where the token is fixed. `place` are the
     characters that it covers, rows of (segment, start, end); the segment of a special token is −1.
+
+    Of a text that is read in windows, the tokens of each window follow those of the window before, with their
+    special tokens. `lengths` are the numbers of tokens of the windows, and `repeated` says which tokens also
+    stand in an earlier window.
     """
 
     ids: Ints
@@ -129,6 +133,25 @@ class Tokens:
     mask_id: int | None
     pad_id: int | None
     place: Ints | None = None
+    lengths: tuple[int, ...] = ()
+    repeated: Masks | None = None
+
+    @cached_property
+    def windows(self) -> tuple[tuple[slice, Tokens], ...]:
+        """Where each window stands among the tokens, and its own tokens; a plain text is one window."""
+        if not self.lengths:
+            return ((slice(0, len(self.ids)), self),)
+        ends = np.cumsum(self.lengths).tolist()
+        return tuple((own, self._window(own)) for own in map(slice, [0, *ends[:-1]], ends))
+
+    @property
+    def longest(self) -> int:
+        """Number of tokens that are read together at most."""
+        return max(self.lengths, default=len(self.ids))
+
+    def _window(self, own: slice) -> Tokens:
+        place = None if self.place is None else self.place[own]
+        return Tokens(self.ids[own], self.types[own], self.feature[own], self.mask_id, self.pad_id, place)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,10 +29,14 @@ from pertinent.models.torch.token_gradients import token_mask_gradients, token_p
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
 from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
+from pertinent.models.torch.windows import Windows
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
 logger = logging.getLogger(__name__)
+
+PASS = 4
+"""Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
 
 
 class TransformerModel(Model):
@@ -63,6 +67,7 @@ class TransformerModel(Model):
         *,
         head: Head | None = None,
         max_length: Count | None = None,
+        long_texts: str = "truncate",
         compaction: bool = True,
     ) -> None:
         if not getattr(tokenizer, "is_fast", False):
@@ -88,6 +93,12 @@ class TransformerModel(Model):
         self.example = tokenizer("a", return_special_tokens_mask=True)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
+        self.windows = Windows.of(long_texts, self.max_length)
+        if self.windows is not None and not self.head.reads_windows:
+            raise ModelError(
+                f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "
+                "answers to windows have no mean: leave out long_texts."
+            )
         if compaction and self._position_base is None:
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
             compaction = False
@@ -98,26 +109,46 @@ class TransformerModel(Model):
     def identity(self) -> object:
         """The weights, the vocabulary, how much of a text is read, and the head's settings."""
         own = self.model, self.output.to_dict(), self.tokenizer.get_vocab(), self.max_length
-        return (own, *self.head.settings) if self.head.settings else own
+        windows = () if self.windows is None else ("windows", self.windows.overlap)
+        settings = (*self.head.settings, *windows)
+        return (own, *settings) if settings else own
+
+    def in_transformers(self) -> tuple[Any, Any]:
+        """The network and the tokenizer as objects of transformers: those of the embedded models are not."""
+        if not hasattr(self.model, "in_transformers"):
+            return self.model, self.tokenizer
+        return self.model.in_transformers(), self.tokenizer.in_transformers()
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
         text = self.head.text_of(raw, self)
-        input = tokenised(text, "words" if features is None else features, self.tokenizer, self.max_length)
+        reading = self.tokenizer, self.max_length, self.windows
+        input = tokenised(text, "words" if features is None else features, *reading)
         if features is None and (cut := default_features(n_words := input.n_features)) != "words":
             notes = long_text_notes(cut, n_words)
-            input = replace(tokenised(text, cut, self.tokenizer, self.max_length), notes=notes)
+            input = replace(tokenised(text, cut, *reading), notes=notes)
+        assert input.tokens is not None
+        if input.tokens.lengths:
+            input = replace(input, notes=(self._windows_note(input.tokens), *input.notes))
         self.head.check_input(input, self)
         if input.truncation is not None:
             self._warn_of_truncation(input.truncation)
         return input
+
+    def _windows_note(self, tokens: Tokens) -> str:
+        """What a text that is read in windows says of itself."""
+        means = "values" if self.output.kind == "value" else "probabilities"
+        windows = f"{len(tokens.lengths):,} windows of at most {self.max_length} tokens"
+        return f"read in {windows}: the mean of their {means} is explained"
 
     def _warn_of_truncation(self, truncation: Truncation) -> None:
         """Log a warning for the first text that is truncated; each input says itself whether it is."""
         if self._warned_of_truncation:
             logger.debug("A text was %s.", truncation)
         else:
-            logger.warning("A text was %s; there may be more: see `Explanation.notes`.", truncation)
+            way = "; long_texts='windows' reads all of it" if self.head.reads_windows else ""
+            told = "A text was %s%s. There may be more: see `Explanation.notes`."
+            logger.warning(told, truncation, way)
             self._warned_of_truncation = True
 
     def split(self, raw: Any) -> Iterable[Any] | None:
@@ -143,7 +174,7 @@ class TransformerModel(Model):
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
         """The number of tokens that will be computed for each mask."""
-        if not self._drops(removal.hides, len(input.tokens.ids)):
+        if not self._drops(removal.hides, input.tokens.longest):
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
         kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
@@ -157,12 +188,21 @@ class TransformerModel(Model):
         batch = collate(own.parts, compact, self.pad_id)
         own.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
-            answer = devices.run(self.device, lambda: own.scores(self.answer(batch)))
+            answer = devices.run(self.device, lambda: own.scores(self._answer_in_passes(batch)))
         return Answer(lambda: own.collect(answer.outputs()), answer.seconds, answer.done)
 
     def answer(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
         """The network's answer to a batch, before the head turns it into rows of numbers."""
         return self.head.answer_of(self.forward(batch, **options))
+
+    def _answer_in_passes(self, batch: TokenBatch) -> torch.Tensor:
+        """The network's answer, in several passes if the windows of one text are far too many for one."""
+        step = max(1, PASS * self.largest_batch // batch.ids.shape[1])
+        rows = np.arange(len(batch.ids))
+        passes = [rows[first : first + step] for first in range(0, len(rows), step)]
+        if len(passes) == 1:
+            return self.answer(batch)
+        return torch.cat([self.answer(batch.pick(own)) for own in passes])
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""

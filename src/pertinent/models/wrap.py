@@ -27,7 +27,7 @@ _TASKS = {
     "question-answering": "question-answering model",
 }
 _MEANING = ("classes", "names", "output", "unit")
-_READING = ("max_length", "compaction")
+_READING = ("max_length", "long_texts", "compaction")
 _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
@@ -57,9 +57,11 @@ def wrap(thing: Any, **options: Any) -> Model:
         ``"table"`` if the input does not show it; ``background`` — table rows to fill removed columns
         from, or images to draw baselines from (of image classifiers, too); ``columns`` — names of the
         columns; ``groups`` — columns that are one feature, such as one-hot columns. For transformers that
-        read texts: ``max_length`` — tokens after which texts are truncated; ``compaction`` — ``False`` to
-        always compute removed tokens. For models that
-        answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
+        read texts: ``max_length`` — the most tokens that are read together; ``long_texts`` — what is done
+        with texts that have more: ``"truncate"`` (by default), or for classifiers and regressors
+        ``"windows"``, which overlap and whose mean is the answer; ``"windows:64"`` share 64 tokens with the
+        next, by default a quarter; ``compaction`` — ``False`` to always compute removed tokens. For models
+        that answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
         ``no_answer`` — ``True`` if the model may answer that there is none.
 

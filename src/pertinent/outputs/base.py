@@ -110,6 +110,15 @@ class Output(ABC):
         Plain values, or the scores on the scale; on the natural one, log-probabilities.
         """
 
+    def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
+        """Outputs (rows, columns) whose natural values are the mean over several outputs.
+
+        `outputs` are (outputs, columns); `windows` (rows, most outputs of a row) are the numbers of those
+        that each row is the mean of, −1 where it has fewer.
+        """
+        real = (windows >= 0)[..., None]
+        return outputs.float()[windows].where(real, 0.0).sum(dim=1) / real.sum(dim=1)
+
     def natural_slopes(self, values: Floats) -> Floats:
         """The derivative of each natural value by its followed score."""
         return np.ones_like(values)

@@ -165,6 +165,14 @@ class Classes(Probabilities):
         rest = (-logs.clamp_max(-np.log(2)).exp()).log1p()
         return logs - rest.scatter(1, top, others)
 
+    def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
+        """The mean of probabilities; of logits, the logarithm of the mean of their softmax."""
+        if not self.from_logits:
+            return super().mean_answer(outputs, windows)
+        if outputs.shape[1] == 1:
+            return _mean_logits(outputs, windows)
+        return _log_mean(outputs.float().log_softmax(dim=1), windows)
+
     def n_rivals(self, n_columns: int) -> int:
         """All other classes."""
         return n_columns - 1
@@ -231,6 +239,12 @@ class Labels(Probabilities):
             return outputs if self.from_logits else outputs.clamp(TINY, 1 - TINY).logit()
         return logsigmoid(outputs) if self.from_logits else outputs.clamp_min(TINY).log()
 
+    def mean_answer(self, outputs: Tensor, windows: Tensor) -> Tensor:
+        """The mean of probabilities; of logits, the log-odds of the mean of their sigmoid."""
+        if not self.from_logits:
+            return super().mean_answer(outputs, windows)
+        return _mean_logits(outputs, windows)
+
     def side(self, prediction: Floats, target: int) -> float:
         """1 if the target is more likely true than not, else −1."""
         return 1.0 if prediction[target] >= 0.5 else -1.0
@@ -241,6 +255,20 @@ class Labels(Probabilities):
         if not self.from_logits:
             own = own.clamp(TINY, 1 - TINY).logit()
         return own * sides[:, None]
+
+
+def _mean_logits(logits: Tensor, windows: Tensor) -> Tensor:
+    """The log-odds of the mean of the sigmoid of logits; `windows` as in `Output.mean_answer`."""
+    from torch.nn.functional import logsigmoid
+
+    logits = logits.float()
+    return _log_mean(logsigmoid(logits), windows) - _log_mean(logsigmoid(-logits), windows)
+
+
+def _log_mean(logs: Tensor, windows: Tensor) -> Tensor:
+    """The logarithm of a mean, from logarithms; `windows` as in `Output.mean_answer`."""
+    real = (windows >= 0)[..., None]
+    return logs[windows].where(real, -np.inf).logsumexp(dim=1) - real.sum(dim=1).log()
 
 
 def softmax(logits: Floats) -> Floats:

@@ -57,6 +57,21 @@ class TokenRows:
         zeroed = None if self.zeroed is None else self.zeroed[some]
         return replace(self, attend=self.attend[some], ids=ids, zeroed=zeroed)
 
+    def windows(self) -> list[TokenRows]:
+        """The rows of each window of the text; the rows themselves if it is read as a whole."""
+        if not self.tokens.lengths:
+            return [self]
+        return [
+            TokenRows(
+                tokens,
+                self.attend[:, own],
+                None if self.ids is None else self.ids[:, own],
+                None if self.zeroed is None else self.zeroed[:, own],
+                self.renumber,
+            )
+            for own, tokens in self.tokens.windows
+        ]
+
 
 Rows: TypeAlias = TokenRows | list[Text] | Array
 

@@ -260,7 +260,7 @@ class Marginalize(TokenRemoval):
                 "The removal 'marginalize' needs a masked language model: "
                 "Marginalize(filler=(model, tokenizer)), or the name of a folder."
             )
-        longest, length = self.filler.max_length, len(self.tokens_of(input).ids)
+        longest, length = self.filler.max_length, self.tokens_of(input).longest
         if length > longest:
             raise InputError(f"The filler reads at most {longest} tokens, but the text has {length}.")
 
@@ -274,6 +274,8 @@ class Marginalize(TokenRemoval):
         )
         row, column = removed.nonzero()
         ids = np.tile(tokens.ids, (len(masks), self.samples, 1))
-        ids[row, :, column] = self.filler.draw(tokens, removed, uniform)
+        for own, window in tokens.windows:
+            here = (column >= own.start) & (column < own.stop)
+            ids[row[here], :, column[here]] = self.filler.draw(window, removed[:, own], uniform[here])
         ids = ids.reshape(-1, len(tokens.ids))
         return TokenRows(tokens, np.ones(ids.shape, dtype=np.bool_), ids)

@@ -191,8 +191,12 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
     given = wrap(model)
     if not isinstance(given, TransformerModel) or not isinstance(given.head, ClassificationHead):
         raise ModelError(f"Only a transformers text classifier can be trained, but got {given!r}.")
-    classifier = given.model if labels is None else with_new_head(given.model, labels, seed)
-    wrapped = TransformerModel(classifier, given.tokenizer, max_length=max_length)
+    classifier, tokenizer = given.in_transformers()
+    if labels is not None:
+        classifier = with_new_head(classifier, labels, seed)
+    if given.windows is not None:
+        raise SettingError("A model is trained on truncated texts: leave out long_texts.")
+    wrapped = TransformerModel(classifier, tokenizer, max_length=max_length)
     if wrapped.output.kind != "class":
         raise ModelError("Only a single-label classifier with at least two classes can be trained.")
     if wrapped.dtype != torch.float32:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -53,7 +53,8 @@ class TokenScorer(TransformerScorer):
     @classmethod
     def of(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> TokenScorer:
         """A copy of the model's encoder with a new linear layer."""
-        encoder = copy.deepcopy(_transformer(model).model.base_model)
+        network, _ = _transformer(model).in_transformers()
+        encoder = copy.deepcopy(network.base_model)
         return cls(encoder.float(), n_columns).requires_grad_(True)
 
     @classmethod
@@ -104,8 +105,8 @@ class HiddenStateScorer(TransformerScorer):
 
     @classmethod
     def suits(cls, model: Model) -> bool:
-        """Whether the model is a transformer whose head is separate from its encoder."""
-        return isinstance(model, TransformerModel) and (
+        """Whether the model is a transformer that reads whole texts and whose encoder has a separate head."""
+        return reads_whole_texts(model) and (
             getattr(model.model, "base_model", model.model) is not model.model
         )
 
@@ -149,9 +150,14 @@ class HiddenStateScorer(TransformerScorer):
 
 
 def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
-    """The network that learns scores: the model's own encoder if it is a transformer, else a small one."""
+    """The network that learns scores: a transformer's encoder if it reads no windows, else a small one."""
     small = small_scorer_for(inputs)
-    return TokenScorer if isinstance(model, TransformerModel) else small
+    return TokenScorer if reads_whole_texts(model) else small
+
+
+def reads_whole_texts(model: Model) -> TypeGuard[TransformerModel]:
+    """Whether the model is a transformer whose encoder reads each text at once, not in windows."""
+    return isinstance(model, TransformerModel) and model.windows is None
 
 
 def _transformer(model: Model) -> TransformerModel:

@@ -168,7 +168,8 @@ def _words(input: Input, n_words: int) -> tuple[Ints, Ints, Ints]:
     assert isinstance(input, TextInput)
     if input.tokens is not None:
         tokens = input.tokens
-        return 1 + tokens.ids % n_words, np.minimum(tokens.types, 1), tokens.feature
+        once = slice(None) if tokens.repeated is None else ~tokens.repeated
+        return 1 + tokens.ids[once] % n_words, np.minimum(tokens.types[once], 1), tokens.feature[once]
     words = cut(replace(input.text, fixed="none"), "words")
     segments = input.text.segments
     ids = np.array([_bucket(segments[i][a:b].lower(), n_words) for i, a, b in words.tolist()], dtype=np.int64)

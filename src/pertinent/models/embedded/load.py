@@ -13,22 +13,27 @@ from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.models.base import Model
 from pertinent.settings import checked
 
-NAMES = ("sentiment", "topics", "digits", "table", "diabetes")
+TEXT_MODELS = ("sentiment", "topics")
+ASSETS = Path(str(resources.files("pertinent"))) / "assets"
+NAMES = (*TEXT_MODELS, "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 
 
 @checked
-def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
+def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
     """Load a model that comes with the package.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
     classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
     classifier of wines) and ``"diabetes"`` (a regressor) are fitted whenever they are loaded.
-    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``.
+    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``. `long_texts` is that of `wrap`:
+    ``"windows"`` reads texts of more than 256 tokens in windows.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
+    if name not in TEXT_MODELS and long_texts != "truncate":
+        raise SettingError(f"The model {name!r} reads no texts: leave out long_texts.")
     if name in ("table", "diabetes"):
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
@@ -40,9 +45,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32") -> Model:
         from pertinent.models.torch.devices import device_of, dtype_of
 
         return digits_model(str(device_of(device)), dtype_of(dtype))
-    return load_transformer(
-        Path(str(resources.files("pertinent"))) / "assets" / name, device=device, dtype=dtype
-    )
+    return load_transformer(ASSETS / name, device=device, dtype=dtype, long_texts=long_texts)
 
 
 def load_transformer(
@@ -60,14 +63,21 @@ def load_transformer(
 
     place, precision = device_of(device), dtype_of(dtype)
     try:
-        with no_bar():
-            model, reader = _read(folder, precision)
+        model, reader = (_read_own if folder.parent == ASSETS else _read)(folder, precision)
     except Exception as error:
         raise ModelError(
             f"The transformers model in {str(folder)!r} cannot be loaded: {error} No code in it is run: "
             "to trust it, load it yourself and wrap((model, tokenizer))."
         ) from error
     return wrap((model.to(place), reader), **options)
+
+
+def _read_own(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    """An embedded model and its tokenizer, without transformers."""
+    from pertinent.models.embedded.bert import BertClassifier
+    from pertinent.models.embedded.word_pieces import WordPieces
+
+    return BertClassifier.read(folder, dtype), WordPieces(folder)
 
 
 def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
@@ -80,8 +90,9 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
         kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
     elif _has_architecture(folder, "ForQuestionAnswering"):
         kind = transformers.AutoModelForQuestionAnswering
-    found = reader.from_pretrained(folder, **FROM_A_FOLDER)
-    return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
+    with no_bar():
+        found = reader.from_pretrained(folder, **FROM_A_FOLDER)
+        return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
 
 
 def reads_images(folder: str | Path) -> bool:

@@ -64,12 +64,15 @@ class Head(ABC):
         As in `Model`.
     settings
         Settings that its answers depend on, besides the network, the tokenizer and the output.
+    reads_windows
+        Whether it makes one answer of the answers to all windows of a long text.
     """
 
     output: Output
     classes: tuple[str, ...]
     columns_differ: bool = False
     settings: tuple[object, ...] = ()
+    reads_windows: bool = False
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error unless the head suits this encoder, which is complete except for the head."""

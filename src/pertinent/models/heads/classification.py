@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pertinent.models.function import column_names
-from pertinent.models.heads.base import Head
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.heads.windows import WindowBatch, mean_of_windows, window_rows
+from pertinent.models.torch import devices
 from pertinent.outputs import Output, output_named
+from pertinent.removal.base import TokenRows
 from pertinent.settings import checked
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
 
 
 class ClassificationHead(Head):
-    """The head of ``AutoModelForSequenceClassification``; `config` is the network's configuration."""
+    """The head of ``AutoModelForSequenceClassification``; `config` is the network's configuration.
+
+    The answer to a text that is read in windows is the mean of the windows' probabilities, or values.
+    """
+
+    reads_windows = True
 
     @checked
     def __init__(
@@ -32,6 +43,24 @@ class ClassificationHead(Head):
     def answer_of(self, network_output: Any) -> torch.Tensor:
         """The logits (rows, columns)."""
         return network_output.logits  # type: ignore[no-any-return]
+
+    def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
+        """A batch in which texts may be read in windows."""
+        return WindowBatch(parts, self.output) if _windowed(parts) else super().batch(parts)
+
+    def followed_scores(
+        self, seen: Callable[[], list[TokenRows]], encoder: TransformerModel
+    ) -> FollowedScores:
+        """The mean of each row's windows."""
+        rows = seen()
+        if not _windowed(rows):
+            return super().followed_scores(seen, encoder)
+        windows = devices.send(window_rows(rows), encoder.device)
+        return lambda answer, _: mean_of_windows(self.output, answer, windows)
+
+
+def _windowed(parts: Sequence[TokenRows]) -> bool:
+    return any(part.tokens.lengths for part in parts)
 
 
 def natural_output(config: Any) -> str:

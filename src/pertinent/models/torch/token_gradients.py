@@ -24,11 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Padded:
-    """Rows of several texts as one batch, and the feature that each token belongs to (−1: none)."""
+    """Rows of several texts as one batch, and the feature that each token belongs to (−1: none).
+
+    A text that is read in windows has a row of the batch for each window of each of its rows; `row` says for
+    each row of the batch which row it is of, in the order of the parts.
+    """
 
     batch: TokenBatch
     owner: torch.Tensor
     n_features: int
+    row: Ints
+
+    def sum_by_feature(self, of_tokens: torch.Tensor) -> torch.Tensor:
+        """Sum (rows of the batch, tokens) over the tokens and windows of each feature (rows, features)."""
+        sums = gradients.sum_by_feature(of_tokens, self.owner, self.n_features)
+        if len(self.row) == self.row[-1] + 1:
+            return sums
+        row = devices.send(self.row, sums.device)
+        return sums.new_zeros(int(self.row[-1]) + 1, self.n_features).index_add_(0, row, sums)
 
 
 def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
@@ -39,7 +52,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     """
     texts = padded(model, parts)
     hides = [part.removal.hides == "tokens" for part in parts]
-    hiding = np.repeat(hides, [len(part.rows) for part in parts])[:, None]
+    hiding = np.repeat(hides, [len(part.rows) for part in parts])[texts.row][:, None]
     if any(hides) and not model.weighs_attention(texts.batch.ids.shape[1]):
         raise ModelError(
             "Gradients along a mask need a model that adds a given bias to its attention scores, in "
@@ -47,13 +60,13 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
             "parallel-local-search or kernel-shap."
         )
     kept = np.zeros(texts.batch.ids.shape, dtype=np.float32)
-    _fill(kept, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
+    _fill(kept, parts, [kept_tokens(part.input, part.question.masks[part.rows]) for part in parts])
     hidden = None if texts.batch.attend is None else devices.send(~texts.batch.attend, model.device)
     by_attention = devices.send(hiding, model.device)
     follow = model.head.followed_scores(lambda: [_seen(part) for part in parts], model)
     filler = None
     if not all(hides):
-        filler = collate([_filler(part) for part in parts], [False] * len(parts), model.pad_id)
+        filler = _collate([_filler(part) for part in parts], model.pad_id)
 
     def scores(weights: torch.Tensor) -> torch.Tensor:
         words = model.embed(texts.batch).detach()
@@ -75,19 +88,20 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
         parts,
         devices.send(kept, model.device),
         scores,
-        lambda gradient: gradients.sum_by_feature(gradient, texts.owner, texts.n_features),
+        texts.sum_by_feature,
     )
 
 
 def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     """∂ log p / ∂ word embeddings at points between the baseline and the text."""
     texts = padded(model, parts)
-    baseline = collate([_baseline(model, s) for s in parts], [False] * len(parts), model.pad_id)
+    baseline = _collate([_baseline(model, part) for part in parts], model.pad_id)
     shares = np.concatenate([part.question.shares[part.rows] for part in parts]).astype(np.float32)
     with torch.no_grad():
         text, plain = model.embed(texts.batch), model.embed(baseline)
-    share = devices.send(shares, model.device).to(text.dtype)[:, None, None]
-    weights = devices.send(gradients.row_weights(parts).astype(np.float32), model.device).to(text.dtype)
+    share = devices.send(shares[texts.row], model.device).to(text.dtype)[:, None, None]
+    factors = gradients.row_weights(parts).astype(np.float32)
+    weights = devices.send(factors[texts.row], model.device).to(text.dtype)
     of_text, of_baseline, of_one, of_itself = weights.T[..., None, None]
     unit, moved = _noise(parts, text)
     follow = model.head.followed_scores(
@@ -97,10 +111,8 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     def total(gradient: torch.Tensor) -> torch.Tensor:
         gradient = gradient * torch.where(of_itself > 0, unit, 1.0)
         factor = of_text * text + of_baseline * plain + of_one + of_itself * gradient
-        parts = (gradient * factor).float().sum(dim=-1)
-        return gradients.length_of(
-            gradients.sum_by_feature(parts, texts.owner, texts.n_features), of_itself[..., 0]
-        )
+        sums = texts.sum_by_feature((gradient * factor).float().sum(dim=-1))
+        return gradients.length_of(sums, devices.send(factors[:, 3:], sums.device))
 
     return gradients.differentiate(
         model,
@@ -117,32 +129,45 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
         return text.new_ones(1), text.new_zeros(1)
     units, first = [], 0
     draws = np.zeros(text.shape, dtype=np.float32)
+    _fill(draws, parts, [gradients.normal_of(p, (len(p.input.tokens.ids), text.shape[-1])) for p in parts])
     for part in parts:
-        n, end = len(part.input.tokens.ids), first + len(part.rows)
-        draws[first:end, :n] = gradients.normal_of(part, (n, text.shape[-1]))
-        spread = text[first, :n].float().std(correction=0)
+        n, windows = len(part.rows), part.input.tokens.windows
+        own = [text[first + i * n, : len(window.ids)] for i, (_, window) in enumerate(windows)]
+        spread = torch.cat(own).float().std(correction=0)
         noise = part.question.noise
-        units.append((noise * spread if noise else torch.ones_like(spread)).expand(len(part.rows)))
-        first = end
+        units.append((noise * spread if noise else torch.ones_like(spread)).expand(n * len(windows)))
+        first += n * len(windows)
     unit = torch.cat(units)[:, None, None].to(text.dtype)
     return unit, unit * devices.send(draws, text.device).to(text.dtype)
 
 
 def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
     """The texts of all parts as one batch."""
-    rows = [whole_rows(part.input.tokens, len(part.rows)) for part in parts]
-    batch = collate(rows, [False] * len(rows), model.pad_id)
+    batch = _collate([whole_rows(part.input.tokens, len(part.rows)) for part in parts], model.pad_id)
     n_features = max(part.input.n_features for part in parts)
     owner = np.full(batch.ids.shape, -1, dtype=np.int64)
-    _fill(owner, [np.tile(own.tokens.feature, (len(own.attend), 1)) for own in rows])
-    return Padded(batch, devices.send(owner, model.device), n_features)
+    _fill(owner, parts, [np.tile(part.input.tokens.feature, (len(part.rows), 1)) for part in parts])
+    ends = np.cumsum([len(part.rows) for part in parts]).tolist()
+    rows = [
+        np.tile(np.arange(end - len(part.rows), end), len(part.input.tokens.windows))
+        for end, part in zip(ends, parts, strict=True)
+    ]
+    return Padded(batch, devices.send(owner, model.device), n_features, np.concatenate(rows))
 
 
-def _fill(laid: Array, parts: Sequence[Array]) -> None:
+def _collate(parts: Sequence[TokenRows], pad_id: int) -> TokenBatch:
+    """The rows of all windows of all parts as one batch, removed tokens included."""
+    windows = [window for part in parts for window in part.windows()]
+    return collate(windows, [False] * len(windows), pad_id)
+
+
+def _fill(laid: Array, parts: Sequence[Part], of_parts: Sequence[Array]) -> None:
+    """Lay out arrays (rows, tokens, …), one of each part, as the batch is: by window and by row."""
     first = 0
-    for part in parts:
-        laid[first : first + len(part), : part.shape[1]] = part
-        first += len(part)
+    for part, array in zip(parts, of_parts, strict=True):
+        for own, tokens in part.input.tokens.windows:
+            laid[first : first + len(array), : len(tokens.ids)] = array[:, own]
+            first += len(array)
 
 
 def _filler(part: Part) -> TokenRows:

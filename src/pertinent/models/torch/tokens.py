@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pertinent.array_types import Array, Ints, Masks
 from pertinent.errors import InputError
 from pertinent.inputs.base import Features, Truncation
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
+from pertinent.models.torch.windows import Windows, numbered
 from pertinent.removal.base import TokenRows
 
 
@@ -97,27 +98,35 @@ def _within(lengths: Ints) -> Ints:
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def tokenised(text: Text, features: Features, tokenizer: Any, max_length: int) -> TextInput:
-    """Tokenise a text of at most `max_length` tokens, and find the tokens of each feature."""
+def tokenised(
+    text: Text, features: Features, tokenizer: Any, max_length: int, windows: Windows | None = None
+) -> TextInput:
+    """Tokenise a text, and find the tokens of each feature.
+
+    At most `max_length` tokens are read together; the others are truncated, or in further windows.
+    """
     granularity, spans = _cut(text, features)
     truncated = {"none": "longest_first", "first": "only_second", "second": "only_first"}[text.fixed]
     encoded = tokenizer(
         *text.segments,
         truncation=True if text.second is None else truncated,
         max_length=max_length,
-        return_offsets_mapping=True,
     )
-    sequence = np.array([-1 if s is None else s for s in encoded.sequence_ids(0)], dtype=np.int64)
-    place = np.column_stack([sequence, np.array(encoded["offset_mapping"], dtype=np.int64)])
-    removable = np.array([text.removable(0), text.removable(1), False])[sequence]
-    ids = np.array(encoded["input_ids"], dtype=np.int64)
+    overflowing = encoded.encodings[0].overflowing
+    if overflowing and windows is not None:
+        parts, number = windows.cut(text, tokenizer, max_length)
+        overflowing = []
+    else:
+        parts, number = encoded.encodings[:1], numbered(encoded.encodings[0])
+    place = np.column_stack([number[:, 0], np.concatenate([part.offsets for part in parts])])
+    removable = np.array([text.removable(0), text.removable(1), False])[place[:, 0]]
+    ids = np.concatenate([np.array(part.ids, dtype=np.int64) for part in parts])
     if not removable.any():
         raise InputError("No token of the text can be removed: the tokenizer finds no tokens in it.")
     if (ids[removable] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the text is unknown to the tokenizer.")
-    overflowing = encoded.encodings[0].overflowing
     if granularity == "tokens":
-        spans, feature = place[removable], np.cumsum(removable) - 1
+        spans, feature = _each_once(number, place, removable)
         n_all = len(spans) + sum(rest.special_tokens_mask.count(0) for rest in overflowing)
     else:
         n_all = len(spans)
@@ -128,10 +137,24 @@ def tokenised(text: Text, features: Features, tokenizer: Any, max_length: int) -
     truncation = Truncation(len(spans), n_all, max_length, granularity) if overflowing else None
     if truncation is None and granularity == "spans" and len(spans) < n_all:
         notes = (f"{n_all - len(spans)} of {n_all} spans are left out: they have no token of their own",)
-    types = np.array(encoded.get("token_type_ids", np.zeros_like(ids)), dtype=np.int64)
+    types = np.zeros_like(ids)
+    if "token_type_ids" in encoded:
+        types = np.concatenate([np.array(part.type_ids, dtype=np.int64) for part in parts])
     feature = np.where(removable, feature, -1)
     tokens = Tokens(ids, types, feature, tokenizer.mask_token_id, tokenizer.pad_token_id, place)
+    if len(parts) > 1:
+        repeated = np.ones(len(ids), dtype=np.bool_)
+        repeated[np.unique(number, axis=0, return_index=True)[1]] = False
+        tokens = replace(tokens, lengths=tuple([len(part.ids) for part in parts]), repeated=repeated)
     return text_input(text, granularity, spans, tokens, notes, truncation=truncation)
+
+
+def _each_once(number: Ints, place: Ints, removable: Masks) -> tuple[Ints, Ints]:
+    """The places of all removable tokens in the order of the text, and each token's number among them."""
+    _, first, feature = np.unique(number[removable], axis=0, return_index=True, return_inverse=True)
+    owner = np.full(len(number), -1)
+    owner[removable] = feature.ravel()
+    return place[removable][first], owner
 
 
 def _cut(text: Text, features: Features) -> tuple[str, Ints]:

@@ -11,7 +11,7 @@ import torch
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, AttackRadii, Part
 from pertinent.asks.base import split
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 from pertinent.models import attacks
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices
@@ -64,6 +64,11 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     """Attack the word embeddings of texts; those have no bounds."""
     if _attack(parts).algorithm == "decision":
         raise SettingError("`algorithm` must be 'projection' or 'pgd' for a text.")
+    if any(part.input.tokens.lengths for part in parts):
+        raise InputError(
+            "A text that is read in windows cannot be attacked, as a word may be in two windows: wrap the "
+            "model with long_texts='truncate'."
+        )
     texts = padded(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
-from transformers import AttentionInterface
 
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE
@@ -76,7 +77,12 @@ def attend(
     return mixed[..., :width].transpose(1, 2).contiguous(), None
 
 
-AttentionInterface.register(NAME, attend)
+@cache
+def _register() -> None:
+    """Make weighted attention known to transformers, whose import takes long: not for models of our own."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attend)
 
 
 @contextmanager
@@ -85,6 +91,8 @@ def in_use(model: Any) -> Iterator[None]:
 
     Otherwise the model itself adds the bias to its attention scores, with the same result.
     """
+    if "transformers" in sys.modules:
+        _register()
     with alone():
         before = model.config._attn_implementation  # noqa: SLF001
         model.config._attn_implementation = NAME  # noqa: SLF001
