@@ -20,6 +20,7 @@ import torch
 import pertinent
 from pertinent.api.explain import explain
 from pertinent.explainers.base import explainers, learned
+from pertinent.masks import all_coalitions, shapley_of
 from pertinent.registry import settings_names
 from tests import tiny
 from tests.miniature import (
@@ -548,12 +549,33 @@ def test_benchmark_of_shapley_values(tmp_path):
         games, own, encoder = load("shapley_games"), load("shapley"), load("shapley_encoder")
         own.peers = dict  # none
         found = own.Results()
-        game = games._table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
+        game = games.table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
         for times in (2, 5):
             found.measure(game, times, 1)
         own.plot(found.errors, own.METHODS, str(tmp_path / "plot.png"))
         encoder.REPEATS = encoder.TOKENS = 2
         row = encoder.beside_an_encoder(8)
-    assert [each["evaluations"] for each in found.shares()] == ["2d", "5d"]
+    assert [each["evaluations"] for each in found.rows()] == ["2d", "5d"]
+    assert [each["rows"] for each in found.summary()] == [1, 1]
     assert float(row["whole explanation, s"]) > 0
     assert (tmp_path / "plot.png").is_file()
+
+
+def test_the_hard_games_have_the_shapley_values_that_they_say():
+    """By all masks, for the families that are not made of such a table: voting, airport, pairs, unanimity."""
+    with scripts("benchmarks") as load:
+        families = load("shapley_families")
+        voters = np.array([5, 3, 3, 2, 1, 1])
+        power = families._power(voters, 9)
+        airport = families._airport("airport", 0)
+        pairs = families._pairs("pairs", 0, singles=3.0)
+        sparse = families._sparse("sparse", 0)
+        sigmoid = families.FAMILIES["self-dual sigmoid"]("self-dual sigmoid", 1)
+    everyone = all_coalitions(6)
+    np.testing.assert_allclose(power, shapley_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
+    for game in (airport, pairs):
+        np.testing.assert_allclose(game.truth, shapley_of(game(all_coalitions(game.d))), atol=1e-9)
+    ends = sparse(np.array([[False] * 40, [True] * 40]))
+    assert sparse.truth.sum() == pytest.approx(ends[1] - ends[0])
+    masks = all_coalitions(12)
+    np.testing.assert_allclose(sigmoid(masks) + sigmoid(~masks), 1.0)
