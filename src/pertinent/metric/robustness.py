@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Asking, Attack, AttackRadii
-from pertinent.asks.attack_radii import never_rising
+from pertinent.asks.attack_radii import AttackName, never_rising
 from pertinent.errors import ModelError
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
@@ -42,7 +42,7 @@ class Robustness(Metric):
     norm
         The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
-        ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
+        ``"auto"``, ``"projection"``, ``"pgd"``, ``"pgd-logit"`` or ``"decision"``, as in `attack_radius`.
     steps
         Steps of each attack; by default the number that suits the attack.
     """
@@ -50,7 +50,7 @@ class Robustness(Metric):
     attack_relevant: ClassVar[bool]
     shares: tuple[Share, ...] | None = None
     norm: Literal["l2", "linf"] = "l2"
-    attack: Literal["auto", "projection", "pgd", "decision"] = "auto"
+    attack: AttackName = "auto"
     steps: Count | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
