@@ -57,7 +57,7 @@ class ParallelLocalSearch(LocalSearch):
             spent += len(movers)
             better = objective > best[movers]
             best[movers[better]] = objective[better]
-            walks.accept(movers[better])
+            walks.accept(better)
         return np.asarray(walks.masks[best.argmax()])
 
 
@@ -77,6 +77,7 @@ class _Walks:
         self._seen = set(self._names)
         self._swaps = _swaps(len(self._inside[0]), len(self._outside[0]), rng)
         self._proposed: dict[int, tuple[list[tuple[int, int]], int]] = {}
+        self._proposed_masks = starts
 
     def propose(self, most: int) -> tuple[Ints, Masks]:
         """For up to `most` walks a set that none has seen: the walks that found one, and their sets."""
@@ -101,6 +102,7 @@ class _Walks:
         for row, inside in far.items():
             masks[row] = False
             masks[row, inside] = True
+        self._proposed_masks = masks
         return movers, masks
 
     def _go_on(self, walk: int, name: int, steps: list[tuple[int, int]]) -> tuple[int, list[int]]:
@@ -116,15 +118,15 @@ class _Walks:
                 break
         return name, inside
 
-    def accept(self, walks: Ints) -> None:
-        """Move these walks to their last proposals."""
-        for walk in walks.tolist():
-            steps, self._names[walk] = self._proposed[walk]
-            inside, outside = self._inside[walk], self._outside[walk]
-            for i, j in steps:
-                inside[i], outside[j] = outside[j], inside[i]
-            self.masks[walk] = False
-            self.masks[walk, inside] = True
+    def accept(self, better: Masks) -> None:
+        """Move those walks to their last proposals whose proposals are better."""
+        for row, walk in enumerate(self._proposed):
+            if better[row]:
+                steps, self._names[walk] = self._proposed[walk]
+                inside, outside = self._inside[walk], self._outside[walk]
+                for i, j in steps:
+                    inside[i], outside[j] = outside[j], inside[i]
+                self.masks[walk] = self._proposed_masks[row]
 
 
 def _swaps(n_inside: int, n_outside: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
