@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 python benchmarks/arithmetic.py [--tokens 40 150 400] [--texts 8] [--json out.json]
 
 `algorithm` is the method alone: its masks, its fits, its choice of what to ask next. `explain` is all of
-`pertinent.explain` besides: the engine, the cache, the meter, and the batches of token ids that a GPU would be sent.
-Nothing is computed with them: a linear game on the kept tokens answers, and its time is not counted. Times are
-processor seconds per text, of all threads together.
+`pertinent.explain`: the engine, the cache and the meter, too, and the batches of token ids that a GPU would
+be sent. Nothing is computed with them: the sum of a weight of each kept token is the answer, and its time is
+not counted. Times are processor seconds per text, of all threads together.
 """
 
 from __future__ import annotations
@@ -103,20 +103,19 @@ def of_algorithm(method: str, d: int, budget: int, n: int) -> float:
 class Stub:
     """Takes a wrapped transformer's place on a device: batches are laid out, and answered at once.
 
-    It behaves like a GPU towards the engine: batches are as large, several are in flight, and arithmetic runs in
-    other threads.
+    Towards the engine it behaves like a GPU: batches are as large, several are in flight, and arithmetic runs
+    in other threads.
     """
 
-    def __init__(self, wrapped: Any, clock: Clock) -> None:
-        self.clock, self.rows, self.tokens = clock, 0, 0
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped, self.clock = wrapped, Clock()
         self.weight = np.random.default_rng(0).normal(size=len(WORDS) + 6)
-        self.pad_id = wrapped.pad_id
         wrapped.first_batch = wrapped.largest_batch = 65536
         wrapped.launch_overhead, wrapped.mixed_length_penalty, wrapped.in_flight = 8192, 0.25, 8
         wrapped.submit = self.submit
 
     def submit(self, rows: Sequence[Any]) -> Answer:
-        batch = collate(rows, [True] * len(rows), self.pad_id)
+        batch = collate(rows, [True] * len(rows), self.wrapped.pad_id)
         outputs = self.clock.leave_out(lambda: self.answers(batch))
         return Answer(lambda: outputs, lambda: 0.0)
 
@@ -124,8 +123,6 @@ class Stub:
         effect = self.weight[batch.ids]
         if batch.attend is not None:
             effect = effect * batch.attend
-        self.rows += len(effect)
-        self.tokens += effect.size
         return probabilities(effect.sum(axis=1) / 4)
 
 
@@ -135,20 +132,25 @@ def small_bert() -> Any:
     from transformers import BertConfig, BertForSequenceClassification
 
     torch.manual_seed(0)
-    small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    small: dict[str, Any] = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    }
     classifier: Any = BertForSequenceClassification
     return classifier(BertConfig(vocab_size=len(WORDS) + 6, **small)).eval()
 
 
-def of_explain(wrapped: Any, method: str, d: int, budget: int, n: int, clock: Clock) -> float:
+def of_explain(stub: Stub, method: str, d: int, budget: int, n: int) -> float:
     """Processor seconds per text of `pertinent.explain` on texts of d removable tokens."""
-    options = {"method": method, "features": "tokens", "budget": budget, "progress": False}
+    options: dict[str, Any] = {"method": method, "features": "tokens", "budget": budget, "progress": False}
     texts = random_texts(n + 1, d + SPECIAL)
-    pertinent.explain(wrapped, texts[:1], **options)
-    start = clock.now()
-    found = pertinent.explain(wrapped, texts[1:], **options)
+    pertinent.explain(stub.wrapped, texts[:1], **options)
+    start = stub.clock.now()
+    found = pertinent.explain(stub.wrapped, texts[1:], **options)
     assert len(found) == n, found.failures[:1]
-    return (clock.now() - start) / n
+    return (stub.clock.now() - start) / n
 
 
 def main() -> None:
@@ -159,16 +161,14 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()
-    clock = Clock()
-    wrapped = pertinent.wrap((small_bert(), word_tokenizer()))
-    Stub(wrapped, clock)
+    stub = Stub(pertinent.wrap((small_bert(), word_tokenizer())))
     rows = []
     for method in arguments.methods:
         row: dict[str, Any] = {"method": method}
         for d in arguments.tokens:
             row[f"algorithm, {d}"] = round(of_algorithm(method, d, arguments.budget, arguments.texts), 4)
         for d in arguments.tokens:
-            seconds = of_explain(wrapped, method, d, arguments.budget, arguments.texts, clock)
+            seconds = of_explain(stub, method, d, arguments.budget, arguments.texts)
             row[f"explain, {d}"] = round(seconds, 4)
         print(row, flush=True)
         rows.append(row)
