@@ -98,9 +98,9 @@ class Values(Question):
                 found[i] = _means(rows, parts[i].removal)
         return found
 
-    def assemble(self, model: Model, input: Input, answers: Sequence[Any]) -> Floats:
+    def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
-        if not len(answers):
+        if not answers:
             return np.empty((0, (1 + self.groups) * len(model.columns_of(input))))
         outputs = np.array(answers)
         if outputs.ndim == 3:

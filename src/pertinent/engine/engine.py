@@ -454,7 +454,7 @@ class Engine:
             run.question = None
             answer = error = None
             try:
-                found = answers if at_once else [question.known[key] for key in asked.keys]
+                found = list(answers) if at_once else [question.known[key] for key in asked.keys]
                 answer = asked.assemble(self.model, run.job.input, found)
             except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
                 error = raised

@@ -82,8 +82,10 @@ class _Walks:
     def propose(self, most: int) -> tuple[Ints, Masks]:
         """For up to `most` walks a set that none has seen: the walks that found one, and their sets."""
         self._proposed.clear()
-        leaves, enters, words, seen = [], [], self._words, self._seen
-        far = {}
+        words, seen = self._words, self._seen
+        leaves: list[int] = []
+        enters: list[int] = []
+        far: dict[int, list[int]] = {}
         for walk, (i, j) in zip(range(min(len(self.masks), most)), self._swaps, strict=False):
             leaving, entering = self._inside[walk][i], self._outside[walk][j]
             name, steps = self._names[walk] ^ words[leaving] ^ words[entering], [(i, j)]

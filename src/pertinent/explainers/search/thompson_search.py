@@ -113,8 +113,8 @@ class ThompsonSearch(LocalSearch):
             order[known],
         )
         if len(bases):
-            better, left = seen.best_exchanges(bases, thetas, order)
-            found.append(better)
+            near, left = seen.best_exchanges(bases, thetas, order)
+            found.append(near)
             if len(left):
                 shuffled = posterior.rng.permuted(order[left], axis=1)
                 found.append(seen.best_exchanges(bases[left], thetas[left], shuffled)[0])
@@ -187,30 +187,31 @@ class SeenSets:
             order[last & inside].reshape(-1, n_in),
         )
         enter, leave = exchanges(n_out, n_in)
-        gain = gains[rows, outsiders] @ enter.T - gains[rows, insiders] @ leave.T
+        gain = gains[rows, outsiders] @ enter.T.astype(np.float64)
+        gain -= gains[rows, insiders] @ leave.T.astype(np.float64)
         names = self._names_of_some(outsiders, enter) ^ self._names_of_some(insiders, leave)
         names ^= self._names_of(bases)[:, None]
         ranked = np.argsort(-gain, axis=1, kind="stable")
-        places = [self._first_new(own) for own in names[rows, ranked].tolist()]
-        found = np.flatnonzero([place is not None for place in places])
-        chosen = ranked[found, [place for place in places if place is not None]]
+        places = np.array([self._first_new(own) for own in names[rows, ranked].tolist()])
+        found = np.flatnonzero(places >= 0)
+        chosen = ranked[found, places[found]]
         sets, rows = bases[found], rows[: len(found)]
         sets[rows, outsiders[found]], sets[rows, insiders[found]] = enter[chosen], ~leave[chosen]
-        return sets, np.setdiff1d(np.arange(len(bases)), found)
+        return sets, np.flatnonzero(places < 0)
 
-    def _first_new(self, names: list[int]) -> int | None:
-        """The place of the first new name, which is seen afterwards."""
+    def _first_new(self, names: list[int]) -> int:
+        """The place of the first new name, which is seen afterwards; −1 if there is none."""
         for place, name in enumerate(names):
             if name not in self._names:
                 self._names.add(name)
                 return place
-        return None
+        return -1
 
     def _names_of_some(self, features: Ints, which: Masks) -> Ints:
         """The names (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""
-        names = np.zeros((len(features), len(which)), dtype=np.int64)
-        for words, chosen in zip(self._words[features].T, which.T, strict=True):
-            names ^= np.where(chosen, words[:, None], 0)
+        names, words = np.zeros((len(features), len(which)), dtype=np.int64), self._words.take(features)
+        for i in range(which.shape[1]):
+            names ^= np.where(which[:, i], words[:, i, None], 0)
         return names
 
 
