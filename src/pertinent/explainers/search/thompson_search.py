@@ -26,11 +26,12 @@ GROWTH = 1 / 8, 1 / 2
 share at first, the second as soon as there are `ENOUGH` answers per feature."""
 
 ENOUGH = 16
+"""Number of answers per feature after which more of them hardly change the model."""
 
 SWAPS = np.array([1, 2, 4, 8, 16])
 """The largest numbers of swaps, in turn, that a proposal may be away from a best set."""
 
-WIDTH = 4
+WIDTH = 2
 """Number of features outside, and inside, of a known set that are exchanged to find a new one."""
 
 LEADERS = 3
@@ -52,9 +53,10 @@ class ThompsonSearch(LocalSearch):
        and prior variance maximise the marginal likelihood.
     3. Draw `batch` samples of θ from the posterior, more if there are many answers. Each proposes the k
        features with the largest θ; a share `local` of them starts from one of the three best sets and
-       makes only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is known, the
-       best new swap is proposed instead; if all of these are known, uniform random sets are. Evaluate
-       the proposals and repeat from 2.
+       makes only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is known, the best
+       new exchange of one or two features is proposed instead: of those with the largest and smallest θ,
+       or of random ones; if these are known, too, uniform random sets are. Evaluate the proposals and
+       repeat from 2.
 
     Uncertain features vary between draws and so get tried, so no setting is needed for exploration.
     If the budget covers all sets, all of them are evaluated.
