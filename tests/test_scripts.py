@@ -543,6 +543,30 @@ def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
     assert count.rows == len(kept)
 
 
+def test_benchmarks_of_arithmetic_and_of_a_device(tmp_path, capsys):
+    """Five methods without a model, then with one on the CPU; a row that fails takes no other along."""
+    with scripts("benchmarks") as load:
+        arithmetic, gpu = load("arithmetic"), load("gpu")
+        few = ("--tokens", 9, "--texts", 1, "--budget", 30)
+        call(arithmetic, *few, "--json", tmp_path / "arithmetic.json")
+        gpu.bert_base = lambda *_: arithmetic.small_bert()
+        few = ("--tokens", 9, 22, "--texts", 1, 2, "--budget", 30, "--seconds", 0, "--device", "cpu")
+        call(gpu, *few, "--json", tmp_path / "gpu.json")
+        call(gpu, *few, "--limit", 0)
+    rows = json.loads((tmp_path / "arithmetic.json").read_text())
+    assert [row["method"] for row in rows] == list(arithmetic.METHODS)
+    assert all(value > 0 for row in rows for name, value in row.items() if name != "method")
+    rows = json.loads((tmp_path / "gpu.json").read_text())
+    assert [row["method"] for row in rows if row["tokens"] == 9] == list(gpu.METHODS)
+    assert [row["method"] for row in rows if row["tokens"] == 22] == [
+        method for method in gpu.METHODS if method != "kernel-shap"
+    ]
+    assert all(row["masks per text"] >= 20 for row in rows)
+    printed = capsys.readouterr()
+    assert "`budget` must be at least 40 for kernel-shap" in printed.err
+    assert printed.out.count("not measured, 0 s are over") == 10
+
+
 def test_benchmark_of_shapley_values(tmp_path):
     """Our estimators and the peers that are installed, on one game."""
     with scripts("benchmarks") as load:

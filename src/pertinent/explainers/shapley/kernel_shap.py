@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations, islice
 from math import comb
 from typing import Annotated
@@ -88,7 +88,7 @@ class KernelShap(Explainer):
         gain = ends[1] - ends[0]
         if d == 1:
             return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])
-        drawn = draw_coalitions(d, (self.samples or task.budget - 2) // 2, task.rng)
+        drawn = coalitions(d, (self.samples or task.budget - 2) // 2, int(task.rng.integers(2**62)))
         values = np.empty((2, 0, len(gain)))  # of masks, and of their complements
         for size in task.rounds(drawn.complete + d, len(drawn.pairs)):
             more = drawn.pairs[values.shape[1] : size]
@@ -123,6 +123,14 @@ def _inverse(gram: Floats) -> Floats:
     if root.diagonal().min() ** 2 < 1e-10 * scale:
         return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
     return np.asarray(np.linalg.inv(gram + scale * constant) - constant / scale)
+
+
+@lru_cache(maxsize=64)
+def coalitions(d: int, n_pairs: int, seed: int) -> Coalitions:
+    """`draw_coalitions`, made once for all inputs of the same size."""
+    drawn = draw_coalitions(d, n_pairs, np.random.default_rng(seed))
+    drawn.pairs.flags.writeable = False
+    return drawn
 
 
 def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
