@@ -106,7 +106,8 @@ def _of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
     def rows(masks: Masks) -> Floats:
         outputs = np.asarray(model.submit([removal(input, masks, 0)]).outputs())
         checked = model.checked(outputs, len(masks) * removal.draws)
-        return np.asarray(model.output.natural(model.output.average(checked, removal.draws)))
+        natural = model.output.natural(checked)
+        return np.asarray(natural.reshape(len(masks), removal.draws, -1).mean(axis=1))
 
     target = model.output.default_target(rows(full_mask(input.n_features))[0])
 
