@@ -55,6 +55,11 @@ class ShapleyInteractions(Explainer):
         (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effect of each feature alone.
         ``"faith-shap"`` (Tsai et al. 2023): the sum of features and pairs that fits the game best.
         ``"banzhaf"``: the mean over all subsets, beside Banzhaf values.
+
+    Note
+    ----
+    Trees are not walked for pairs: the values of a forest or of boosting are exact if the budget covers all
+    masks, as for any other model.
     """
 
     paper = "Grabisch & Roubens 1999; Bordt & von Luxburg 2023; pertinent (a Gaussian process on the game)"
