@@ -70,28 +70,37 @@ def posterior(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The odd or the even part of the answers (masks, columns), and the root of its inverse covariance."""
+    """The odd or the even part of the answers: the root of its inverse covariance, and the product of both.
+
+    `inflation` is the factor of variances that is due to few answers.
+    """
 
     inverse_root: Floats
     rest: Floats
+    inflation: float
 
     @classmethod
     def odd(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
         covariance = prior.covariance(x, x)
-        return cls._of(covariance, prior.noise_of(len(x), covariance[0, 0]), answers)
+        return cls._of(covariance, prior.noise_of(len(x), covariance[0, 0]), answers, x.shape[1])
 
     @classmethod
     def even(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
-        """The even part around its mean, which is unknown; it has the noise of the odd part."""
+        """The even part around its mean, which is unknown; it has the noise of the odd part.
+
+        Only the noise relative to the part's amplitude matters: `estimate` finds the scale of variances.
+        """
         covariance = prior.parts(x, x)[1]
         noise = prior.noise_of(len(x), float(prior.covariance(x[:1], x[:1])[0, 0]))
-        return cls._of(covariance + CONSTANT * covariance[0, 0], noise, answers - answers.mean(axis=0))
+        around = answers - answers.mean(axis=0)
+        return cls._of(covariance + CONSTANT * covariance[0, 0], noise, around, x.shape[1])
 
     @classmethod
-    def _of(cls, covariance: Floats, noise: Floats, answers: Floats) -> _Part:
-        covariance[np.diag_indices(len(covariance))] += noise
+    def _of(cls, covariance: Floats, noise: Floats, answers: Floats, d: int) -> _Part:
+        n = len(covariance)
+        covariance[np.diag_indices(n)] += noise
         inverse_root = invert_lower(np.asarray(np.linalg.cholesky(covariance)))
-        return cls(inverse_root, inverse_root @ answers)
+        return cls(inverse_root, inverse_root @ answers, n / max(1, n - d))
 
     def estimate(
         self, covariance: Floats, variance: Floats, columns: list[int] | slice
@@ -100,7 +109,8 @@ class _Part:
 
         `covariance` (masks, values) is that of the answers with the values, `variance` (values,) that of the
         values a priori. Variances are scaled by the squared errors of each answer predicted from the others:
-        by their mean or, if larger, by the mean weighted by the answers' influence on the value.
+        by their mean or, if larger, by the mean weighted by the answers' influence on the value; and by
+        n / (n − d), because the answers decided the r of each feature, too.
         """
         rest, lever = self.rest[:, columns], self.inverse_root @ covariance
         left = np.maximum(0.0, variance - (lever**2).sum(axis=0))
@@ -108,7 +118,8 @@ class _Part:
         surprise = (self.inverse_root.T @ rest / precision[:, None]) ** 2
         weight = (self.inverse_root.T @ lever) ** 2 + 1e-300
         own = (weight.T @ surprise) / (weight.T @ (1 / precision))[:, None]
-        return lever.T @ rest, left[:, None] * np.maximum(own, (rest**2).mean(axis=0))
+        scale = np.maximum(own, (rest**2).mean(axis=0)) * self.inflation
+        return lever.T @ rest, left[:, None] * scale
 
 
 def _pairs(part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[int]) -> tuple[Floats, Floats]:
