@@ -107,7 +107,7 @@ def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
         (0, even - even.mean(), index.singles_even, index.pairs_even),
     )
     for parity, answers, of_single, of_pair in parts:
-        own = size % 2 == parity
+        own = (size % 2 == parity) & (size > 0)
         covariance = (signs[:, own] * variance[own]) @ signs[:, own].T
         if parity == 0:
             covariance += CONSTANT * covariance[0, 0]
@@ -231,6 +231,17 @@ def test_standard_errors_include_the_removals_draws():
     assert e.interaction_standard_errors[0, 1] > 0
     off = abs(e.interactions[0, 1] - np.mean((1 - background[:, 0]) * (1 - background[:, 1])))
     assert off < 4 * e.interaction_standard_errors[0, 1]
+
+
+@pytest.mark.parametrize("name", INDEX_NAMES)
+@pytest.mark.parametrize("budget", [30, 300])
+def test_games_without_interactions(name, budget):
+    """Of a constant and of an additive game nothing interacts, and the errors are as small."""
+    for weights in (np.zeros(14), np.arange(14.0)):
+        found = games.play(made(name), games.additive(weights), budget=budget)
+        assert np.abs(found.interactions.values).max() < 1e-4
+        assert found.interactions.standard_errors.max() < 1e-3
+        assert found.scores[0] == pytest.approx(weights, abs=1e-2)
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -19,7 +19,10 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.interaction_index import Index, Measure
-from pertinent.explainers.shapley.odd_process import CONSTANT, Prior, invert_lower
+from pertinent.explainers.shapley.odd_process import CONSTANT, LEAST_NOISE, Prior, invert_lower
+
+ROUNDING = 1e-13
+"""Noise that keeps covariances regular where all but the empty set have almost no variance."""
 
 AT_ONCE = 4e6
 """Number of covariances of answers with pairs that are held in memory at once."""
@@ -86,14 +89,15 @@ class _Part:
 
     @classmethod
     def even(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
-        """The even part around its mean, which is unknown; it has the noise of the odd part.
+        """The even part around its mean, which is unknown; it has at least the noise of the odd part.
 
         Only the noise relative to the part's amplitude matters: `estimate` finds the scale of variances.
         """
-        covariance = prior.parts(x, x)[1]
+        covariance = prior.parts(x, x)[1] - 1  # without the empty set
+        variance = float(covariance[0, 0])
         noise = prior.noise_of(len(x), float(prior.covariance(x[:1], x[:1])[0, 0]))
-        around = answers - answers.mean(axis=0)
-        return cls._of(covariance + CONSTANT * covariance[0, 0], noise, around, x.shape[1])
+        noise = np.maximum(noise, LEAST_NOISE * variance + ROUNDING)
+        return cls._of(covariance + CONSTANT * variance, noise, answers - answers.mean(axis=0), x.shape[1])
 
     @classmethod
     def _of(cls, covariance: Floats, noise: Floats, answers: Floats, d: int) -> _Part:
