@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from shapley_games import LONG_REVIEWS, Game, _of_model, _remembering, _table, exact_games
+from shapley_games import LONG_REVIEWS, Game, _remembering, exact_games, of_model, table
 
 import pertinent
 from pertinent.array_types import Floats, Masks
@@ -36,7 +36,7 @@ def games() -> Iterator[Game]:
     }
     for family, make in kinds.items():
         for seed in range(3):
-            yield _table(family, make(np.random.default_rng(seed)), D)
+            yield table(family, make(np.random.default_rng(seed)), D)
 
 
 def pairs_of(game: Game, index: str) -> Floats:
@@ -56,7 +56,7 @@ def _smooth_models() -> Iterator[Game]:
     network = MLPRegressor(hidden_layer_sizes=(32, 32), max_iter=800, random_state=0)
     for family, estimator in (("network", network), ("support vectors", SVR(gamma=0.2))):
         model = pertinent.wrap(estimator.fit(rows, truth), background=rows[::20], output="value")
-        yield from (_table(family, *_of_model(model, rows[i])) for i in (3, 100, 300))
+        yield from (table(family, *of_model(model, rows[i])) for i in (3, 100, 300))
 
 
 def _sigmoid(rng: np.random.Generator) -> Callable[[Masks], Floats]:
@@ -90,7 +90,7 @@ def long_games(n: int) -> Iterator[Game]:
     """Reviews of 34 words and more; the truth, of the Shapley interaction index, is that of a long run."""
     model: Any = pertinent.load("sentiment")
     for text in LONG_REVIEWS[:n]:
-        function, d = _of_model(model, text)
+        function, d = of_model(model, text)
         remembered = _remembering(function)
         truth, own_error = _long_run(remembered, d)
         yield Game("long reviews", d, remembered, truth, own_error)

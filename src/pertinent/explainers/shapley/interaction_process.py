@@ -19,7 +19,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.explainers.shapley.interaction_index import Index, Measure
-from pertinent.explainers.shapley.odd_process import CONSTANT, LEAST_NOISE, Prior, invert_lower
+from pertinent.explainers.shapley.odd_process import CONSTANT, Prior, invert_lower
 
 ROUNDING = 1e-13
 """Noise that keeps covariances regular where all but the empty set have almost no variance."""
@@ -89,14 +89,10 @@ class _Part:
 
     @classmethod
     def even(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
-        """The even part around its mean, which is unknown; it has at least the noise of the odd part.
-
-        Only the noise relative to the part's amplitude matters: `estimate` finds the scale of variances.
-        """
+        """The even part around its mean, which is unknown."""
         covariance = prior.parts(x, x)[1] - 1  # without the empty set
         variance = float(covariance[0, 0])
-        noise = prior.noise_of(len(x), float(prior.covariance(x[:1], x[:1])[0, 0]))
-        noise = np.maximum(noise, LEAST_NOISE * variance + ROUNDING)
+        noise = prior.even_noise_of(len(x), variance) + ROUNDING
         return cls._of(covariance + CONSTANT * variance, noise, answers - answers.mean(axis=0), x.shape[1])
 
     @classmethod

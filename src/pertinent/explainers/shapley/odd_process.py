@@ -94,6 +94,10 @@ class Prior:
         """The noise variances of the odd parts of n answers."""
         return _noise(self.noise, n, variance)
 
+    def even_noise_of(self, n: int, variance: float) -> Floats:
+        """The noise variances of the even parts of n answers."""
+        return _noise(self.even_noise, n, variance)
+
     def covariance_with_values(self, x: Floats) -> Floats:
         """The covariances of odd parts with Shapley values (answers, features)."""
         terms = _NODES[:, None] * self.r
@@ -283,7 +287,7 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) ->
         slope[d + 1] += prior.noise * variance * float(pull.diagonal()[1:].sum())
         total += gain
         if even is not None:
-            noise = _noise(prior.even_noise, n, even_variance)
+            noise = prior.even_noise_of(n, even_variance)
             gain, pull = _evidence(even_part + CONSTANT * even_variance + np.diag(noise), even)
             by_variance = float(pull.diagonal() @ noise) / even_variance + CONSTANT * float(pull.sum())
             by_even = _quadratic(x, pull * odd_part) - r * float((pull * even_part).sum())
