@@ -174,7 +174,7 @@ def kept_tokens(input: TextInput, masks: Masks) -> Masks:
     assert input.tokens is not None
     feature = input.tokens.feature  # −1 for a fixed token
     kept = masks.take(feature, axis=1)
-    return np.logical_or(kept, feature < 0, out=kept)
+    return np.maximum(kept, feature < 0, out=kept)  # masks may be soft: shares that are kept
 
 
 def row_generators(input: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:
