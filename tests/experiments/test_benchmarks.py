@@ -59,7 +59,7 @@ def test_trees_as_sums_of_products(load):
 def test_peers_of_papers_are_exact_with_all_masks(load):
     pytest.importorskip("lightgbm")
     games, peers = load("shapley_games"), load("shapley_peers")
-    game = games._table("unanimity", games._unanimity(np.random.default_rng(1), 5), 5)
+    game = games.table("unanimity", games._unanimity(np.random.default_rng(1), 5), 5)
     for peer in (peers._leverage_shap, peers._boosted):
         assert peer(game, 2**5, 0) == pytest.approx(game.truth, abs=1e-6)
 
@@ -68,7 +68,7 @@ def test_long_runs_value_pairs(load, monkeypatch):
     """The interactions of a long run are those of all masks, as nearly as it says itself."""
     games = load("interaction_games")
     monkeypatch.setattr(games, "SETS", 40)
-    game = games._table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
+    game = games.table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
     truth = games.pairs_of(game, "sii")
     found, own_error = games._long_run(game.function, game.d)
     assert 0 <= own_error < 0.01 * (truth**2).mean()
@@ -80,7 +80,7 @@ def test_interactions_in_miniature(load, tmp_path, capsys, monkeypatch):
     pytest.importorskip("shapiq")
     pytest.importorskip("lightgbm")
     games = load("interaction_games")
-    game = games._table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
+    game = games.table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
     benchmark = load("interactions")
     monkeypatch.setattr(benchmark, "games", lambda: [game])
     out = tmp_path / "rows.json"

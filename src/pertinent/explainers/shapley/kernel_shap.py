@@ -196,8 +196,8 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     The constraint is met by sharing the gain equally and fitting the residual with scores that sum to
     zero; if there are several solutions, the one of smallest norm is used, which favours no feature. A mask
     and its complement are one equation, of half the difference of their values. With fewer than 1.5 d
-    equations a small ridge keeps the error bounded. Standard errors are those of the jackknife (HC3): each
-    residual is that of the fit without its pair.
+    equations a small ridge keeps the error bounded, unless d or more are solved exactly. Standard errors are
+    those of the jackknife (HC3): each residual is that of the fit without its pair.
     """
     n, d = found.pairs.shape
     share = found.pairs.mean(axis=1, keepdims=True)
@@ -205,10 +205,13 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     response = (values[:n] - values[n:]) / 2 - (share - 0.5) * gain
     weighted = design * found.weight[:, None]
     gram = design.T @ weighted
-    if found.complete < n < 1.5 * d:
-        gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
     lever = weighted @ _inverse(gram)
     rest = lever.T @ response
+    exact = n >= d and np.allclose(design @ rest, response, rtol=0, atol=1e-6 * np.abs(response).max())
+    if found.complete < n < 1.5 * d and not exact:
+        gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
+        lever = weighted @ _inverse(gram)
+        rest = lever.T @ response
     if found.complete < n < d:  # an exact fit says nothing about the error
         return gain / d + rest, np.full_like(rest, np.nan)
     own = np.minimum((lever * design).sum(axis=1, keepdims=True), 1 - 1e-6)
