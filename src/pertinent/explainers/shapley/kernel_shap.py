@@ -207,7 +207,7 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     gram = design.T @ weighted
     lever = weighted @ _inverse(gram)
     rest = lever.T @ response
-    exact = n >= d and np.allclose(design @ rest, response, rtol=0, atol=1e-6 * np.abs(response).max())
+    exact = n >= d and bool(np.abs(response - design @ rest).max() <= 1e-6 * np.abs(response).max())
     if found.complete < n < 1.5 * d and not exact:
         gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
         lever = weighted @ _inverse(gram)
