@@ -45,10 +45,9 @@ def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> 
     settings = row.settings | ({"subsets": subsets} if row.sampled else {})
     if scale in explainers.get(row.method).scales:
         settings |= {"scale": scale}
-    features = f"patches:{row.patches}" if row.patches else "pixels"
     start = time.perf_counter()
     found = pertinent.explain(
-        model, list(images), row.method, features=features, removal="constant", progress=False, **settings
+        model, list(images), row.method, features="pixels", removal="constant", progress=False, **settings
     )
     seconds = time.perf_counter() - start
     if found.failures:
@@ -60,7 +59,7 @@ def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> 
 
 def file_name(row: str) -> str:
     """The name of a row as that of a file."""
-    return re.sub(r"[^a-z0-9]+", "-", row.replace("×", "x").replace("%", " percent")).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", row.replace("%", " percent")).strip("-")
 
 
 def main() -> None:
