@@ -80,6 +80,15 @@ FEWER: Sequence[str] = (
 """The rows on Fashion-MNIST."""
 
 
+SALIENCY = ("gradient", "integrated-gradients", "expected-gradients")
+"""The rows that the authors' code orders by magnitude."""
+
+
+def authors_line(name: str) -> str:
+    """A row in the order in which the authors take it."""
+    return name + MAGNITUDE if name in SALIENCY else name
+
+
 def lines(names: Sequence[str]) -> list[str]:
     """The rows as tables show them, those with signs twice."""
     doubled = ([name, name + MAGNITUDE] if ROWS[name].signed else [name] for name in names)

@@ -156,6 +156,18 @@ def test_intervals_cover_the_truth(name):
     assert 0.88 < np.mean(np.concatenate(covered)) <= 1
 
 
+def test_intervals_cover_the_truth_of_a_vote():
+    """A prior fitted to all answers predicts them too well, and is sure of what it does not know."""
+    covered = []
+    for seed in range(4):
+        votes = np.random.default_rng(seed).uniform(1, 10, 10)
+        game = games.Game(10, lambda masks: (masks @ votes > 0.6 * votes.sum())[:, None].astype(float))  # noqa: B023
+        truth = above(exact_pairs(INDICES["sii"], game.values(all_coalitions(10)))[..., 0])
+        found = games.play(made("sii"), game, budget=200, seed=seed).interactions
+        covered.append(np.abs(above(found.values[0]) - truth) <= 1.96 * above(found.standard_errors[0]))
+    assert np.mean(covered) > 0.9
+
+
 def test_pairs_are_for_the_target_alone():
     game = games.random_interactions(6, 2, order=3, classes=3)
     table = game.values(all_coalitions(6))

@@ -13,8 +13,7 @@ from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
 from pertinent.explainers.shapley.interaction_index import INDICES, IndexName, exact_pairs, exact_singles
-from pertinent.explainers.shapley.interaction_process import InteractionPosterior, posterior
-from pertinent.explainers.shapley.odd_process import fit
+from pertinent.explainers.shapley.interaction_process import InteractionPosterior, estimate
 from pertinent.explainers.shapley.spread_masks import design, spread_pairs
 from pertinent.masks import all_coalitions, empty_mask, full_mask
 
@@ -129,10 +128,8 @@ class ShapleyInteractions(Explainer):
     ) -> InteractionPosterior:
         """The values of the process that explains the answers best, which the model's own columns decide."""
         odd, even = (values - complements) / 2, (values + complements) / 2
-        own = slice(len(task.prediction))
-        prior = fit(masks, odd[:, own], even[:, own])
-        columns = _target_columns(task, values.shape[1])
-        found = posterior(prior, INDICES[self.index], masks, odd, even, of_pairs=columns)
+        own, columns = slice(len(task.prediction)), _target_columns(task, values.shape[1])
+        found = estimate(INDICES[self.index], masks, odd, even, own=own, of_pairs=columns)
         if self.index != "sii":
             return found
         missing = 2 * odd[0] - found.singles.sum(axis=0)  # rounding: Shapley values sum to the gain
