@@ -35,6 +35,7 @@ from pertinent.results.evaluation import Measures
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [*([README] if README.is_file() else []), *sorted((ROOT / "docs").rglob("*.md"))]
+MEASUREMENTS = sorted([*(ROOT / "experiments").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")])
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -148,7 +149,7 @@ def test_there_are_commands_to_check():
     assert {words[0] for _, _, words in COMMAND_LINES} >= set(COMMANDS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", [*PAGES, *MEASUREMENTS], ids=name)
 def test_links_lead_somewhere(page):
     for link in LINK.findall(page.read_text(encoding="utf-8")):
         if link.startswith(("http:", "https:", "mailto:")):

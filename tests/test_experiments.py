@@ -1,6 +1,7 @@
-"""What the experiments share: tables in Markdown, pages that are filled in, and stages that go on."""
+"""What the experiments share: their map, tables in Markdown, pages that are filled in, stages that go on."""
 
 import json
+import re
 import sys
 import time
 from functools import partial
@@ -12,6 +13,34 @@ sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 
 from shared.pages import fill_in, table
 from shared.stages import Pool, is_made
+
+MAP = (Path(__file__).parents[1] / "experiments" / "README.md").read_text(encoding="utf-8")
+NUMBERED = {
+    "Hase et al. 2021": (7, 3),
+    "Hsieh et al. 2021": (11, 22),
+    "MAGNEx": (4, 6),
+    "Vo et al. 2023": (18, 5),
+    "Yang et al. 2023": (6, 5),
+}
+"""How many tables and figures each paper has, with its appendices."""
+
+
+def rows_of_the_map(paper):
+    section = re.search(rf"^## {re.escape(paper)}\n(.*?)(?=^## |\Z)", MAP, re.MULTILINE | re.DOTALL)[1]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return lines[1:]
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_the_map_has_every_table_and_figure_of_a_paper(paper):
+    listed = {"Table": set(), "Figure": set()}
+    for first, _, verdict, why in rows_of_the_map(paper):
+        assert verdict in {"reproduced", "partly", "not reproduced", "not run"}, first
+        assert why.endswith("."), first
+        if found := re.match(r"(Table|Figure)s? ([\d, and]+)", first):
+            listed[found[1]] |= {int(number) for number in re.findall(r"\d+", found[2])}
+    tables, figures = NUMBERED[paper]
+    assert listed == {"Table": set(range(1, tables + 1)), "Figure": set(range(1, figures + 1))}
 
 
 def test_a_table_leaves_out_rows_without_results():
