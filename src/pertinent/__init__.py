@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pertinent.api.request import Request
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
+    from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
@@ -44,6 +45,7 @@ _NAMES = {
     "api.request": "Request",
     "api.service": "Service",
     "api.run_files": "merge",
+    "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
     "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
@@ -74,7 +76,7 @@ __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "t
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
-__all__ += ["EarlyStopping", "PertinentError", "Request", "Service", "Text"]
+__all__ += ["Cluster", "EarlyStopping", "PertinentError", "Request", "Service", "Text"]
 
 
 def __getattr__(name: str) -> Any:

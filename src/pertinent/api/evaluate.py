@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_one import measured
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
@@ -215,6 +216,7 @@ def compare(
     out: str | Path | None = None,
     shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
@@ -236,7 +238,7 @@ def compare(
     seeds
         How many times each method explains each input, with the seed given and those that follow it; the
         intervals are then over inputs and seeds.
-    ids, shard, batch_size, progress
+    ids, shard, batch_size, cluster, progress
         As in `explain`.
     out
         As in `explain`. The same call with more methods explains only what is new.
@@ -255,7 +257,7 @@ def compare(
         seen.add(request.fingerprint)
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, "compare", **options)
+    run = Run.of(model, inputs, "compare", cluster=cluster, **options)
     found = explain_all(run, requests, out)
     if not len(found):
         raise_first(found.failures, "explained")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
 from pertinent.api.run import Run, raise_first
@@ -48,6 +49,7 @@ def explain(
     out: str | Path | None = None,
     shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> Explanation | Explanations:
@@ -59,7 +61,8 @@ def explain(
     Parameters
     ----------
     model
-        A wrapped model, or anything that `wrap` accepts.
+        A wrapped model, or anything that `wrap` accepts. On a cluster also a name, by which its workers
+        load the model: of an embedded one, a folder, or ``"package.module:name"``.
     inputs
         One input gives an `Explanation`; a list (array, frame, generator) gives `Explanations`,
         in order, with the inputs that failed in their `failures`.
@@ -114,6 +117,9 @@ def explain(
         process or machine may do; `merge` puts their files together.
     batch_size
         The cost of a batch: tokens for transformers, else rows; by default found while working.
+    cluster
+        A `Cluster`, whose workers do the work, on this machine or on many; by default it is done in this
+        process.
     progress
         A callback, or ``True``/``False`` for a bar; by default a bar on terminals and in notebooks.
     **settings
@@ -130,7 +136,7 @@ def explain(
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, request.method.name, **options)
+    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
     found = explain_all(run, [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
@@ -146,6 +152,7 @@ def explain_iter(
     *,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Iterator[Explanation | Failure]:
@@ -153,7 +160,7 @@ def explain_iter(
 
     Parameters
     ----------
-    model, inputs, method, ids, batch_size, progress
+    model, inputs, method, ids, batch_size, cluster, progress
         As in `explain`; inputs may come from a generator that never ends.
     **words
         The other words of `explain`, such as ``budget=200``, and settings of the method.
@@ -173,6 +180,7 @@ def explain_iter(
     [(0, [('bad', 0.7)]), (1, [('not', 0.0)])]
     """
     request = Request.of_words(method, words)
-    run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
     each = explain_each(run, [request])
     return (one.failures[0] if one.explanation is None else one.explanation for one in each)

@@ -9,11 +9,13 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
+from pertinent.api.named_model import is_own
 from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli.commands import COMMANDS
+from pertinent.cli.given_cluster import GivenCluster
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
-from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, load_methods
+from pertinent.cli.loading import DEFAULTS, GivenModel, load_methods
 from pertinent.cli.output import Failed, NothingDone, Output, conclude
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
@@ -65,6 +67,10 @@ class Call:
             arguments["ids"] = ids_of(records)
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
+        if "ray" in args:
+            arguments["cluster"] = given(args, GivenCluster).made()
+            if arguments["cluster"] is not None and args.out is None:
+                loaded = model.on_workers()
         return cls(arguments, records, loaded or model.load())
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
