@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
+    from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.training.fine_tuning import train
 
@@ -64,6 +65,7 @@ _NAMES = {
     "results.attack_results": "Attacked Attacks",
     "results.evaluation": "Evaluation",
     "results.explanation": "Explanation Explanations",
+    "results.explanation_folder": "ExplanationFolder",
     "results.failures": "Failure",
     "training.fine_tuning": "train",
 }
@@ -75,7 +77,8 @@ __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "f
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
-__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
+__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]
+__all__ += ["Failure"]
 __all__ += ["Cluster", "EarlyStopping", "PertinentError", "Request", "Service", "Text"]
 
 

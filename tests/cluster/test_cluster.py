@@ -3,8 +3,8 @@
 import os
 import socket
 import sys
-import threading
 import time
+from threading import Lock, Thread
 
 import numpy as np
 import pytest
@@ -101,14 +101,15 @@ def test_a_worker_keeps_to_its_threads():
     assert e.prediction[0] == 0.01
 
 
-def test_a_worker_that_is_killed_costs_nothing(tmp_path):
+def test_a_worker_that_is_killed_costs_nothing_and_files_are_whole(tmp_path):
     def kill_once(text, mark=tmp_path / "killed"):
         if "film 9 " in text and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), 9)
 
-    found = pertinent.explain(own_model(kill_once), TEXTS, cluster=Cluster(workers=2, block_size=6), **WORDS)
-    assert (tmp_path / "killed").exists()
+    cluster = Cluster(workers=2, block_size=6)
+    found = pertinent.explain(own_model(kill_once), TEXTS, cluster=cluster, out=tmp_path / "run", **WORDS)
+    assert (tmp_path / "killed").exists() and len(found.files) == 4
     assert plain(found) == plain(pertinent.explain(own_model(), TEXTS, **WORDS))
 
 
@@ -138,7 +139,7 @@ def test_workers_that_die_while_they_load_are_not_replaced_for_ever(monkeypatch)
 
 
 def test_a_model_that_cannot_be_sent_or_loaded():
-    lock = threading.Lock()
+    lock = Lock()
     with pytest.raises(ModelError, match=r"cannot be sent to workers .*lock.*'package.module:name'"):
         pertinent.explain(own_model(lambda text: lock), TEXTS, cluster=Cluster(workers=1), **WORDS)
     with pytest.raises(SettingError, match=r"no module 'no_such_models'"):
@@ -164,10 +165,25 @@ def unconnected(monkeypatch, ray_here):
 
 @pytest.mark.usefixtures("unconnected")
 def test_a_wrong_address_is_said_within_seconds():
-    with socket.socket() as free:
+    with socket.socket() as free, socket.create_server(("127.0.0.1", 0)) as other:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    for address, said in {f"127.0.0.1:{port}": "Nothing answers at", "a b": "must be HOST:PORT"}.items():
+        port, port_of_other = free.getsockname()[1], other.getsockname()[1]
+        Thread(target=greet, args=[other], daemon=True).start()
+        wrong = {
+            f"127.0.0.1:{port}": "Nothing answers at",
+            f"127.0.0.1:{port_of_other}": "is not Ray",
+            "a b": "must be HOST:PORT",
+        }
+        _check_errors(wrong)
+
+
+def greet(server):
+    with server.accept()[0] as connection:
+        connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+
+
+def _check_errors(wrong):
+    for address, said in wrong.items():
         begin = time.monotonic()
         with pytest.raises(ClusterError, match=said):
             pertinent.explain(own_model(), TEXTS, cluster=Cluster(address), **WORDS)

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from pertinent.api.run import Run
 
 
+LARGEST_BLOCK = 256
+"""Number of inputs in a block, if their number is large or not known."""
+
+
+@dataclass(frozen=True)
+class WithId:
+    """An input with the user's own name for it, in a stream that is too long for a list of names."""
+
+    raw: Any
+    id: str
+
+
 @dataclass(frozen=True)
 class Item:
     """One input and what is wanted of it.
@@ -80,6 +92,10 @@ class Workers(Protocol):
 @runtime_checkable
 class Cluster(Protocol):
     """Where a run is done, if not in this process."""
+
+    @property
+    def block_size(self) -> int | None:
+        """The number of inputs in a block; ``None`` for the default."""
 
     def open(self, run: Run) -> AbstractContextManager[Workers]:
         """Workers for a run, which are ended with the context."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
 from pertinent.api.blocks import Cluster
+from pertinent.api.explain_folder import explain_to_folder, is_folder
 from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
 from pertinent.api.run import Run, raise_first
@@ -17,6 +18,7 @@ from pertinent.inputs.text import Text
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, Share, checked
 
@@ -29,7 +31,9 @@ def explain(model: Any, inputs: _One, method: Method = ..., **words: Any) -> Exp
 @overload
 def explain(model: Any, inputs: _Several, method: Method = ..., **words: Any) -> Explanations: ...
 @overload
-def explain(model: Any, inputs: Any, method: Method = ..., **words: Any) -> Explanation | Explanations: ...
+def explain(
+    model: Any, inputs: Any, method: Method = ..., **words: Any
+) -> Explanation | Explanations | ExplanationFolder: ...
 @checked
 def explain(
     model: Any,
@@ -52,7 +56,7 @@ def explain(
     cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
-) -> Explanation | Explanations:
+) -> Explanation | Explanations | ExplanationFolder:
     """Explain one input, or many.
 
     Scores say how much each feature matters for the model's decision; searches find the few features that the
@@ -110,8 +114,9 @@ def explain(
         Your own name for each input, which its explanation or failure carries.
     out
         A Parquet file to write: explanations are kept as they are finished, and the same call
-        continues a run that was stopped. Without it, what a run had finished when it was broken off
-        (Ctrl-C, inputs that raise) is in the exception's ``finished``.
+        continues a run that was stopped. A name without a suffix is a folder, for more inputs than fit
+        into memory: each block of inputs becomes a Parquet file in it. Without `out`, what a run had
+        finished when it was broken off (Ctrl-C, inputs that raise) is in the exception's ``finished``.
     shard
         The part of the inputs to do, such as ``"2/8"`` for the second of eight shards, each of which another
         process or machine may do; `merge` puts their files together.
@@ -137,6 +142,9 @@ def explain(
     request = Request.of_words(method, words | settings)
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
+    if out is not None and is_folder(Path(out)):
+        require(check is None, "check", "left out if explanations go to a folder", check)
+        return explain_to_folder(run, [request], Path(out))
     found = explain_all(run, [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")

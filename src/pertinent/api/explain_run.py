@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.api.blocks import Item
+from pertinent.api.blocks import Item, WithId
 from pertinent.api.explain_one import REPEATED, explanation_steps
 from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run, Work
@@ -53,7 +53,7 @@ def explain_all(run: Run, requests: Sequence[Request], out: str | Path | None = 
     Explanations of the same input stand together, in the order of the requests. With `out` each is
     written when it is finished.
     """
-    _check_lengths(run, requests)
+    check_lengths(run, requests)
     if out is not None:
         return _explain_journalled(run, requests, Path(out))
     outcomes: list[Outcome] = []
@@ -93,7 +93,7 @@ def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
     return carry_out(run, works(run, requests), requests, total)
 
 
-def _check_lengths(run: Run, requests: Sequence[Request]) -> None:
+def check_lengths(run: Run, requests: Sequence[Request]) -> None:
     """Raise an error unless targets, features and ids are as many as the inputs."""
     if run.n_inputs is None:
         return
@@ -119,7 +119,8 @@ def items_of(run: Run, n_requests: int) -> Iterator[Item]:
     """Every input that this run does, to be explained by every request."""
     for index, raw in enumerate(run.inputs):
         if run.shard is None or index in run.shard:
-            yield Item(index, raw, tuple(range(n_requests)), run.id_of(index))
+            raw, own_id = (raw.raw, raw.id) if isinstance(raw, WithId) else (raw, run.id_of(index))
+            yield Item(index, raw, tuple(range(n_requests)), own_id)
 
 
 def works(

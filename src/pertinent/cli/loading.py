@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, get_args
 
 import pertinent
 from pertinent.api.named_model import NamedModel, kind_named, load_model
+from pertinent.cli.given_inputs import GivenInputs
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned
 from pertinent.models.base import Model
@@ -18,6 +20,11 @@ from pertinent.settings import settings_types
 
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
 """The default model for each kind of input."""
+
+
+def model_named(args: Namespace, inputs: GivenInputs) -> str:
+    """The name of the model that is given, or of the one that suits the inputs."""
+    return str(args.model or DEFAULTS[inputs.kind or "text"])
 
 
 @dataclass(frozen=True)

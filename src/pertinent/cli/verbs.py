@@ -9,13 +9,15 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
+from pertinent.api.explain_folder import is_folder
 from pertinent.api.named_model import is_own
 from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli.commands import COMMANDS
+from pertinent.cli.folders import explain_to_folder
 from pertinent.cli.given_cluster import GivenCluster
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
-from pertinent.cli.loading import DEFAULTS, GivenModel, load_methods
+from pertinent.cli.loading import DEFAULTS, GivenModel, load_methods, model_named
 from pertinent.cli.output import Failed, NothingDone, Output, conclude
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
@@ -50,7 +52,7 @@ class Call:
     def of(cls, args: Namespace, output: Output) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
         inputs = given(args, GivenInputs)
-        model = given(args, GivenModel, model=args.model or DEFAULTS[inputs.kind or "text"])
+        model = given(args, GivenModel, model=model_named(args, inputs))
         # A model of the user's own knows what it reads, and its module may register methods; what other
         # models read is known before they are loaded.
         loaded = model.load() if is_own(model.model) else None
@@ -99,6 +101,8 @@ def explain(args: Namespace, *, no_measure: bool = False, by_class: bool = False
         Show the five most likely classes (labels, values) side by side, too, where the method scores all of
         them.
     """
+    if args.out is not None and is_folder(args.out):
+        return explain_to_folder(args, arguments_of(args), measure=not no_measure)
     output = _output(args, by_class=by_class)
     call = Call.of(args, output)
     check = call.arguments.pop("check")

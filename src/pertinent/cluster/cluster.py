@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pertinent.api.blocks import BlockTask, Item, blocks_of
+from pertinent.api.blocks import LARGEST_BLOCK, BlockTask, Item, blocks_of
 from pertinent.api.run import Run
 from pertinent.cluster.connection import connected
 from pertinent.cluster.worker_pool import WorkerPool
@@ -20,9 +20,6 @@ logger = logging.getLogger(__name__)
 
 BLOCKS_PER_WORKER = 8
 """Number of blocks for each worker, so that none waits long for the others at the end."""
-
-LARGEST_BLOCK = 256
-"""Number of inputs in a block, if their number is large or not known."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import signal
 import socket
@@ -18,6 +19,9 @@ SECONDS = 5.0
 """Seconds in which a cluster must answer."""
 
 _PORTS = {"ray://": 10001, "": 6379}
+
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How a conversation in HTTP/2 begins, which Ray speaks: its first line, and a frame of type 4 (settings)."""
 
 
 @contextmanager
@@ -41,8 +45,12 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
             ray.init(address=address or "local", **options)
         except Exception as error:
             ray.shutdown()
-            where = "Ray cannot be started here" if address is None else f"Ray at {address!r} cannot be used"
-            raise ClusterError(f"{where}: {error}") from error
+            if address is None:
+                raise ClusterError(f"Ray cannot be started here: {error}") from error
+            raise ClusterError(
+                f"Ray at {address!r} cannot be used: {error} (If it asks for a token, set RAY_AUTH_MODE=token "
+                "and RAY_AUTH_TOKEN to its token here.)"
+            ) from error
     try:
         yield ray
     finally:
@@ -63,7 +71,10 @@ def _same_signals() -> Iterator[None]:
 
 
 def _check_reachable(address: str) -> None:
-    """Raise an error unless somebody listens at ``host:port`` or ``ray://host:port``."""
+    """Raise an error unless something like Ray answers at ``host:port`` or ``ray://host:port``.
+
+    Ray itself would try for minutes.
+    """
     if address in ("auto", "local"):
         return
     found = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
@@ -73,9 +84,15 @@ def _check_reachable(address: str) -> None:
         )
     host, port = found[2].strip("[]"), int(found[3] or _PORTS[found[1]])
     try:
-        socket.create_connection((host, port), timeout=SECONDS).close()
+        with socket.create_connection((host, port), timeout=SECONDS) as connection:
+            connection.sendall(_HELLO)
+            answer = connection.recv(9) if os.environ.get("RAY_USE_TLS") != "1" else _HELLO[-9:]
     except (OSError, OverflowError) as error:
         raise ClusterError(
             f"Nothing answers at {address!r} ({error}): start Ray there with `ray start --head`, or leave "
             "out the address to use this machine alone."
         ) from error
+    if answer[3:4] != _HELLO[-6:-5]:
+        raise ClusterError(
+            f"What answers at {address!r} is not Ray: give the address that `ray start` printed."
+        )

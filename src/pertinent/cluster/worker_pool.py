@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pertinent.api.block_worker import SHARED, BlockResult
 from pertinent.api.blocks import Block, BlockTask, Item
 from pertinent.api.named_model import NamedModel
 from pertinent.api.run import Run
-from pertinent.cluster.worker import BlockResult, Started, Worker, versions
+from pertinent.cluster.worker import Started, Worker, versions
 from pertinent.engine.progress import Progress, progress_callback
 from pertinent.errors import ClusterError, ModelError, PertinentError
 
@@ -66,8 +67,8 @@ class WorkerPool:
     def __init__(self, ray: Any, run: Run, n_workers: int, cpus: int, gpus: float) -> None:
         self.n_workers = n_workers
         self._ray, self._run = ray, run
-        settings = {name: getattr(run, name) for name in ("one", "batch_size", "independent")}
-        self._arguments = self._sent(run.model), settings, cpus
+        shared = {name: getattr(run, name) for name in SHARED}
+        self._arguments = self._sent(run.model), shared, cpus
         # A worker that dies is replaced here, where it is known which block it did.
         self._class = ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
         self._deaths_at_start = 0
