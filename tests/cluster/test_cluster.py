@@ -11,8 +11,10 @@ import pytest
 
 import pertinent
 from pertinent import Cluster
+from pertinent.api.explain_run import explain_all
+from pertinent.api.run import Run
 from pertinent.cluster import worker_pool
-from pertinent.errors import ClusterError, MissingExtra, ModelError, SettingError
+from pertinent.errors import ClusterError, InputError, MissingExtra, ModelError, SettingError
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(24)]
 WORDS = {"method": "kernel-shap", "budget": 30, "progress": False}
@@ -48,7 +50,7 @@ def test_answers_and_failures_are_those_of_one_process(workers, block_size):
     assert plain(found) == plain(here)
     assert found.failures == here.failures and len(found.failures) == 2
     assert [(f.id, type(f.error)) for f in found.failures] == [
-        ("n24", pertinent.errors.InputError),
+        ("n24", InputError),
         ("n25", ModelError),
     ]
     last = seen[-1]
@@ -87,6 +89,38 @@ def test_a_journalled_run_is_continued_on_a_cluster(tmp_path):
     assert plain(pertinent.read(tmp_path / "run.parquet")) == plain(
         pertinent.explain(own_model(), TEXTS, **WORDS)
     )
+
+
+def test_other_verbs_have_the_answers_of_one_process():
+    model, cluster, quiet = own_model(), Cluster(workers=1), {"progress": False}
+    methods, inputs = ["lime:samples=20", "leave-one-out"], [*TEXTS[:5], ""]
+    here = pertinent.compare(model, inputs, methods, **quiet)
+    found = pertinent.compare(model, inputs, methods, cluster=cluster, **quiet)
+    assert found.rows == here.rows and found.failures == here.failures
+    again = [
+        pertinent.evaluate(model, here.explanations, "insertion", cluster=c, **quiet) for c in (None, cluster)
+    ]
+    assert again[0].rows == again[1].rows
+    assert again[0].mean("lime", "insertion") == again[1].mean("lime", "insertion")
+    other = pertinent.wrap(
+        lambda texts: [[0.2, 0.3, 0.5] for _ in texts], kind="text", classes=["a", "b", "c"]
+    )
+    for where in (None, cluster):
+        with pytest.raises(InputError, match="None of the 5 inputs could be measured; the first: insertion"):
+            pertinent.evaluate(other, here.explanations, "insertion", cluster=where, **quiet)
+    stable = [
+        pertinent.stability(model, TEXTS[:3], "lime", seeds=2, cluster=c, **quiet) for c in (None, cluster)
+    ]
+    assert stable[0].summary["mse"] == stable[1].summary["mse"]
+
+
+def test_a_teacher_explains_on_a_cluster(tmp_path):
+    words = {"epochs": 1, "samples": 2, "progress": False}
+    pertinent.fit(own_model(), TEXTS[:8], out=tmp_path / "fitted", cluster=Cluster(workers=1), **words)
+    run = Run.of(own_model(), TEXTS[:8], "teacher", independent=True, progress=False)
+    here = explain_all(run, [pertinent.Request.of("shapley-sampling", {"samples": 2})])
+    taught = pertinent.read(tmp_path / "fitted" / "teacher.parquet")
+    assert np.array_equal([e.scores for e in taught], [e.scores for e in here])
 
 
 def test_a_worker_keeps_to_its_threads():

@@ -199,7 +199,7 @@ class ExplainBlock:
         """The outcomes, with errors that can travel."""
         total = sum(len(item.request_indexes) for item in items)
         for outcome in carry_out(run, works(run, self.requests, items), self.requests, total):
-            failures = tuple(replace(each, error=_sendable(each.error)) for each in outcome.failures)
+            failures = tuple(replace(each, error=sendable(each.error)) for each in outcome.failures)
             yield replace(outcome, failures=failures)
 
     def failed(self, run: Run, item: Item, error: Exception) -> list[Outcome]:
@@ -213,7 +213,7 @@ class ExplainBlock:
         return results
 
 
-def _sendable(error: Exception | None) -> PertinentError:
+def sendable(error: Exception | None) -> PertinentError:
     """The error as one of ours: others may refer to what cannot leave its process."""
     if isinstance(error, PertinentError) and len(error.args) == 1:
         return type(error)(str(error))

@@ -115,13 +115,9 @@ class Run:
 
     @classmethod
     def of(cls, model: Any, inputs: Any, title: str, shard: str | None = None, **options: Any) -> Run:
-        """A run of anything that `wrap` accepts over one input or several, or over a shard of them.
-
-        On a cluster the model may also be a name, by which the workers load it.
-        """
+        """A run of anything that `wrapped` accepts over one input or several, or over a shard of them."""
         part = None if shard is None else Shard.parse(shard)
-        is_name = isinstance(model, str) and options.get("cluster") is not None
-        model = NamedModel(model) if is_name else wrap(model)
+        model = wrapped(model, options.get("cluster"))
         many = model.split(inputs)
         run = cls(model, [inputs] if many is None else many, many is None, title=title, shard=part, **options)
         if part is not None:
@@ -240,6 +236,11 @@ class Run:
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
             return Done(work.key, None, error)
         return Job(work.key, work.input, removal, algorithm, work.seed)
+
+
+def wrapped(model: Any, cluster: Cluster | None) -> Model:
+    """Anything that `wrap` accepts as a model; on a cluster also a name, by which the workers load it."""
+    return NamedModel(model) if isinstance(model, str) and cluster is not None else wrap(model)
 
 
 def raise_first(failures: Sequence[Failure], done: str, finished: Sequence[Any] = ()) -> NoReturn:

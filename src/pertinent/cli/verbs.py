@@ -70,8 +70,9 @@ class Call:
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
         if "ray" in args:
-            arguments["cluster"] = given(args, GivenCluster).made()
-            if arguments["cluster"] is not None and args.out is None:
+            arguments["cluster"] = cluster = given(args, GivenCluster).made()
+            # Others need the model in this process, too.
+            if cluster is not None and args.command in ("explain", "compare") and args.out is None:
                 loaded = model.on_workers()
         return cls(arguments, records, loaded or model.load())
 
@@ -160,7 +161,8 @@ def evaluate(args: Namespace) -> int:
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."
             )
-    evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=output.progress)
+    words = arguments_of(args) | {"cluster": given(args, GivenCluster).made(), "progress": output.progress}
+    evaluation = pertinent.evaluate(model, saved, **words)
     title = f"Evaluation of {args.explanations.name}"
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
 

@@ -48,8 +48,8 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
             if address is None:
                 raise ClusterError(f"Ray cannot be started here: {error}") from error
             raise ClusterError(
-                f"Ray at {address!r} cannot be used: {error} (If it asks for a token, set RAY_AUTH_MODE=token "
-                "and RAY_AUTH_TOKEN to its token here.)"
+                f"Ray at {address!r} cannot be used: {error} (If it asks for a token, set "
+                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to its token here.)"
             ) from error
     try:
         yield ray
