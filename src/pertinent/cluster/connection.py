@@ -38,6 +38,7 @@ def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
     options: dict[str, Any] = {"logging_level": logging.ERROR}
     if address is None:
         options["num_cpus"] = n_cpus
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported unless the user wants it
     else:
         _check_reachable(address)
     with _same_signals():
