@@ -17,8 +17,9 @@ import pytest
 
 import pertinent
 from pertinent import removal
+from pertinent.api.named_model import is_own
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.loading import is_own, load_methods
+from pertinent.cli.loading import load_methods
 from pertinent.cli.parser import command_parser, parse
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.explainers import explainers

@@ -23,6 +23,7 @@ LAYERS = [
     {"metric"},
     {"training"},
     {"api"},
+    {"cluster"},
     {"learned"},
     {"diagnostics"},
     {"report"},

@@ -8,7 +8,8 @@ import pytest
 import pertinent
 
 NAMES = [
-    "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
+    "Attacked", "Attacks", "Cluster", "EarlyStopping", "Evaluation", "Explanation", "ExplanationFolder",
+    "Explanations", "Failure",
     "NeighbourStability", "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pertinent.api.request import Request
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
+    from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
+    from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.training.fine_tuning import train
 
@@ -44,6 +46,7 @@ _NAMES = {
     "api.request": "Request",
     "api.service": "Service",
     "api.run_files": "merge",
+    "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
     "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
@@ -62,6 +65,7 @@ _NAMES = {
     "results.attack_results": "Attacked Attacks",
     "results.evaluation": "Evaluation",
     "results.explanation": "Explanation Explanations",
+    "results.explanation_folder": "ExplanationFolder",
     "results.failures": "Failure",
     "training.fine_tuning": "train",
 }
@@ -73,8 +77,9 @@ __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "f
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
-__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
-__all__ += ["EarlyStopping", "PertinentError", "Request", "Service", "Text"]
+__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]
+__all__ += ["Failure"]
+__all__ += ["Cluster", "EarlyStopping", "PertinentError", "Request", "Service", "Text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ PertinentError
 ├── ModelError      the model cannot be wrapped, or returned something unusable
 ├── SettingError    a name or setting is unknown or out of range
 │   └── BudgetError the budget is too small, or was exceeded
+├── ClusterError    a cluster cannot be reached or used, or its workers differ from this process
 ├── FileError       a file is missing, unreadable or not of the expected kind
 └── MissingExtra    an optional dependency is not installed
 """
@@ -53,6 +54,10 @@ class SettingError(PertinentError, ValueError):
 
 class BudgetError(SettingError):
     """The budget is too small, or was exceeded."""
+
+
+class ClusterError(PertinentError, RuntimeError):
+    """A cluster cannot be reached or used, or its workers differ from this process."""
 
 
 class FileError(PertinentError, OSError):

@@ -18,6 +18,8 @@ from pertinent.errors import FileError
 _LONGEST = 40
 """The number of characters of a file's name that its temporary file repeats, so that it is not too long."""
 
+_ROWS_AT_ONCE = 4096
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -87,6 +89,26 @@ def read_parquet(path: Path) -> ParquetRows:
         table = file.read()
         table.validate(full=True)
         return ParquetRows(table.column_names, table.to_pylist(), table.schema.metadata or {})
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    with _parquet(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def n_parquet_rows(path: Path) -> int:
+    """The number of rows of a Parquet file."""
+    with _parquet(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of any Parquet file, of which some thousand are in memory at a time."""
+    with _parquet(path) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            batch.validate(full=True)
+            yield from batch.to_pylist()
 
 
 @contextmanager

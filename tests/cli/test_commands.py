@@ -128,7 +128,8 @@ def test_examples_in_the_help_can_be_parsed():
         (["explain", TEXT, "--method", "lime", "--set", "samples=many"], "a whole number"),
         (["explain", TEXT, "--method", "lime", "--set", "samples"], "SETTING=VALUE"),
         (["explain", TEXT, "--html", "no/such/folder.html"], "no folder"),
-        (["explain", TEXT, "--out", "."], "is a folder"),
+        (["compare", TEXT, "--methods", "lime", "--out", "."], "is a folder"),
+        (["explain", TEXT, "--out", "run", "--html", "a.html"], "needs all explanations in memory"),
         (["explain", TEXT, "--target", "LABEL_9"], "Did you mean 'LABEL_"),
         (["explain", TEXT, "--features", "wrds"], "Did you mean 'words'?"),
         (["explain", TEXT, "--budget", "1"], "`budget` must be at least"),
@@ -296,7 +297,7 @@ def test_folder_for_a_file(run, tmp_path):
     (tmp_path / "a.txt").mkdir()
     code, _, err = run("explain", "--file", "a.txt")
     assert code == 2
-    assert "'a.txt' cannot be read" in err
+    assert "There are no files .txt, .csv, .tsv, .jsonl, .parquet at 'a.txt'" in err
 
 
 def test_a_text_that_names_a_file_is_said(run, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import pertinent
 from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS
+from pertinent.cli.given_cluster import GivenCluster
 from pertinent.cli.given_inputs import GivenInputs
 from pertinent.cli.loading import GivenModel
 from pertinent.cli.output import Output
@@ -33,6 +34,7 @@ VERBS = {name: command for name, command in COMMANDS.items() if command.function
 TERMINAL_ONLY = {
     *inspect.signature(GivenInputs).parameters,
     *inspect.signature(GivenModel).parameters,
+    *inspect.signature(GivenCluster).parameters,
     *inspect.signature(Output).parameters,
     "help",
     "debug",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster, Item
 from pertinent.api.explain_one import measured
-from pertinent.api.explain_run import explain_all
+from pertinent.api.explain_run import explain_all, sendable
 from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
-from pertinent.api.run import Run, Work, raise_first
+from pertinent.api.run import Run, Work, raise_first, wrapped
 from pertinent.asks import Algorithm
 from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
@@ -21,7 +22,6 @@ from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import Input
 from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.base import Model
-from pertinent.models.wrap import wrap
 from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
@@ -41,6 +41,7 @@ def evaluate(
     annotations: Any = None,
     seed: Seed | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
 ) -> Evaluation:
     """Measure explanations with the model they explain.
@@ -48,7 +49,7 @@ def evaluate(
     Parameters
     ----------
     model
-        The model, wrapped or anything that `wrap` accepts.
+        The model, wrapped or anything that `wrap` accepts; on a cluster also its name, as in `explain`.
     explanations
         One or many, of one method or several.
     metrics
@@ -64,7 +65,7 @@ def evaluate(
         booleans.
     seed
         The seed of random removals; by default that of each explanation.
-    batch_size, progress
+    batch_size, cluster, progress
         As in `explain`.
 
     Returns
@@ -73,35 +74,26 @@ def evaluate(
         A table of means with bootstrap confidence intervals over inputs; its `explanations`
         carry their own measures, which they show.
     """
-    run = Run(wrap(model), title="evaluate", batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"batch_size": batch_size, "cluster": cluster, "progress": progress}
+    run = Run(wrapped(model, cluster), title="evaluate", **options)
     several = _several(explanations)
     if annotations is not None:
         one = isinstance(explanations, Explanation)
         several = with_annotations(several, [annotations] if one else annotations)
     chosen = make_metrics(metrics)
-    other = make_removal(removal)
-
-    def works() -> Iterator[Work | Done]:
-        for index, explanation in enumerate(several):
-            try:
-                own = other or removal_of(explanation)
-                input = run.prepare(explanation.input.raw, explanation.input.own_features)
-            except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
-                yield Done(index, None, error)
-                continue
-            algorithm = _algorithm(explanation, chosen, run.model)
-            yield Work(index, input, algorithm, own, explanation.seed if seed is None else seed)
-
+    task = MeasureBlock(chosen, make_removal(removal), seed)
+    items = [Item(place, explanation) for place, explanation in enumerate(several)]
+    if cluster is None:
+        measures: Iterator[Measured] = task.measures(run, items)
+    else:
+        measures = cluster.carry_out(run, task, items, len(items))
     found = list(several)
     failures: list[Failure] = []
-    for done in run.carry_out(works(), len(several)):
-        if done.error is not None:
-            reasons = [(name, done.error) for name in metric_labels(chosen)]
-        else:
-            found[done.key], reasons = done.result
-        e = several[done.key]
+    for result in measures:
+        e = found[result.place] = result.explanation
         failures += [
-            Failure(e.index, str(error), metric=name, error=error, id=e.id) for name, error in reasons
+            Failure(e.index, str(error), metric=name, error=error, id=e.id)
+            for name, error in result.unmeasured
         ]
     evaluation = evaluation_of(found, chosen, sorted(failures, key=lambda failure: failure.index))
     if failures and not evaluation.rows:
@@ -146,6 +138,60 @@ def removal_of(explanation: Explanation) -> Removal:
                 f"removal='{explanation.removal}:{name}=…'."
             )
     return removals.make(explanation.removal, explanation.removal_settings)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An explanation with its measures, its place among all, and the errors of metrics that failed."""
+
+    place: int
+    explanation: Explanation
+    unmeasured: Sequence[tuple[str, Exception]]
+
+
+@dataclass(frozen=True)
+class MeasureBlock:
+    """Measures the explanations of a block; `removal` and `seed` are by default those of each explanation."""
+
+    metrics: tuple[Metric, ...]
+    removal: Removal | None
+    seed: int | None
+
+    def measures(self, run: Run, items: Sequence[Item]) -> Iterator[Measured]:
+        """The explanations with their measures."""
+        explanations: dict[int, Explanation] = {item.index: item.raw for item in items}
+        for done in run.carry_out(self._works(run, explanations), len(items)):
+            if done.error is not None:
+                yield self._unmeasured(done.key, explanations[done.key], done.error)
+            else:
+                yield Measured(done.key, *done.result)
+
+    def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[Measured]:
+        """The explanations with their measures, with errors that can travel."""
+        for one in self.measures(run, items):
+            yield replace(one, unmeasured=[(name, sendable(error)) for name, error in one.unmeasured])
+
+    def failed(self, run: Run, item: Item, error: Exception) -> list[Measured]:
+        """The failure of every metric, for an explanation that no worker survived."""
+        return [self._unmeasured(item.index, item.raw, error)]
+
+    def pack(self, results: Sequence[Measured]) -> Sequence[Measured]:
+        """The results as they are."""
+        return results
+
+    def _unmeasured(self, place: int, explanation: Explanation, error: Exception) -> Measured:
+        return Measured(place, explanation, [(name, error) for name in metric_labels(self.metrics)])
+
+    def _works(self, run: Run, explanations: Mapping[int, Explanation]) -> Iterator[Work | Done]:
+        for place, explanation in explanations.items():
+            try:
+                removal = self.removal or removal_of(explanation)
+                input = run.prepare(explanation.input.raw, explanation.input.own_features)
+            except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
+                yield Done(place, None, error)
+                continue
+            algorithm = _algorithm(explanation, self.metrics, run.model)
+            yield Work(place, input, algorithm, removal, explanation.seed if self.seed is None else self.seed)
 
 
 def _algorithm(explanation: Explanation, metrics: Sequence[Metric], model: Model) -> Any:
@@ -215,6 +261,7 @@ def compare(
     out: str | Path | None = None,
     shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Evaluation:
@@ -236,7 +283,7 @@ def compare(
     seeds
         How many times each method explains each input, with the seed given and those that follow it; the
         intervals are then over inputs and seeds.
-    ids, shard, batch_size, progress
+    ids, shard, batch_size, cluster, progress
         As in `explain`.
     out
         As in `explain`. The same call with more methods explains only what is new.
@@ -255,7 +302,7 @@ def compare(
         seen.add(request.fingerprint)
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, "compare", **options)
+    run = Run.of(model, inputs, "compare", cluster=cluster, **options)
     found = explain_all(run, requests, out)
     if not len(found):
         raise_first(found.failures, "explained")

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
+from pertinent.api.blocks import Cluster
+from pertinent.api.explain_folder import explain_to_folder, is_folder
 from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
 from pertinent.api.run import Run, raise_first
@@ -16,6 +18,7 @@ from pertinent.inputs.text import Text
 from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, Share, checked
 
@@ -28,7 +31,9 @@ def explain(model: Any, inputs: _One, method: Method = ..., **words: Any) -> Exp
 @overload
 def explain(model: Any, inputs: _Several, method: Method = ..., **words: Any) -> Explanations: ...
 @overload
-def explain(model: Any, inputs: Any, method: Method = ..., **words: Any) -> Explanation | Explanations: ...
+def explain(
+    model: Any, inputs: Any, method: Method = ..., **words: Any
+) -> Explanation | Explanations | ExplanationFolder: ...
 @checked
 def explain(
     model: Any,
@@ -48,9 +53,10 @@ def explain(
     out: str | Path | None = None,
     shard: Annotated[str, "I/N"] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
-) -> Explanation | Explanations:
+) -> Explanation | Explanations | ExplanationFolder:
     """Explain one input, or many.
 
     Scores say how much each feature matters for the model's decision; searches find the few features that the
@@ -59,7 +65,8 @@ def explain(
     Parameters
     ----------
     model
-        A wrapped model, or anything that `wrap` accepts.
+        A wrapped model, or anything that `wrap` accepts. On a cluster also a name, by which its workers
+        load the model: of an embedded one, a folder, or ``"package.module:name"``.
     inputs
         One input gives an `Explanation`; a list (array, frame, generator) gives `Explanations`,
         in order, with the inputs that failed in their `failures`.
@@ -107,13 +114,17 @@ def explain(
         Your own name for each input, which its explanation or failure carries.
     out
         A Parquet file to write: explanations are kept as they are finished, and the same call
-        continues a run that was stopped. Without it, what a run had finished when it was broken off
-        (Ctrl-C, inputs that raise) is in the exception's ``finished``.
+        continues a run that was stopped. A name without a suffix is a folder, for more inputs than fit
+        into memory: each block of inputs becomes a Parquet file in it. Without `out`, what a run had
+        finished when it was broken off (Ctrl-C, inputs that raise) is in the exception's ``finished``.
     shard
         The part of the inputs to do, such as ``"2/8"`` for the second of eight shards, each of which another
         process or machine may do; `merge` puts their files together.
     batch_size
         The cost of a batch: tokens for transformers, else rows; by default found while working.
+    cluster
+        A `Cluster`, whose workers do the work, on this machine or on many; by default it is done in this
+        process.
     progress
         A callback, or ``True``/``False`` for a bar; by default a bar on terminals and in notebooks.
     **settings
@@ -130,7 +141,10 @@ def explain(
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
     request = Request.of_words(method, words | settings)
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, request.method.name, **options)
+    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
+    if out is not None and is_folder(Path(out)):
+        require(check is None, "check", "left out if explanations go to a folder", check)
+        return explain_to_folder(run, [request], Path(out))
     found = explain_all(run, [request], out)
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
@@ -146,6 +160,7 @@ def explain_iter(
     *,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Iterator[Explanation | Failure]:
@@ -153,7 +168,7 @@ def explain_iter(
 
     Parameters
     ----------
-    model, inputs, method, ids, batch_size, progress
+    model, inputs, method, ids, batch_size, cluster, progress
         As in `explain`; inputs may come from a generator that never ends.
     **words
         The other words of `explain`, such as ``budget=200``, and settings of the method.
@@ -173,6 +188,7 @@ def explain_iter(
     [(0, [('bad', 0.7)]), (1, [('not', 0.0)])]
     """
     request = Request.of_words(method, words)
-    run = Run.of(model, inputs, request.method.name, ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
     each = explain_each(run, [request])
     return (one.failures[0] if one.explanation is None else one.explanation for one in each)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.api.blocks import Item, WithId
 from pertinent.api.explain_one import REPEATED, explanation_steps
 from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run, Work
@@ -27,7 +28,7 @@ from pertinent.asks import Algorithm, RepeatedValues, Values
 from pertinent.decoding import encode
 from pertinent.engine.job import Done
 from pertinent.engine.journal import Journal
-from pertinent.errors import FileError, require
+from pertinent.errors import FileError, ModelError, PertinentError, require
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
@@ -52,7 +53,7 @@ def explain_all(run: Run, requests: Sequence[Request], out: str | Path | None = 
     Explanations of the same input stand together, in the order of the requests. With `out` each is
     written when it is finished.
     """
-    _check_lengths(run, requests)
+    check_lengths(run, requests)
     if out is not None:
         return _explain_journalled(run, requests, Path(out))
     outcomes: list[Outcome] = []
@@ -87,10 +88,12 @@ def _both(own: Iterable[str], late: Iterable[str]) -> list[str]:
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
     """Like `explain_all`, but yields each outcome when it is finished."""
     total = None if run.n_tasks is None else run.n_tasks * len(requests)
+    if run.cluster is not None:
+        return run.cluster.carry_out(run, ExplainBlock(tuple(requests)), items_of(run, len(requests)), total)
     return carry_out(run, works(run, requests), requests, total)
 
 
-def _check_lengths(run: Run, requests: Sequence[Request]) -> None:
+def check_lengths(run: Run, requests: Sequence[Request]) -> None:
     """Raise an error unless targets, features and ids are as many as the inputs."""
     if run.n_inputs is None:
         return
@@ -112,23 +115,31 @@ def merged(failures: Sequence[Failure], requests: Sequence[Request]) -> list[Fai
     return found
 
 
-def works(run: Run, requests: Sequence[Request]) -> Iterator[Work | Done]:
-    """The work for every input and request, keyed by the positions of both.
+def items_of(run: Run, n_requests: int) -> Iterator[Item]:
+    """Every input that this run does, to be explained by every request."""
+    for index, raw in enumerate(run.inputs):
+        if run.shard is None or index in run.shard:
+            raw, own_id = (raw.raw, raw.id) if isinstance(raw, WithId) else (raw, run.id_of(index))
+            yield Item(index, raw, tuple(range(n_requests)), own_id)
+
+
+def works(
+    run: Run, requests: Sequence[Request], items: Iterable[Item] | None = None
+) -> Iterator[Work | Done]:
+    """The work for every input (by default all) and request, keyed by the positions of both.
 
     An input is prepared once for all requests that cut it into the same features.
     """
-    for index, raw in enumerate(run.inputs):
-        if run.shard is not None and index not in run.shard:
-            continue
+    for item in items_of(run, len(requests)) if items is None else items:
         prepared: dict[Any, Input] = {}
-        for number, request in enumerate(requests):
-            key = index, number
-            input = _prepared(run, raw, index, request, prepared)
+        for number in item.request_indexes:
+            key, request = (item.index, number), requests[number]
+            input = _prepared(run, item.raw, item.index, request, prepared)
             if isinstance(input, Exception):
                 yield Done(key, None, input)
                 continue
-            repeat = index < REPEATED and number == 0
-            algorithm = explanation_steps(request, run, index, repeat=repeat)
+            repeat = item.index < REPEATED and number == 0
+            algorithm = explanation_steps(request, run, item.index, repeat=repeat)
             yield Work(key, input, algorithm, request.removal, request.seed)
 
 
@@ -148,6 +159,10 @@ def carry_out(
     run: Run, todo: Iterable[Work | Done], requests: Sequence[Request], total: int | None
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
+    if run.cluster is not None:
+        items = (_item(run, work) for work in todo)
+        yield from run.cluster.carry_out(run, ExplainBlock(tuple(requests)), items, total)
+        return
     for done in run.carry_out(todo, total):
         yield outcome_of(run, requests, done)
     run.repeat()
@@ -166,6 +181,43 @@ def outcome_of(run: Run, requests: Sequence[Request], done: Done) -> Outcome:
     if explanation is not None:
         explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
     return Outcome(index, number, explanation, failures)
+
+
+def _item(run: Run, work: Work | Done) -> Item:
+    """Work that `works` made in the form in which it travels."""
+    index, number = work.key
+    return Item(index, work.error if isinstance(work, Done) else work.input, (number,), run.id_of(index))
+
+
+@dataclass(frozen=True)
+class ExplainBlock:
+    """Explains the inputs of a block by these requests."""
+
+    requests: tuple[Request, ...]
+
+    def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[Outcome]:
+        """The outcomes, with errors that can travel."""
+        total = sum(len(item.request_indexes) for item in items)
+        for outcome in carry_out(run, works(run, self.requests, items), self.requests, total):
+            failures = tuple(replace(each, error=sendable(each.error)) for each in outcome.failures)
+            yield replace(outcome, failures=failures)
+
+    def failed(self, run: Run, item: Item, error: Exception) -> list[Outcome]:
+        """The failures of an input that no worker survived."""
+        own = replace(run, ids={item.index: item.id})
+        ended = (Done((item.index, number), None, error) for number in item.request_indexes)
+        return [outcome_of(own, self.requests, done) for done in ended]
+
+    def pack(self, results: Sequence[Outcome]) -> Sequence[Outcome]:
+        """The outcomes as they are."""
+        return results
+
+
+def sendable(error: Exception | None) -> PertinentError:
+    """The error as one of ours: others may refer to what cannot leave its process."""
+    if isinstance(error, PertinentError) and len(error.args) == 1:
+        return type(error)(str(error))
+    return ModelError(f"{type(error).__name__}: {error}")
 
 
 # -- long runs that survive: finished explanations go to a journal, and at the end to a Parquet file -----

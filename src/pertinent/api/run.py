@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster
+from pertinent.api.named_model import NamedModel
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm
 from pertinent.engine.engine import Engine
@@ -78,7 +80,7 @@ class Run:
     one
         Whether the user gave a single input, not a collection.
     ids
-        The user's own name for each input.
+        The user's own name for each input, by position.
     shard
         The part of the inputs that this run does; ``None`` for all of them.
     title
@@ -90,26 +92,32 @@ class Run:
     independent
         Whether inputs of the same size are asked different random questions, so that a network that learns
         from the answers cannot learn their common error.
+    cluster
+        Where the work is done, if not in this process.
+    engine
+        The engine of a worker that does one run after the other; by default a new one for each.
     """
 
     model: Model
     inputs: Iterable[Any] = ()
     one: bool = False
-    ids: Sequence[Any] | None = None
+    ids: Sequence[Any] | Mapping[int, Any] | None = None
     shard: Shard | None = None
     title: str = "explain"
     batch_size: int | None = None
     progress: Callback | bool | None = None
     on_partial: Callable[[Published], None] | None = None
     independent: bool = False
+    cluster: Cluster | None = None
+    engine: Engine | None = None
     _noticed: list[str] = field(default_factory=list)
     _to_repeat: list[Work] = field(default_factory=list)
 
     @classmethod
     def of(cls, model: Any, inputs: Any, title: str, shard: str | None = None, **options: Any) -> Run:
-        """A run of anything that `wrap` accepts over one input or several, or over a shard of them."""
+        """A run of anything that `wrapped` accepts over one input or several, or over a shard of them."""
         part = None if shard is None else Shard.parse(shard)
-        model = wrap(model)
+        model = wrapped(model, options.get("cluster"))
         many = model.split(inputs)
         run = cls(model, [inputs] if many is None else many, many is None, title=title, shard=part, **options)
         if part is not None:
@@ -141,6 +149,8 @@ class Run:
 
     def id_of(self, index: int) -> str | None:
         """The user's own name for an input, if there is one."""
+        if isinstance(self.ids, Mapping):
+            return self.ids.get(index)
         return None if self.ids is None or index >= len(self.ids) else str(self.ids[index])
 
     @property
@@ -157,6 +167,10 @@ class Run:
             f"The model answered the same question with {differing[0]:.4g} and then with "
             f"{differing[1]:.4g}: it is random or drifts, and the scores with it."
         )
+        self.add_warning(said)
+
+    def add_warning(self, said: str) -> None:
+        """Note what all results should warn of; the first is logged."""
         if not self._noticed:
             logger.warning("%s", said)
         self._noticed.append(said)
@@ -206,9 +220,8 @@ class Run:
         What could not even be prepared is given as `Done` with its error, and passed on.
         """
         with progress_callback(self.progress, self.title) as callback:
-            engine = Engine(
-                self.model, batch_size=self.batch_size, progress=callback, on_partial=self.on_partial
-            )
+            engine = self.engine or Engine(self.model, batch_size=self.batch_size, on_partial=self.on_partial)
+            engine.progress = callback
             yield from engine.run(map(self.job, works), total)
 
     def job(self, work: Work | Done) -> Job | Done:
@@ -223,6 +236,11 @@ class Run:
         except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
             return Done(work.key, None, error)
         return Job(work.key, work.input, removal, algorithm, work.seed)
+
+
+def wrapped(model: Any, cluster: Cluster | None) -> Model:
+    """Anything that `wrap` accepts as a model; on a cluster also a name, by which the workers load it."""
+    return NamedModel(model) if isinstance(model, str) and cluster is not None else wrap(model)
 
 
 def raise_first(failures: Sequence[Failure], done: str, finished: Sequence[Any] = ()) -> NoReturn:

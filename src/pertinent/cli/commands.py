@@ -15,6 +15,7 @@ ELSEWHERE = {
     "ids": "--id-column",
     "labels": "--label-column",
     "settings": "--set",
+    "cluster": "--ray, --workers, --cpus-per-worker, --gpus-per-worker and --block-size",
     "words": "the flags of `pertinent explain`, and --set",
     "progress": "a callback is Python's; --quiet switches the bar off",
 }
@@ -23,7 +24,7 @@ ELSEWHERE = {
 READERS = {
     "annotations": ("FILE.json", "pertinent.cli.input_files:read_annotations"),
     "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),
-    "embed": ("MODULE:NAME", "pertinent.cli.loading:load_own"),
+    "embed": ("MODULE:NAME", "pertinent.api.named_model:load_own"),
 }
 """Parameters that are given by the name of a file or of a Python object: the metavar, and what reads it."""
 

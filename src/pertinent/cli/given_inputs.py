@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections import UserList
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from pertinent.cli.input_files import FileColumns, InputRecord, json_row, read_file, record_of
+from pertinent.cli.input_files import (
+    FileColumns,
+    InputRecord,
+    file_records,
+    json_row,
+    known_kind,
+    n_records,
+    read_file,
+    record_of,
+)
 from pertinent.errors import SettingError
 from pertinent.explainers.base import explainers, learned
 from pertinent.settings import Count
@@ -31,8 +41,8 @@ class GivenInputs:
     inputs
         One text or several.
     file
-        .txt: a text on each line; .csv, .tsv, .jsonl, .parquet: a text, pair or table row in each record; -:
-        lines from stdin.
+        .txt: a text on each line; .csv, .tsv, .jsonl, .parquet: a text, pair or table row in each record; a
+        folder of such files, or a pattern such as 'parts/*.csv'; -: lines from stdin.
     column
         The file's column with the text ('text', or the only one).
     pair_column
@@ -83,6 +93,31 @@ class GivenInputs:
 
     def read(self, kind: str | None, model: str) -> list[InputRecord]:
         """The inputs, in order, for a model that reads this kind, or whatever is given."""
+        self._check(kind, model)
+        found = list(self._named())
+        if self.file is not None:
+            found += read_file(str(self.file), self._columns(kind), self.limit)
+        return found[: self.limit]
+
+    def stream(self, kind: str | None, model: str) -> Iterator[InputRecord]:
+        """Like `read`, but one by one."""
+        self._check(kind, model)
+        records = self._named()
+        if self.file is not None:
+            columns = known_kind(str(self.file), self._columns(kind))
+            records = chain(records, file_records(str(self.file), columns))
+        return islice(records, self.limit)
+
+    def count(self) -> int | None:
+        """The number of inputs, as far as it is known before they are read; see `n_records`."""
+        in_file = 0 if self.file is None else n_records(str(self.file))
+        if in_file is None:
+            return None
+        n = in_file + len(self.inputs or ()) + len(self.row or ()) + len(self._image_files())
+        return n if self.limit is None else min(n, self.limit)
+
+    def _check(self, kind: str | None, model: str) -> None:
+        """Raise an error unless the model reads this kind of input."""
         named = kind if self.row and kind not in _GIVE else self.kind
         if kind is not None and (named not in (None, kind) or (self.file is not None and kind == "image")):
             several = f"{kind}s" if kind in _GIVE else kind
@@ -93,14 +128,22 @@ class GivenInputs:
             raise SettingError("--id-column names a column of --file.")
         if self.label_column is not None and (self.file is None or self.kind is not None):
             raise SettingError("--label-column names a column of --file: give all inputs by --file.")
-        texts = enumerate(map(_no_file, self.inputs or ()))
-        found = [InputRecord(f"text {number}", text) for number, text in texts]
-        found += [InputRecord(str(path), path) for given in self.image or () for path in _images(given)]
-        found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or ())]
-        if self.file is not None:
-            columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
-            found += read_file(str(self.file), FileColumns(kind or self.kind, *columns), self.limit)
-        return found[: self.limit]
+
+    def _columns(self, kind: str | None) -> FileColumns:
+        columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
+        return FileColumns(kind or self.kind, *columns)
+
+    def _named(self) -> Iterator[InputRecord]:
+        """The inputs that are on the command line itself."""
+        for number, text in enumerate(map(_no_file, self.inputs or ())):
+            yield InputRecord(f"text {number}", text)
+        for path in self._image_files():
+            yield InputRecord(str(path), path)
+        for number, row in enumerate(self.row or ()):
+            yield record_of(f"row {number}", json_row, row)
+
+    def _image_files(self) -> list[Path]:
+        return [path for named in self.image or () for path in _images(named)]
 
 
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:

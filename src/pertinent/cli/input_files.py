@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from glob import glob, has_magic
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
-from pertinent.files import read_json, read_parquet
+from pertinent.files import check_is_file, n_parquet_rows, parquet_columns, parquet_rows, read_json
 from pertinent.inputs.text import FORMS
 
 logger = logging.getLogger(__name__)
@@ -122,8 +123,66 @@ def read_file(file: str, columns: FileColumns, limit: int | None = None) -> list
     return found
 
 
+def known_kind(file: str, columns: FileColumns) -> FileColumns:
+    """The columns with the kind of the inputs: text if that can be read of the first record, else table."""
+    if columns.kind is not None:
+        return columns
+    as_text = replace(columns, kind="text")
+    with suppress(SettingError):
+        if any(record.error is None for record in islice(file_records(file, as_text), 1)):
+            return as_text
+    return replace(columns, kind="table")
+
+
+def files_named(file: str) -> list[str]:
+    """The file itself; all files of a folder that can be read, by name; or all that a pattern matches."""
+    path = Path(file)
+    if file == "-" or path.is_file():
+        return [file]
+    if path.is_dir():
+        found = sorted(own for own in path.iterdir() if own.suffix.lower() in (".txt", *TABLES))
+    elif has_magic(file):
+        found = sorted(map(Path, glob(file, recursive=True)))  # noqa: PTH207  the pattern may be absolute
+    else:
+        return [file]
+    if not found:
+        raise FileError(f"There are no files {', '.join(('.txt', *TABLES))} at {file!r}.")
+    return [str(own) for own in found]
+
+
 def file_records(file: str, columns: FileColumns) -> Iterator[InputRecord]:
-    """The inputs in a file, one by one."""
+    """The inputs in a file, a folder of files or the files that a pattern matches, one by one."""
+    for own in files_named(file):
+        yield from _records_in(own, columns)
+
+
+def n_records(file: str) -> int | None:
+    """The number of inputs in files, found without reading them: of lines, less those that name columns.
+
+    It is too large if there are blank lines or values of several lines. Of stdin it is not known.
+    """
+    if file == "-":
+        return None
+    total = 0
+    for own in map(Path, files_named(file)):
+        check_is_file(own)
+        if own.suffix.lower() == ".parquet":
+            total += n_parquet_rows(own)
+        else:
+            total += _n_lines(own) - (own.suffix.lower() in (".csv", ".tsv"))
+    return total
+
+
+def _n_lines(path: Path) -> int:
+    with path.open("rb") as stream:
+        n, last = 0, b"\n"
+        while piece := stream.read(2**20):
+            n, last = n + piece.count(b"\n"), piece[-1:]
+        return n + (last != b"\n")
+
+
+def _records_in(file: str, columns: FileColumns) -> Iterator[InputRecord]:
+    """The inputs in one file."""
     path = Path(file)
     suffix = ".txt" if file == "-" else path.suffix.lower()
     if suffix not in (".txt", *TABLES):
@@ -212,9 +271,8 @@ def _json(text: str) -> Any:
 
 def _parquet_records(path: Path, columns: FileColumns) -> Iterator[InputRecord]:
     """An input from each row of a Parquet file."""
-    table = read_parquet(path)
-    _check(path, table.columns, columns)
-    for number, record in enumerate(table.rows, start=1):
+    _check(path, parquet_columns(path), columns)
+    for number, record in enumerate(parquet_rows(path), start=1):
         yield columns.input_in(f"{path.name} row {number}", record)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import pertinent
-from pertinent.errors import FileError, ModelError, SettingError, unknown
+from pertinent.api.named_model import NamedModel, kind_named, load_model
+from pertinent.cli.given_inputs import GivenInputs
+from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned
 from pertinent.models.base import Model
 from pertinent.registry import with_settings
@@ -21,8 +21,10 @@ from pertinent.settings import settings_types
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
 """The default model for each kind of input."""
 
-_OWN = re.compile(r"([^\W\d]\w*(?:\.\w+)*):([^\W\d]\w*(?:\.\w+)*)")
-"""``package.module:name``"""
+
+def model_named(args: Namespace, inputs: GivenInputs) -> str:
+    """The name of the model that is given, or of the one that suits the inputs."""
+    return str(args.model or DEFAULTS[inputs.kind or "text"])
 
 
 @dataclass(frozen=True)
@@ -53,85 +55,14 @@ class GivenModel:
         """Load the model."""
         return load_model(self.model, self.device, self.dtype, self.long_texts)
 
+    def on_workers(self) -> NamedModel:
+        """The model as the workers of a cluster load it."""
+        return NamedModel(self.model, self.device, self.dtype, self.long_texts)
+
     @property
-    def kind(self) -> str:
-        """The kind of input that a model which is not loaded yet reads; not for one of the user's own."""
-        from pertinent.models.embedded.load import reads_images
-
-        folder = "image" if reads_images(self.model) else "text"
-        return {"digits": "image", "table": "table", "diabetes": "table"}.get(self.model, folder)
-
-
-def is_own(name: str) -> bool:
-    """Whether the user names an object in a module of their own."""
-    return _OWN.fullmatch(name) is not None
-
-
-def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate") -> Model:
-    """An embedded model, the transformer in a folder, or a model in a module of the user's own."""
-    from pertinent.models.embedded.load import NAMES, load, load_transformer
-
-    if is_own(name):
-        if (device, dtype, long_texts) != ("cpu", "float32", "truncate"):
-            flags = "--device, --dtype and --long-texts"
-            raise SettingError(f"{name!r} says itself where it runs and what it reads: leave out {flags}.")
-        return pertinent.wrap(load_own(name, "--model"))
-    if name in NAMES:
-        return load(name, device=device, dtype=dtype, long_texts=long_texts)
-    if not Path(name).is_dir():
-        raise SettingError(
-            f"{unknown('model', name, NAMES)} A folder with a transformers model also works, and "
-            "package.module:name for a model of your own."
-        )
-    if _is_explainer(Path(name)):
-        raise SettingError(
-            f"{name!r} holds an explainer, not a model: name it with --method, and with --model the model "
-            "that it was fitted to."
-        )
-    options = {} if long_texts == "truncate" else {"long_texts": long_texts}
-    return load_transformer(name, device=device, dtype=dtype, **options)
-
-
-def _is_explainer(folder: Path) -> bool:
-    """Whether `fit` wrote a folder, by the method in its card."""
-    from pertinent.files import read_json
-    from pertinent.training.run_folder import RECORD
-
-    try:
-        card = read_json(folder / RECORD)
-    except FileError:
-        return False
-    return isinstance(card, dict) and card.get("method") in learned
-
-
-def load_own(name: str, flag: str = "--embed") -> Any:
-    """Import a module from the current folder or the installed packages, and return what is named in it."""
-    module_name, _, attribute = name.partition(":")
-    if not is_own(name):
-        raise SettingError(f"{flag} must be package.module:name, but got {name!r}.")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)  # and left there: what is imported may import more when it is called
-    found = _imported(module_name)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            public = [known for known in vars(found) if not known.startswith("_")]
-            raise SettingError(f"{unknown(f'name in {module_name}', part, public)} ({flag} {name})")
-        found = getattr(found, part)
-    return found
-
-
-def _imported(module_name: str) -> Any:
-    try:
-        return import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
-            raise SettingError(
-                f"There is no module {error.name!r}, neither in this folder nor among the installed packages."
-            ) from error
-        raise ModelError(f"{module_name!r} cannot be imported: {error}.") from error
-    except (Exception, SystemExit) as error:
-        raise ModelError(f"{module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
+    def kind(self) -> str | None:
+        """The kind of input that it reads, known before it is loaded; ``None`` for one of the user's own."""
+        return kind_named(self.model)
 
 
 def load_methods(names: Sequence[str], pairs: Iterable[str]) -> list[Explainer]:

@@ -24,7 +24,7 @@ Failed = tuple[str, str]
 """What failed, and why."""
 
 ALL_WELL, SOME_FAILED, NOTHING = 0, 1, 2
-_LISTED = 20
+LISTED = 20
 """How many reasons of failures are listed."""
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -47,7 +47,7 @@ def conclude(n_explained: int, failures: Sequence[Failed]) -> int:
     """List what failed on stderr, and return the exit code."""
     from pertinent.report.by_input import failure_lines
 
-    for line in failure_lines(failures, _LISTED):
+    for line in failure_lines(failures, LISTED):
         complain(f"failed: {line}")
     if not n_explained:
         complain("error: nothing could be explained")

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import pertinent
 from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS, Command
+from pertinent.cli.given_cluster import GivenCluster
 from pertinent.cli.given_inputs import GivenInputs
 from pertinent.cli.loading import GivenModel
 from pertinent.cli.output import Output
@@ -125,6 +126,8 @@ def command_parser(name: str) -> Parser:
     parser.add_options(command.titles[1], [*how, *options_of(verb, {"args"})], command)
     if "model" in parameters:
         parser.add_options("the model", options_of(GivenModel), command)
+    if "cluster" in parameters:
+        parser.add_options("a cluster", options_of(GivenCluster), command)
     files = {option.name: option for option in options_of(Output)}
     written = [option for option in own if option.name == "out"]
     parser.add_options("output", [*written, *(files[output] for output in command.outputs)], command)

@@ -43,8 +43,9 @@ _SENTENCE_END = re.compile(r"(?<=[\w)`\"'])\. (?=[A-Z`\"])")
 class Option:
     """One flag: a parameter of a public function, or what the terminal adds to them.
 
-    A flag whose type is a list or a mapping may be repeated. If the value is the name of a file or a Python
-    object, `reader` is the function that reads it, as ``module:name``.
+    A flag whose type is a list or a mapping may be repeated. One whose value is named in brackets may be
+    given without it, which is then an empty text. If the value is the name of a file or a Python object,
+    `reader` is the function that reads it, as ``module:name``.
     """
 
     name: str
@@ -90,9 +91,10 @@ class Option:
                 self.flag,
                 dest=self.name,
                 action="append" if repeated else "store",
+                **({"nargs": "?", "const": ""} if self._metavar.startswith("[") else {}),
                 default=None if self.required or repeated else self.default,
                 required=required or self.required,
-                metavar=self.metavar or self._metavar,
+                metavar=self.metavar or self._metavar.strip("[]"),
                 help=self.help,
             )
 

@@ -9,11 +9,15 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
+from pertinent.api.explain_folder import is_folder
+from pertinent.api.named_model import is_own
 from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli.commands import COMMANDS
+from pertinent.cli.folders import explain_to_folder
+from pertinent.cli.given_cluster import GivenCluster
 from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
 from pertinent.cli.input_files import InputRecord
-from pertinent.cli.loading import DEFAULTS, GivenModel, is_own, load_methods
+from pertinent.cli.loading import DEFAULTS, GivenModel, load_methods, model_named
 from pertinent.cli.output import Failed, NothingDone, Output, conclude
 from pertinent.cli.signatures import given, texts
 from pertinent.diagnostics.base import Diagnostic
@@ -48,7 +52,7 @@ class Call:
     def of(cls, args: Namespace, output: Output) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
         inputs = given(args, GivenInputs)
-        model = given(args, GivenModel, model=args.model or DEFAULTS[inputs.kind or "text"])
+        model = given(args, GivenModel, model=model_named(args, inputs))
         # A model of the user's own knows what it reads, and its module may register methods; what other
         # models read is known before they are loaded.
         loaded = model.load() if is_own(model.model) else None
@@ -65,6 +69,11 @@ class Call:
             arguments["ids"] = ids_of(records)
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
+        if "ray" in args:
+            arguments["cluster"] = cluster = given(args, GivenCluster).made()
+            # Others need the model in this process, too.
+            if cluster is not None and args.command in ("explain", "compare") and args.out is None:
+                loaded = model.on_workers()
         return cls(arguments, records, loaded or model.load())
 
     def to(self, function: Callable[..., Any], **changes: Any) -> Any:
@@ -93,6 +102,8 @@ def explain(args: Namespace, *, no_measure: bool = False, by_class: bool = False
         Show the five most likely classes (labels, values) side by side, too, where the method scores all of
         them.
     """
+    if args.out is not None and is_folder(args.out):
+        return explain_to_folder(args, arguments_of(args), measure=not no_measure)
     output = _output(args, by_class=by_class)
     call = Call.of(args, output)
     check = call.arguments.pop("check")
@@ -150,7 +161,8 @@ def evaluate(args: Namespace) -> int:
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."
             )
-    evaluation = pertinent.evaluate(model, saved, **arguments_of(args), progress=output.progress)
+    words = arguments_of(args) | {"cluster": given(args, GivenCluster).made(), "progress": output.progress}
+    evaluation = pertinent.evaluate(model, saved, **words)
     title = f"Evaluation of {args.explanations.name}"
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
 

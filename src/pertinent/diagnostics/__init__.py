@@ -9,6 +9,7 @@ from pertinent.errors import FileError
 from pertinent.files import read_json
 from pertinent.results.base import KINDS
 from pertinent.results.explanation import Explanations
+from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.settings import checked
 
 
@@ -17,8 +18,11 @@ def read(path: str | Path) -> Any:
     """Read what `save` wrote: explanations, an evaluation, attacks, or the result of a diagnostic.
 
     Of a run with ``out="run.parquet"`` that is still running or was killed, it reads the explanations that
-    are finished. `Explanations.read`, `Evaluation.read` and so on read results of one kind.
+    are finished. Of a folder it gives an `ExplanationFolder`, which is read file by file.
+    `Explanations.read`, `Evaluation.read` and so on read results of one kind.
     """
+    if Path(path).is_dir():
+        return ExplanationFolder(path)
     if Path(path).suffix.lower() != ".json":
         return Explanations.read(path)
     # These modules register the kinds of results that they define; for a Parquet file none is needed.

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_run import explain_all, merged
 from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
@@ -93,6 +94,7 @@ def sensitivity(
     seed: Seed = 0,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Sensitivity:
@@ -123,7 +125,7 @@ def sensitivity(
         The share of features that are chosen, or several.
     seed
         The seed of the neighbours and of the methods.
-    ids, batch_size, progress
+    ids, batch_size, cluster, progress
         As in `explain`.
     **words
         The other words of `explain`, such as ``budget=200``. By default the class predicted for x is
@@ -147,7 +149,8 @@ def sensitivity(
     >>> found.mean("leave-one-out", "set-sensitivity")
     0.0
     """
-    run = Run.of(model, inputs, "sensitivity", ids=ids, batch_size=batch_size, progress=progress).listed()
+    options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, "sensitivity", cluster=cluster, **options).listed()
     named = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(named) > 0, "methods", "at least one", methods)
     words |= {"sparsity": sparsity, "seed": seed}

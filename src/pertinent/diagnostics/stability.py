@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
@@ -243,6 +244,7 @@ def stability(
     seeds: SeedCount = 5,
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Stability:
@@ -258,7 +260,7 @@ def stability(
         As in `explain`.
     seeds
         How many seeds, at least 2: 0, 1, 2 ….
-    ids, batch_size, progress
+    ids, batch_size, cluster, progress
         As in `explain`.
     **words
         The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
@@ -277,7 +279,8 @@ def stability(
     >>> found.summary["spearman"].mean, found.summary["mse"].mean
     (1.0, 0.0)
     """
-    run = Run.of(model, inputs, "stability", ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
+    run = Run.of(model, inputs, "stability", cluster=cluster, **options)
     require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
     request = Request.of_words(method, words)
     found = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pertinent._optional import optional
+from pertinent.api.blocks import Cluster
 from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run
 from pertinent.engine.progress import Callback
@@ -50,6 +51,7 @@ def fit(
     precision: Literal["float32", "bfloat16", "float16"] = "float32",
     seed: Seed = 0,
     out: str | Path | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **settings: Any,
 ) -> LearnedExplainer:
@@ -110,6 +112,8 @@ def fit(
     out
         A folder for the explainer, the teacher's explanations, and checkpoints during the training. The same
         call continues a fit that was stopped, and loads a finished one.
+    cluster
+        A `Cluster`, whose workers compute the teacher's explanations; the network is trained in this process.
     progress
         As in `explain`.
     **settings
@@ -153,6 +157,7 @@ def fit(
         training,
         None if schedule is None else schedule.measurements,
         validation_fraction,
+        cluster,
     )
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else str(out)

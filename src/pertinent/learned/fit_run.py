@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
 from pertinent.api.run import Run, raise_first
@@ -66,6 +67,8 @@ class FitRun:
         epoch.
     validation_fraction
         The share of inputs that are held out.
+    cluster
+        Where the teacher explains, if not in this process.
     """
 
     run: Run
@@ -79,6 +82,7 @@ class FitRun:
     training: TrainerSettings
     measurements: int | None
     validation_fraction: float
+    cluster: Cluster | None = None
 
     @property
     def removal(self) -> Removal:
@@ -157,7 +161,9 @@ class FitRun:
         """The teacher's explanations: those that were given, else new ones."""
         given = self.teacher_explanations
         if given is None:
-            return self.explain(self.inputs, [self.request.method], self.request.seed, out)
+            return replace(self, run=replace(self.run, cluster=self.cluster)).explain(
+                self.inputs, [self.request.method], self.request.seed, out
+            )
         if not isinstance(given, Explanations):
             run = read_run(Path(given))
             if run is None or not self.run.model.has_fingerprint(run.get("model")):

@@ -1,0 +1,99 @@
+"""Connecting to Ray, or starting one on this machine; what is wrong is said within seconds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pertinent._optional import optional
+from pertinent.errors import ClusterError
+
+SECONDS = 5.0
+"""Seconds in which a cluster must answer."""
+
+_PORTS = {"ray://": 10001, "": 6379}
+
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How a conversation in HTTP/2 begins, which Ray speaks: its first line, and a frame of type 4 (settings)."""
+
+
+@contextmanager
+def connected(address: str | None, n_cpus: int | None) -> Iterator[Any]:
+    """Ray, connected to the cluster at `address`.
+
+    Without an address a Ray with `n_cpus` processors is started on this machine, and stopped again. If this
+    process is connected already, that connection is used, and left open.
+    """
+    ray = optional("ray")
+    if ray.is_initialized():
+        yield ray
+        return
+    options: dict[str, Any] = {"logging_level": logging.ERROR}
+    if address is None:
+        options["num_cpus"] = n_cpus
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported unless the user wants it
+    else:
+        _check_reachable(address)
+    with _same_signals():
+        try:
+            ray.init(address=address or "local", **options)
+        except Exception as error:
+            ray.shutdown()
+            if address is None:
+                raise ClusterError(f"Ray cannot be started here: {error}") from error
+            raise ClusterError(
+                f"Ray at {address!r} cannot be used: {error} (If it asks for a token, set "
+                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to its token here.)"
+            ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Keep this process's reaction to SIGTERM, which Ray replaces by its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error unless something like Ray answers at ``host:port`` or ``ray://host:port``.
+
+    Ray itself would try for minutes.
+    """
+    if address in ("auto", "local"):
+        return
+    found = re.fullmatch(r"(ray://|)([^\s/:]+|\[[^\s/]+\])(?::(\d{1,5}))?", address)
+    if found is None:
+        raise ClusterError(
+            f"The address of a cluster must be HOST:PORT, such as 10.0.0.1:6379, but got {address!r}."
+        )
+    host, port = found[2].strip("[]"), int(found[3] or _PORTS[found[1]])
+    try:
+        with socket.create_connection((host, port), timeout=SECONDS) as connection:
+            connection.sendall(_HELLO)
+            answer = connection.recv(9) if os.environ.get("RAY_USE_TLS") != "1" else _HELLO[-9:]
+    except (OSError, OverflowError) as error:
+        raise ClusterError(
+            f"Nothing answers at {address!r} ({error}): start Ray there with `ray start --head`, or leave "
+            "out the address to use this machine alone."
+        ) from error
+    if answer[3:4] != _HELLO[-6:-5]:
+        raise ClusterError(
+            f"What answers at {address!r} is not Ray: give the address that `ray start` printed."
+        )

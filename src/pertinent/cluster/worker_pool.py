@@ -1,0 +1,264 @@
+"""Workers on Ray: blocks stream to those that are free, and a worker that dies is replaced."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pertinent.api.block_worker import SHARED, BlockResult
+from pertinent.api.blocks import Block, BlockTask, Item
+from pertinent.api.named_model import NamedModel
+from pertinent.api.run import Run
+from pertinent.cluster.worker import Started, Worker, versions
+from pertinent.engine.progress import Progress, progress_callback
+from pertinent.errors import ClusterError, ModelError, PertinentError
+
+logger = logging.getLogger(__name__)
+
+QUEUED = 2
+"""Number of pieces that a worker has at most: the one that it does, and the next."""
+
+DEATHS = 2
+"""Number of workers that an input may cost, alone in its piece, before it is reported as a failure."""
+
+DEATHS_AT_START = 5
+"""Number of workers in a row that may die before one has loaded the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A block, or an input of one that a worker did not survive; `deaths` counts those that it cost alone."""
+
+    block: Block
+    items: Sequence[Item]
+    deaths: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.items) == len(self.block.items)
+
+
+@dataclass(eq=False)
+class _Hand:
+    """A worker as the driver sees it: its actor, the loading of its model, and its pieces, oldest first."""
+
+    actor: Any
+    start: Any
+    ready: bool = False
+    pieces: dict[Any, _Piece] = field(default_factory=dict)
+
+
+class WorkerPool:
+    """Workers that have the model of a run.
+
+    Parameters
+    ----------
+    ray
+        The module, connected to a cluster.
+    run
+        The run, whose inputs are given to `run` in blocks.
+    n_workers, cpus, gpus
+        The number of workers, and what each has.
+    """
+
+    def __init__(self, ray: Any, run: Run, n_workers: int, cpus: int, gpus: float) -> None:
+        self.n_workers = n_workers
+        self._ray, self._run = ray, run
+        shared = {name: getattr(run, name) for name in SHARED}
+        self._arguments = self._sent(run.model), shared, cpus
+        # A worker that dies is replaced here, where it is known which block it did.
+        self._class = ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
+        self._deaths_at_start = 0
+        self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()
+        self._hands: list[_Hand] = []
+        for _ in range(n_workers):
+            self._hire()
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the model, which is known when a worker has loaded it."""
+        while self._fingerprint is None:
+            self._await_one()
+        return self._fingerprint
+
+    def close(self) -> None:
+        """End all workers."""
+        for hand in self._hands:
+            self._ray.kill(hand.actor)
+        self._hands.clear()
+
+    def run(self, task: BlockTask, blocks: Iterable[Block], total: int | None) -> Iterator[tuple[Block, Any]]:
+        """Do the blocks, read as workers are free; yield each with its packed results when it is done."""
+        self._task, self._sent_task = task, self._ray.put(task)
+        self._source, self._waiting = iter(blocks), deque[_Piece]()
+        self._parts: dict[int, list[BlockResult]] = {}
+        self._finished: deque[tuple[Block, Any]] = deque()
+        self._done = self._failed = self._evaluations = 0
+        with progress_callback(self._run.progress, self._run.title) as callback:
+            while self._hand_out():
+                self._await_one()
+                callback(Progress(self._done, self._failed, total, self._evaluations))
+                while self._finished:
+                    yield self._finished.popleft()
+
+    # -- what is handed out --------------------------------------------------------------------------
+
+    def _hand_out(self) -> bool:
+        """Give every worker that has loaded the model enough to do; return whether anything is left to do."""
+        for _ in range(QUEUED):
+            for hand in self._hands:
+                if hand.ready and len(hand.pieces) < QUEUED and (piece := self._next()) is not None:
+                    sent = hand.actor.run.remote(self._sent_task, piece.items, piece.is_whole)
+                    hand.pieces[sent] = piece
+        if any(hand.pieces for hand in self._hands):
+            return True
+        piece = self._next()  # is there anything for the workers that have not loaded the model yet?
+        if piece is not None:
+            self._waiting.appendleft(piece)
+        return piece is not None
+
+    def _next(self) -> _Piece | None:
+        if self._waiting:
+            return self._waiting.popleft()
+        block = next(self._source, None)
+        return None if block is None else _Piece(block, block.items)
+
+    # -- what comes back -----------------------------------------------------------------------------
+
+    def _await_one(self) -> None:
+        """Wait until a worker has loaded the model, has done a piece or has died."""
+        awaited = {}
+        for hand in self._hands:
+            awaited.update(dict.fromkeys(hand.pieces if hand.ready else [hand.start], hand))
+        (ended,), _ = self._ray.wait(list(awaited), num_returns=1)
+        hand = awaited[ended]
+        found = self._received(ended)
+        if isinstance(found, Started):
+            self._check(found)
+            hand.ready, self._deaths_at_start = True, 0
+        elif isinstance(found, BlockResult):
+            self._deliver(hand.pieces.pop(ended), found)
+        else:
+            self._bury(hand, found)
+
+    def _received(self, sent: Any) -> Any:
+        """What a worker returned, or the error if it is dead; its own errors are raised."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(sent)
+        except errors.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, PertinentError):
+                raise type(cause)(str(cause)) from error
+            raise ClusterError(f"A worker failed: {type(cause).__name__}: {cause}") from error
+        except errors.RayError as error:
+            return error
+
+    def _deliver(self, piece: _Piece, result: BlockResult) -> None:
+        """Take in the results of a piece; if they were the last of its block, pack those of all pieces."""
+        self._done += result.done
+        self._failed += result.failed
+        self._evaluations += result.evaluations
+        for said in result.warnings:
+            self._run.add_warning(said)
+        block = piece.block
+        if piece.is_whole:
+            self._finished.append((block, result.results))
+            return
+        parts = self._parts.setdefault(block.number, [])
+        parts.append(result)
+        if len(parts) == len(block.items):
+            del self._parts[block.number]
+            self._finished.append((block, self._task.pack([one for part in parts for one in part.results])))
+
+    def _bury(self, hand: _Hand, error: Exception) -> None:
+        """Replace a worker that has died, and have its pieces done by others."""
+        self._hands.remove(hand)
+        self._ray.kill(hand.actor)
+        reason = _reason(error)
+        logger.warning("A worker died and is replaced: %s", reason)
+        if not hand.ready:
+            self._deaths_at_start += 1
+            if self._deaths_at_start >= DEATHS_AT_START:
+                raise ClusterError(
+                    f"{DEATHS_AT_START} workers in a row died while they loaded the model, the last because: "
+                    f"{reason}"
+                ) from error
+        self._hire()
+        begun, again = False, list[_Piece]()
+        for sent, piece in hand.pieces.items():
+            done, _ = self._ray.wait([sent], timeout=0)
+            found = self._received(sent) if done else error
+            if isinstance(found, BlockResult):
+                self._deliver(piece, found)
+            elif begun:
+                again.append(piece)
+            else:
+                begun = True
+                again += self._after_death(piece, reason)
+        self._waiting.extendleft(reversed(again))
+
+    def _after_death(self, piece: _Piece, reason: str) -> list[_Piece]:
+        """What is to be done again of a piece that cost a worker: each of its inputs alone.
+
+        An input that cost several workers alone is a failure.
+        """
+        if len(piece.items) > 1:
+            return [_Piece(piece.block, [item]) for item in piece.items]
+        if piece.deaths + 1 < DEATHS:
+            self._waiting.append(replace(piece, deaths=piece.deaths + 1))
+            return []
+        error = ModelError(f"{DEATHS} workers died of this input alone, the last because: {reason}")
+        results = self._task.failed(self._run, piece.items[0], error)
+        packed = self._task.pack(results) if piece.is_whole else results
+        self._deliver(piece, BlockResult(packed, len(results), len(results), 0, ()))
+        return []
+
+    # -- workers -------------------------------------------------------------------------------------
+
+    def _sent(self, model: Any) -> Any:
+        """The model, once in the cluster's object store; a name as it is."""
+        if isinstance(model, NamedModel):
+            return model
+        model.fingerprint  # noqa: B018  computed here, once, and sent with the model
+        try:
+            return self._ray.put(model)
+        except Exception as error:
+            reason = str(error.__cause__ or error).strip().splitlines()[0]
+            raise ModelError(
+                f"The model cannot be sent to workers ({reason}): give its name, by which they load it, such "
+                "as a folder or 'package.module:name'."
+            ) from error
+
+    def _hire(self) -> None:
+        actor = self._class.remote(*self._arguments)
+        self._hands.append(_Hand(actor, actor.start.remote()))
+
+    def _check(self, started: Started) -> None:
+        """Raise an error unless a worker has the versions of this process, and the model that others have."""
+        own = versions()
+        differing = [
+            f"{name} {started.versions.get(name)} (here {own[name]})"
+            for name in own
+            if started.versions.get(name) != own[name]
+        ]
+        if differing:
+            raise ClusterError(
+                f"The worker on {started.host!r} has {', '.join(differing)}: install the same versions on "
+                "all machines."
+            )
+        self._fingerprint = self._fingerprint or started.fingerprint
+        if started.fingerprint != self._fingerprint:
+            raise ModelError(
+                f"The model that the worker on {started.host!r} has loaded is not the one that others have: "
+                "put the same files and code on all machines."
+            )
+
+
+def _reason(error: Exception) -> str:
+    """The line of Ray's message that says why a worker died."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if "because" in line), lines[0] if lines else type(error).__name__)
