@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
     from pertinent.explainers.early_stopping import EarlyStopping
+    from pertinent.inputs.prompt import Prompt
     from pertinent.inputs.text import Text
     from pertinent.learned.base import load_explainer
     from pertinent.learned.fit import fit
@@ -53,6 +54,7 @@ _NAMES = {
     "diagnostics.stability": "Stability stability",
     "errors": "PertinentError",
     "explainers.early_stopping": "EarlyStopping",
+    "inputs.prompt": "Prompt",
     "inputs.text": "Text",
     "learned.base": "load_explainer",
     "learned.fit": "fit",
@@ -74,7 +76,7 @@ __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "t
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
-__all__ += ["EarlyStopping", "PertinentError", "Request", "Service", "Text"]
+__all__ += ["EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
 
 
 def __getattr__(name: str) -> Any:

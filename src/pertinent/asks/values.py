@@ -85,7 +85,7 @@ class Values(Question):
         means: list[Any] = [
             rows
             if isinstance(rows, Exception)
-            else _means(model.output.as_scale(rows, part.question.scale), part.removal)
+            else _means(model.as_scale(part.input, rows, part.question.scale), part.removal)
             for part, rows in zip(parts, found, strict=True)
         ]
         return means

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from pertinent.array_types import Ints, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
@@ -26,10 +26,11 @@ from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
-from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
+from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
 from pertinent.models.torch.windows import Windows
+from pertinent.outputs import Scale
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
@@ -85,12 +86,17 @@ class TransformerModel(Model):
             self.in_flight = 8
             self.hides_by_bias = True
         self.head = ClassificationHead(model.config) if head is None else head
+        self.hides_by_bias &= not self.head.is_causal  # the bias says nothing of later tokens
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_check = BiasCheck(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
+        if self.head.is_causal:
+            self.example.pop("token_type_ids", None)  # which would be one more embedding in GPT-2
+        self._position_base: int | None = None
+        self.head.prepare_network(self)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
         self.windows = Windows.of(long_texts, self.max_length)
@@ -103,7 +109,8 @@ class TransformerModel(Model):
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
             compaction = False
         self.compaction = Compaction(self._states, self._text_of, self.max_length, self.pad_id, compaction)
-        self.compaction.holds(min(64, self.max_length))
+        if not self.head.is_causal:  # whose tokens are cut out by default, which needs no test
+            self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 
     def identity(self) -> object:
@@ -121,6 +128,9 @@ class TransformerModel(Model):
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
+        own = self.head.prepare(raw, features, self)
+        if own is not None:
+            return own
         text = self.head.text_of(raw, self)
         reading = self.tokenizer, self.max_length, self.windows
         input = tokenised(text, "words" if features is None else features, *reading)
@@ -169,8 +179,12 @@ class TransformerModel(Model):
         return self.head.details(input, self)
 
     def default_removal(self, input: Input) -> str:
-        """Attention-mask removal."""
-        return "attention-mask"
+        """That of the head."""
+        return self.head.default_removal
+
+    def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
+        """The head's rows for this input on the given scale."""
+        return self.head.as_scale(input, outputs, scale)
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
         """The number of tokens that will be computed for each mask."""
@@ -184,7 +198,7 @@ class TransformerModel(Model):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""
         own = self.head.batch([part for part in rows if isinstance(part, TokenRows)])
-        compact = [self.compaction.holds(part.attend.shape[1]) for part in own.parts]
+        compact = [part.renumber or self.compaction.holds(part.attend.shape[1]) for part in own.parts]
         batch = collate(own.parts, compact, self.pad_id)
         own.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
@@ -230,13 +244,15 @@ class TransformerModel(Model):
             options.setdefault("inputs_embeds", self.embed(batch, model))
         if "inputs_embeds" not in options:
             options["input_ids"] = ids
+        if self.head.is_causal:
+            batch = without_needless_mask(batch)
         if batch.attend is not None and "attention_mask" not in options:
             options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
-        if self._position_base is not None:
+        if self._position_base is not None and (batch.attend is not None or not self.head.is_causal):
             options["position_ids"] = positions
         if "token_type_ids" in self._arguments and "token_type_ids" in self.example:
             options["token_type_ids"] = types
-        return model(**options)
+        return self.head.network(model)(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
         """A bias on attention scores if possible: transformers inspects a mask, so CUDA must synchronise.

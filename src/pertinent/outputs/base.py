@@ -4,7 +4,8 @@ Output
 ├── Probabilities
 │   ├── Classes      of mutually exclusive classes
 │   └── Labels       of independent labels
-└── PlainValues      any other numbers: a regression, a log-likelihood, an overlap
+└── PlainValues      any other numbers: a regression, an overlap
+    └── LogLikelihoods   of an answer and its tokens
 
 What a kind says of numpy arrays it says of torch tensors in the same file: gradients and attacks ask it
 which score they follow. The package itself never imports torch.

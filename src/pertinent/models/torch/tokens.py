@@ -32,6 +32,19 @@ class TokenBatch:
         return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
 
 
+def without_needless_mask(batch: TokenBatch) -> TokenBatch:
+    """The batch for a network whose tokens attend to earlier ones alone: padding at the end hides itself.
+
+    If the tokens of every row are the first ones at the first positions, nothing must be hidden. Otherwise
+    there is always a mask: without one, transformers takes gaps between positions for several texts.
+    """
+    attend = np.ones(batch.ids.shape, dtype=np.bool_) if batch.attend is None else batch.attend
+    order = np.arange(attend.shape[1])
+    is_first = order < np.count_nonzero(attend, axis=1)[:, None]
+    plain = bool((attend == is_first).all() and (batch.positions == order)[attend].all())
+    return replace(batch, attend=None if plain else attend)
+
+
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
     """The whole text, in each of n rows."""
     return TokenRows(tokens, np.ones((n, len(tokens.ids)), dtype=np.bool_))
