@@ -240,7 +240,7 @@ class PromptModality(Modality):
     default_removal = "slice-out"
     fixed_baseline = "zero-vector"
     drawn_baseline = "random-token"
-    drawing = "pertinent.report.drawings.text:TextDrawing"
+    drawing = "pertinent.report.drawings.prompt:PromptDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A `Prompt`."""
