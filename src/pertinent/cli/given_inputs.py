@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pertinent.cli.input_files import FileColumns, InputRecord, json_row, read_file, record_of
 from pertinent.errors import SettingError
 from pertinent.explainers.base import explainers, learned
+from pertinent.inputs.prompt import Prompt
 from pertinent.settings import Count
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,12 @@ class GivenInputs:
         An image file, or a folder of them; may be repeated.
     row
         A table row, or an input of a kind of your own, as a JSON object or array; may be repeated.
+    answer
+        Of a language model: the answer to explain, as it follows the text (its own greedy answer).
+    rather_than
+        Of a language model: another answer, with which the answer is compared.
+    source
+        Of a language model: a source that the text asks about; may be repeated.
     limit
         Read the first N inputs only.
     """
@@ -60,6 +67,9 @@ class GivenInputs:
     label_column: str | None = None
     image: list[Annotated[Path, "FILE"]] | None = None
     row: list[Annotated[str, "JSON"]] | None = None
+    answer: Annotated[str, "TEXT"] | None = None
+    rather_than: Annotated[str, "TEXT"] | None = None
+    source: list[Annotated[str, "TEXT"]] | None = None
     limit: Count | None = None
 
     @property
@@ -94,13 +104,19 @@ class GivenInputs:
         if self.label_column is not None and (self.file is None or self.kind is not None):
             raise SettingError("--label-column names a column of --file: give all inputs by --file.")
         texts = enumerate(map(_no_file, self.inputs or ()))
-        found = [InputRecord(f"text {number}", text) for number, text in texts]
+        found = [record_of(f"text {number}", self._prompt, text) for number, text in texts]
         found += [InputRecord(str(path), path) for given in self.image or () for path in _images(given)]
         found += [record_of(f"row {n}", json_row, text) for n, text in enumerate(self.row or ())]
         if self.file is not None:
             columns = (self.column, self.pair_column, self.query_column, self.label_column, self.id_column)
             found += read_file(str(self.file), FileColumns(kind or self.kind, *columns), self.limit)
         return found[: self.limit]
+
+    def _prompt(self, text: str) -> str | Prompt:
+        """The text, or the prompt that it makes with an answer or sources."""
+        if self.answer is None and self.rather_than is None and not self.source:
+            return text
+        return Prompt(text, sources=self.source or (), answer=self.answer, rather_than=self.rather_than)
 
 
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:
