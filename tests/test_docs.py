@@ -296,6 +296,7 @@ def test_reference_has_every_option_of_wrap():
         "`(model": "transformer",
         "image classifier": "image classifier",
         "reader": "question-answering model",
+        "language": "language model",
         "`torch": "module",
         "fitted": "estimator",
         "function": "function",
