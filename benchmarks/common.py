@@ -50,16 +50,23 @@ def flops(config: Any, lengths: Sequence[int]) -> float:
     return float(sum(layers * (per_token * n + 4 * n * n * width) for n in lengths))
 
 
-def matmul_peak(device: str, dtype: torch.dtype, size: int = 8192) -> float:
+def synchronise(device: torch.device) -> None:
+    """Wait until a GPU has done all that it was given."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def matmul_peak(device: torch.device, dtype: torch.dtype) -> float:
     """Floating point operations per second of a large matrix product on this device."""
+    size = 8192 if device.type == "cuda" else 512
     a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     for _ in range(3):
         a @ b
-    torch.cuda.synchronize()
+    synchronise(device)
     start = time.perf_counter()
     for _ in range(10):
         a @ b
-    torch.cuda.synchronize()
+    synchronise(device)
     return 10 * 2 * size**3 / (time.perf_counter() - start)
 
 

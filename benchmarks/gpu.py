@@ -1,115 +1,152 @@
-"""Absolute speed on one GPU: BERT-base size, bf16, random weights.
+"""Absolute speed on one GPU, and the model's share of it: BERT-base size, bf16, random weights.
 
-    python benchmarks/gpu.py [--texts 100] [--json out.json]
+    python benchmarks/gpu.py [--tokens 40 150 400] [--methods …] [--seconds 8] [--json out.json]
 
-Prints seconds per text and the share of the measured bf16 matrix peak reached on kept tokens,
-beside a bare loop over the same rows: the model alone, on kept tokens, in full batches.
+For each method and length of texts: seconds per text, and the *model's share*: the time of the very batches
+that were computed when they are computed again with nothing in between, divided by the time of the whole run.
+`by events` is the same by the GPU's own clock, from the beginning to the end of each batch; a batch whose
+kernels wait for the host takes longer there. `share of peak` counts the matrix products on kept tokens beside
+a measured matrix product.
+
+A row is printed when it is measured, and the file is written anew with each. A row that fails is left out;
+none is begun after `--limit` seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+import traceback
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from common import bert_base, flops, matmul_peak, random_texts, save, word_tokenizer
+from common import bert_base, flops, matmul_peak, random_texts, save, synchronise, word_tokenizer
 
 import pertinent
 from pertinent.array_types import Ints
+from pertinent.models.torch import devices
+from pertinent.models.torch.tokens import TokenBatch
+
+METHODS = ("shapley", "kernel-shap", "lime", "parallel-local-search", "thompson-search")
+WARM_UP = 4
+"""Number of texts that are explained before those that are measured."""
 
 
-class Recording:
-    """Stands before a model and keeps the length of every row it computes."""
+class Recorder:
+    """Keeps every batch that a wrapped model computes, and computes them again."""
 
-    def __init__(self, model: Any) -> None:
-        self.lengths: list[Ints] = []
-        cost = model.cost
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped, self.answer = wrapped, wrapped.answer
+        self.batches: list[TokenBatch] = []
+        wrapped.answer = self._recording
 
-        def recording(removal: Any, input: Any, masks: Any) -> Ints:
-            lengths: Ints = cost(removal, input, masks)
-            self.lengths.append(lengths)
-            return lengths
+    def _recording(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
+        self.batches.append(batch)
+        answer: torch.Tensor = self.answer(batch, **options)
+        return answer
 
-        model.cost = recording
+    def lengths(self) -> Ints:
+        """Number of tokens of each row."""
+        each = [
+            np.full(len(batch.ids), batch.ids.shape[1]) if batch.attend is None else batch.attend.sum(axis=1)
+            for batch in self.batches
+        ]
+        return np.concatenate(each)
 
-
-def bare_loop(model: Any, lengths: Ints, batch: int) -> float:
-    """Seconds that the model alone takes for rows of these lengths, sorted, in batches of equal cost."""
-    ordered = np.sort(lengths)[::-1]
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    first = 0
-    with torch.inference_mode():
-        while first < len(ordered):
-            longest = int(ordered[first])
-            rows = max(1, batch // longest)
-            ids = torch.randint(5, 30_000, (min(rows, len(ordered) - first), longest), device="cuda")
-            logits = model(input_ids=ids).logits
-            first += rows
-    logits.cpu()
-    return time.perf_counter() - start
+    def replay(self) -> float:
+        """Seconds that the batches take with nothing in between."""
+        device = self.wrapped.device
+        synchronise(device)
+        start = time.perf_counter()
+        for batch in self.batches:
+            with self.wrapped.evaluating(batch.ids.shape):
+                last = devices.run(device, lambda: self.answer(batch))  # noqa: B023
+        last.outputs()
+        return time.perf_counter() - start
 
 
 def measure(
-    model: Any, method: str, texts: list[str], peak: float, batch: int, **options: Any
+    model: Any, method: str, tokens: int, peak: float, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Explain the texts, and run the bare loop on the same rows."""
-    wrapped = pertinent.wrap((model, word_tokenizer()))
-    options |= {"method": method, "features": "tokens", "progress": False}
-    pertinent.explain(wrapped, texts[:4], **options)
-    recording = Recording(wrapped)
-    torch.cuda.synchronize()
+    """Explain texts for about so many seconds, and run the model alone on the same batches."""
+    wrapped: Any = pertinent.wrap((model, word_tokenizer()))
+    options: dict[str, Any] = {
+        "method": method,
+        "features": "tokens",
+        "progress": False,
+        "budget": arguments.budget,
+    }
+    pertinent.explain(wrapped, random_texts(WARM_UP, tokens, seed=1), **options)
+    start = time.perf_counter()
+    pertinent.explain(wrapped, random_texts(WARM_UP, tokens, seed=2), **options)
+    one = (time.perf_counter() - start) / WARM_UP
+    texts = random_texts(int(np.clip(arguments.seconds / one, *arguments.texts)), tokens)
+    recorder = Recorder(wrapped)
+    synchronise(wrapped.device)
     start = time.perf_counter()
     found = pertinent.explain(wrapped, texts, **options)
     seconds = time.perf_counter() - start
     assert len(found) == len(texts), found.failures[:1]
-    lengths = np.concatenate(recording.lengths)
-    work = flops(model.config, lengths.tolist())
-    bare_loop(model, lengths[: len(lengths) // 20], batch)
-    bare = bare_loop(model, lengths, batch)
+    bare = recorder.replay()
+    lengths = recorder.lengths()
     return {
         "method": method,
+        "tokens": tokens,
         "texts": len(texts),
-        "masks": len(lengths),
-        "tokens": int(lengths.sum()),
+        "masks per text": round(len(lengths) / len(texts)),
+        "batches": len(recorder.batches),
         "s per text": round(seconds / len(texts), 4),
-        "bare loop": round(bare / len(texts), 4),
-        "outside the model": f"{1 - sum(e.seconds for e in found) / seconds:.1%}",
-        "share of peak": f"{work / seconds / peak:.1%}",
-        "bare share of peak": f"{work / bare / peak:.1%}",
+        "model alone": round(bare / len(texts), 4),
+        "model's share": f"{bare / seconds:.0%}",
+        "by events": f"{sum(e.seconds for e in found) / seconds:.0%}",
+        "share of peak": f"{flops(model.config, lengths.tolist()) / seconds / peak:.1%}",
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--texts", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=65_536, help="tokens per batch of the bare loop")
-    parser.add_argument("--json", help="also keep the rows here")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument(
+        "--tokens", type=int, nargs="+", default=[40, 150, 400], help="per text, with [CLS] and [SEP]"
+    )
+    parser.add_argument("--budget", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=8.0, help="for the texts of a row, about")
+    parser.add_argument(
+        "--texts", type=int, nargs=2, default=[16, 300], help="the fewest and the most of a row"
+    )
+    parser.add_argument("--limit", type=float, default=330.0, help="seconds after which no row is begun")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--json", type=Path, help="also keep the rows here")
     arguments = parser.parse_args()
-    peak = matmul_peak("cuda", torch.bfloat16)
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, bf16 peak {peak / 1e12:.0f} TFLOP/s")
-    model = bert_base(torch.bfloat16, "cuda")
-    rows = [
-        measure(
-            model,
-            "shapley-sampling",
-            random_texts(arguments.texts, 150),
-            peak,
-            arguments.batch,
-            samples=25,
-        ),
-        measure(
-            model,
-            "parallel-local-search",
-            random_texts(arguments.texts, 512),
-            peak,
-            arguments.batch,
-            budget=1000,
-        ),
-    ]
-    save(rows, arguments.json)
+    begin = time.perf_counter()
+    device = torch.device(arguments.device)
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    peak = matmul_peak(device, dtype)
+    name = torch.cuda.get_device_name() if device.type == "cuda" else "CPU"
+    print(f"{name}, torch {torch.__version__}, {dtype} peak {peak / 1e12:.2f} TFLOP/s", flush=True)
+    model = bert_base(dtype, arguments.device)
+    rows = []
+    for tokens in arguments.tokens:
+        for method in arguments.methods:
+            if time.perf_counter() - begin > arguments.limit:
+                print(
+                    f"{method} at {tokens} tokens: not measured, {arguments.limit:.0f} s are over.",
+                    flush=True,
+                )
+                continue
+            try:
+                rows.append(measure(model, method, tokens, peak, arguments))
+            except Exception:  # noqa: BLE001  the other rows are worth having
+                traceback.print_exc()
+                continue
+            print(rows[-1], flush=True)
+            if arguments.json:
+                arguments.json.write_text(json.dumps(rows, indent=1))
+    if rows:
+        save(rows, None)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def exact_games() -> Iterator[Game]:
     """Texts of 10 to 12 words, rows under forests and boosting, and sums of unanimity games."""
     for name, texts in (("sentiment", REVIEWS), ("topics", NEWS)):
         model = pertinent.load(name)
-        yield from (_table(name, *_of_model(model, text)) for text in texts)
+        yield from (table(name, *of_model(model, text)) for text in texts)
     from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
     from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, RandomForestClassifier
 
@@ -75,17 +75,17 @@ def exact_games() -> Iterator[Game]:
         rows, truth = load(return_X_y=True)
         rows = rows[:, :12]
         model = pertinent.wrap(estimator.fit(rows, truth), background=rows[:: len(rows) // 30])
-        yield from (_table(name, *_of_model(model, rows[i])) for i in (3, len(rows) // 2, len(rows) - 5))
+        yield from (table(name, *of_model(model, rows[i])) for i in (3, len(rows) // 2, len(rows) - 5))
     rng = np.random.default_rng(0)
     for _ in range(3):
-        yield _table("unanimity games", _unanimity(rng, 12), 12)
+        yield table("unanimity games", _unanimity(rng, 12), 12)
 
 
 def long_games(n: int) -> Iterator[Game]:
     """Reviews of 34 words and more, each answered once; the truth is that of a long run."""
     model = pertinent.load("sentiment")
     for text in LONG_REVIEWS[:n]:
-        function, d = _of_model(model, text)
+        function, d = of_model(model, text)
         remembered = _remembering(function)
         truth, own_error = _long_run(remembered, d)
         yield Game("long reviews", d, remembered, truth, own_error)
@@ -98,7 +98,7 @@ def _unanimity(rng: np.random.Generator, d: int) -> Callable[[Masks], Floats]:
     return lambda masks: sum(w * masks[:, m].all(axis=1) for w, m in zip(weights, members, strict=True))
 
 
-def _of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
+def of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
     """The target's value for masks, and the number of features."""
     input = model.prepare(raw)
     removal = removals.make(model.default_removal(input)).bind(model)
@@ -118,7 +118,7 @@ def _of_model(model: Any, raw: Any) -> tuple[Callable[[Masks], Floats], int]:
     return values, input.n_features
 
 
-def _table(family: str, function: Callable[[Masks], Floats], d: int) -> Game:
+def table(family: str, function: Callable[[Masks], Floats], d: int) -> Game:
     """A game whose answers are all asked for at once."""
     table = function(all_coalitions(d))
     place = 1 << np.arange(d)

@@ -23,6 +23,7 @@ import pertinent
 
 REVIEW = "The first half drags, but the acting is superb and the ending is a quiet triumph."
 NEWS = "The chip maker's shares rose 4 percent after it raised its sales forecast for the year."
+NOT_BAD = "The first half drags, but the acting is superb and the ending is not bad at all."
 PAIR = ("The acting is superb.", "The ending drags, and the jokes are flat.")
 SUBJECTS = ("The plot", "The acting", "The first hour", "The ending", "The score", "The script")
 PRAISE = ("is a quiet joy from start to finish", "holds you until the very last scene")
@@ -48,6 +49,9 @@ def draw_all(folder: Path) -> None:
         "image": lambda: pertinent.explain(digits, eight(), features="pixels").plot(),
         "pair": lambda: pertinent.explain(sentiment, PAIR).plot(),
         "classes": lambda: pertinent.explain(topics, NEWS).by_class().plot(),
+        "interactions": lambda: pertinent.explain(
+            sentiment, NOT_BAD, "shapley-interactions", budget=400
+        ).plot_interactions(top=8),
         "check": lambda: pertinent.check_removal(
             sentiment, OPINIONS, LABELS, removals=["attention-mask", "pad-token", "mask-token"]
         ).plot(),

@@ -300,7 +300,18 @@ def calls(draw):
     )  # fmt: skip
 
 
-WRAP_OPTIONS = ["output", "classes", "names", "unit", "kind", "background", "columns", "groups", "max_length"]
+WRAP_OPTIONS = [
+    "output",
+    "classes",
+    "names",
+    "unit",
+    "kind",
+    "background",
+    "columns",
+    "groups",
+    "max_length",
+    "long_texts",
+]
 QUIET = {"progress": False}
 
 

@@ -222,6 +222,7 @@ def test_memory_for_samples_that_does_not_suffice(monkeypatch):
     def full(*_args, **_options):
         raise MemoryError("Unable to allocate 12 TiB")
 
+    lime.mask_design.cache_clear()
     monkeypatch.setattr(lime, "draw_masks", full)
     with pytest.raises(SettingError, match="not enough memory for so many samples"):
         pertinent.explain(words, "not bad", "lime", samples=1000)

@@ -20,6 +20,7 @@ import torch
 import pertinent
 from pertinent.api.explain import explain
 from pertinent.explainers.base import explainers, learned
+from pertinent.masks import all_coalitions, shapley_of
 from pertinent.registry import settings_names
 from tests import tiny
 from tests.miniature import (
@@ -542,18 +543,63 @@ def test_benchmarks_on_a_small_encoder(encoder, tmp_path, capsys):
     assert count.rows == len(kept)
 
 
+def test_benchmarks_of_arithmetic_and_of_a_device(tmp_path, capsys):
+    """Five methods without a model, then with one on the CPU; a row that fails takes no other along."""
+    with scripts("benchmarks") as load:
+        arithmetic, gpu = load("arithmetic"), load("gpu")
+        few = ("--tokens", 9, "--texts", 1, "--budget", 30)
+        call(arithmetic, *few, "--json", tmp_path / "arithmetic.json")
+        gpu.bert_base = lambda *_: arithmetic.small_bert()
+        few = ("--tokens", 9, 22, "--texts", 1, 2, "--budget", 30, "--seconds", 0, "--device", "cpu")
+        call(gpu, *few, "--json", tmp_path / "gpu.json")
+        call(gpu, *few, "--limit", 0)
+    rows = json.loads((tmp_path / "arithmetic.json").read_text())
+    assert [row["method"] for row in rows] == list(arithmetic.METHODS)
+    assert all(value > 0 for row in rows for name, value in row.items() if name != "method")
+    rows = json.loads((tmp_path / "gpu.json").read_text())
+    assert [row["method"] for row in rows if row["tokens"] == 9] == list(gpu.METHODS)
+    assert [row["method"] for row in rows if row["tokens"] == 22] == [
+        method for method in gpu.METHODS if method != "kernel-shap"
+    ]
+    assert all(row["masks per text"] >= 20 for row in rows)
+    printed = capsys.readouterr()
+    assert "`budget` must be at least 40 for kernel-shap" in printed.err
+    assert printed.out.count("not measured, 0 s are over") == 10
+
+
 def test_benchmark_of_shapley_values(tmp_path):
     """Our estimators and the peers that are installed, on one game."""
     with scripts("benchmarks") as load:
         games, own, encoder = load("shapley_games"), load("shapley"), load("shapley_encoder")
         own.peers = dict  # none
         found = own.Results()
-        game = games._table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
+        game = games.table("unanimity", games._unanimity(np.random.default_rng(0), 6), 6)
         for times in (2, 5):
             found.measure(game, times, 1)
         own.plot(found.errors, own.METHODS, str(tmp_path / "plot.png"))
         encoder.REPEATS = encoder.TOKENS = 2
         row = encoder.beside_an_encoder(8)
-    assert [each["evaluations"] for each in found.shares()] == ["2d", "5d"]
+    assert [each["evaluations"] for each in found.rows()] == ["2d", "5d"]
+    assert [each["rows"] for each in found.summary()] == [1, 1]
     assert float(row["whole explanation, s"]) > 0
     assert (tmp_path / "plot.png").is_file()
+
+
+def test_the_hard_games_have_the_shapley_values_that_they_say():
+    """By all masks, for the families that are not made of such a table: voting, airport, pairs, unanimity."""
+    with scripts("benchmarks") as load:
+        families = load("shapley_families")
+        voters = np.array([5, 3, 3, 2, 1, 1])
+        power = families._power(voters, 9)
+        airport = families._airport("airport", 0)
+        pairs = families._pairs("pairs", 0, singles=3.0)
+        sparse = families._sparse("sparse", 0)
+        sigmoid = families.FAMILIES["self-dual sigmoid"]("self-dual sigmoid", 1)
+    everyone = all_coalitions(6)
+    np.testing.assert_allclose(power, shapley_of((everyone @ voters >= 9).astype(float)), atol=1e-12)
+    for game in (airport, pairs):
+        np.testing.assert_allclose(game.truth, shapley_of(game(all_coalitions(game.d))), atol=1e-9)
+    ends = sparse(np.array([[False] * 40, [True] * 40]))
+    assert sparse.truth.sum() == pytest.approx(ends[1] - ends[0])
+    masks = all_coalitions(12)
+    np.testing.assert_allclose(sigmoid(masks) + sigmoid(~masks), 1.0)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mnist import network, wrapped
+from mnist import read_network, wrapped
 from records import Writer
 from rows import ROWS
 from run import SUBSETS, chosen_images
-from safetensors.torch import load_file
 
 import pertinent
 from pertinent.array_types import Array
@@ -76,8 +75,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
-    module = network()
-    module.load_state_dict(load_file(arguments.weights))
+    module = read_network(arguments.weights)
     model = wrapped(module.to(arguments.device))
     writer = Writer(arguments.results / f"{arguments.name}.jsonl", arguments.results.name)
     writer.path.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from rows import SIZES
 import pertinent
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.explainers.base import n_kept
+from pertinent.explainers.robustness.base import ABSENT
 from pertinent.results.explanation import Explanation
 
 REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -66,8 +67,8 @@ class Judge:
             self.model, list(self.images), sets, features="pixels", steps=self.attack_steps, progress=False
         )
         found = np.array([own.radii for own in attacked])
-        norms = np.linalg.norm(self.images.reshape(len(self.images), -1), axis=1)
-        found = np.where(np.isfinite(found), found, norms[:, None])  # as the library's criteria count them
+        largest = np.where(np.isfinite(found), found, 0.0).max(axis=1, keepdims=True)
+        found = np.where(np.isfinite(found), found, ABSENT * largest)  # as the library's criteria count them
         return {"relevant": found[:, :n], "irrelevant": found[:, n:]}
 
     def logits(self, kept: Masks, reference: float | str) -> Floats:

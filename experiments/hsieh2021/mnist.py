@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,40 @@ def network() -> nn.Sequential:
     )
 
 
+class Normalised(nn.Module):
+    """Images by the mean and the deviation of the training images, as the authors' network takes them."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """From images of 0 to 1."""
+        return (images - 0.1307) / 0.3081
+
+
+def authors_network() -> nn.Sequential:
+    """The network of the authors' public code, whose trained weights they give."""
+    layers = {
+        "normalised": Normalised(),
+        "conv1": nn.Conv2d(1, 20, 5),
+        "relu1": nn.ReLU(),
+        "pool1": nn.MaxPool2d(2),
+        "conv2": nn.Conv2d(20, 50, 5),
+        "relu2": nn.ReLU(),
+        "pool2": nn.MaxPool2d(2),
+        "flat": nn.Flatten(),
+        "fc1": nn.Linear(800, 500),
+        "relu3": nn.ReLU(),
+        "fc2": nn.Linear(500, 10),
+    }
+    return nn.Sequential(OrderedDict(layers))
+
+
+def read_network(path: Path) -> nn.Sequential:
+    """The trained network in a file: the authors', or one trained here."""
+    weights = load_file(path)
+    module = authors_network() if "conv1.weight" in weights else network()
+    module.load_state_dict(weights)
+    return module.eval()
+
+
 def train(folder: Path, *, epochs: int, device: str, seed: int = 0) -> tuple[nn.Sequential, float]:
     """A network trained by Adam, and its accuracy on the test images."""
     torch.manual_seed(seed)
@@ -71,9 +106,7 @@ def train(folder: Path, *, epochs: int, device: str, seed: int = 0) -> tuple[nn.
 
 def load(path: Path, device: str) -> Any:
     """The trained network, wrapped."""
-    module = network()
-    module.load_state_dict(load_file(path))
-    return wrapped(module.to(device))
+    return wrapped(read_network(path).to(device))
 
 
 def wrapped(module: nn.Module) -> Any:

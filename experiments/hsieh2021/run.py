@@ -3,6 +3,9 @@
     python experiments/hsieh2021/mnist.py --data DATA/mnist --out mnist.safetensors
     python experiments/hsieh2021/run.py --data DATA/mnist --weights mnist.safetensors --results RESULTS/mnist
 
+The baselines explain the logit of the predicted class, as the authors' do (``--scale natural``: its
+probability). WEIGHTS may be those of the authors' network, too.
+
 For each row RESULTS/NAME.npz holds the scores of the pixels, RESULTS/NAME.jsonl what was measured. What is
 there is not made again, so a run that was stopped goes on, and rows may be explained on one machine
 (``--only explain``) and measured on another.
@@ -19,15 +22,16 @@ from typing import Any
 import numpy as np
 import torch
 from criteria import Judge
-from mnist import network, read_set, wrapped
+from mnist import read_network, read_set, wrapped
 from records import Writer
 from rows import MAGNITUDE, ROWS, Row
-from safetensors.torch import load_file
 
 import pertinent
 from pertinent.array_types import Array
+from pertinent.explainers.base import explainers
 
-SUBSETS = 1500
+SUBSETS = 5000
+"""Random subsets in each step of Greedy-AS, as many as in the paper."""
 
 
 def chosen_images(folder: Path, n: int, seed: int = 0) -> Array:
@@ -36,9 +40,11 @@ def chosen_images(folder: Path, n: int, seed: int = 0) -> Array:
     return np.asarray(images[np.random.default_rng(seed).permutation(len(images))[:n]])
 
 
-def explained(model: Any, images: Array, row: Row, subsets: int) -> dict[str, Any]:
+def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> dict[str, Any]:
     """Scores of pixels (images, pixels), the seconds of all images, and the passes of each."""
     settings = row.settings | ({"subsets": subsets} if row.sampled else {})
+    if scale in explainers.get(row.method).scales:
+        settings |= {"scale": scale}
     features = f"patches:{row.patches}" if row.patches else "pixels"
     start = time.perf_counter()
     found = pertinent.explain(
@@ -67,18 +73,18 @@ def main() -> None:
     parser.add_argument("--only", choices=("explain", "measure"))
     parser.add_argument("--images", type=int, default=100)
     parser.add_argument("--subsets", type=int, default=SUBSETS)
+    parser.add_argument("--scale", choices=("raw", "natural"), default="raw", help="of the baselines")
     parser.add_argument("--attack-steps", type=int, default=20, help="of the criteria")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
-    module = network()
-    module.load_state_dict(load_file(arguments.weights))
+    module = read_network(arguments.weights)
     model = wrapped(module.to(arguments.device))
     images = chosen_images(arguments.data, arguments.images)
     for name in arguments.rows:
         scores = arguments.results / f"{file_name(name)}.npz"
         if not scores.exists() and arguments.only != "measure":
-            found = explained(model, images, ROWS[name], arguments.subsets)
+            found = explained(model, images, ROWS[name], arguments.subsets, arguments.scale)
             np.savez_compressed(scores, **found)
             print(f"{name}: {found['seconds']:.3f} s, {found['passes'].mean():,.0f} passes", flush=True)
         records = scores.with_suffix(".jsonl")

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 from criteria import relevant_sets
-from mnist import network, read_set, wrapped
+from mnist import read_network, read_set, wrapped
 from rows import SIZES
 from run import SUBSETS
-from safetensors.torch import load_file
 
 import pertinent
 
@@ -39,8 +38,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
-    module = network()
-    module.load_state_dict(load_file(arguments.weights))
+    module = read_network(arguments.weights)
     model = wrapped(module.to(arguments.device))
     images, labels = read_set(arguments.data, "t10k")
     found: dict[str, list[Any]] = {

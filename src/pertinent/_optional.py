@@ -15,6 +15,7 @@ _EXTRAS = {
     "tables": ("pandas", "pyarrow", "sklearn"),
     "train": ("accelerate",),
     "shap": ("shap",),
+    "shapiq": ("shapiq",),
 }
 """The packages that each extra installs."""
 

@@ -149,6 +149,31 @@ def test_projection_needs_fewer_passes_than_pgd_for_radii_no_larger(convolution)
     assert np.mean(passes) < 0.25
 
 
+@pytest.mark.parametrize("toward", [None, 2])
+def test_pgd_logit_goes_down_the_logit_of_the_class(toward):
+    """On a linear model the change is along that logit's weights, until another logit is larger."""
+    weights = np.array([[2.0, 1.0, 0.0], [0.0, 1.5, -1.0], [-1.0, 0.5, 1.0]])
+    module = torch.nn.Linear(3, 3)
+    with torch.no_grad():
+        module.weight.copy_(torch.from_numpy(weights))
+        module.bias.zero_()
+    row = np.array([1.0, 0.3, 0.2])
+    model = pertinent.wrap(module, kind="table", output="logit")
+    options = {"steps": 100, "max_radius": 5.0, "toward": toward, "progress": False}
+    found = attack_radius(model, row, algorithm="pgd-logit", **options)
+    along = weights[0] if toward is None else -weights[toward]
+    along = along / np.linalg.norm(along)
+    ways = [0] if toward is None else [0, 1]
+    rivals = [1, 2] if toward is None else [toward]
+    needed = [
+        [(weights[a] - weights[b]) @ row / ((weights[a] - weights[b]) @ along) for a in ways] for b in rivals
+    ]
+    radius = min(max(each) for each in needed)
+    assert found.radii[0] == pytest.approx(radius, rel=2e-3)
+    np.testing.assert_allclose(np.ravel(found.changes[0]), -radius * along, atol=5e-3)
+    assert attack_radius(model, row, algorithm="pgd", **options).radii[0] <= found.radii[0] + 1e-3
+
+
 def test_batches_do_not_matter(convolution):
     rng = np.random.default_rng(8)
     images = [rng.random((1, 8, 8)).astype(np.float32) for _ in range(3)]

@@ -158,7 +158,7 @@ def test_a_request_keeps_it():
 
 
 def test_only_some_methods_can_stop():
-    with pytest.raises(SettingError, match="choose shapley or shapley-sampling"):
+    with pytest.raises(SettingError, match="choose shapley, shapley-interactions or shapley-sampling"):
         explained(hard_game(0), "kernel-shap")
     with pytest.raises(SettingError, match="estimator='regression'"):
         explained(hard_game(0), estimator="regression")

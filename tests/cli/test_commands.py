@@ -471,7 +471,7 @@ def test_precision_reaches_the_model(run, monkeypatch):
     asked = {}
     monkeypatch.setattr(embedded, "load", lambda name, **options: asked.update(options) or tiny_function())
     run("explain", TEXT, *FAST, "--dtype", "bfloat16", "--quiet")
-    assert asked == {"device": "cpu", "dtype": "bfloat16"}
+    assert asked == {"device": "cpu", "dtype": "bfloat16", "long_texts": "truncate"}
 
 
 def tiny_function():

@@ -1,12 +1,13 @@
 """Numbers of `benchmarks` on cases with a known answer."""
 
+import json
 from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.miniature import scripts
+from tests.miniature import call, scripts
 
 
 @pytest.fixture
@@ -58,6 +59,36 @@ def test_trees_as_sums_of_products(load):
 def test_peers_of_papers_are_exact_with_all_masks(load):
     pytest.importorskip("lightgbm")
     games, peers = load("shapley_games"), load("shapley_peers")
-    game = games._table("unanimity", games._unanimity(np.random.default_rng(1), 5), 5)
+    game = games.table("unanimity", games._unanimity(np.random.default_rng(1), 5), 5)
     for peer in (peers._leverage_shap, peers._boosted):
         assert peer(game, 2**5, 0) == pytest.approx(game.truth, abs=1e-6)
+
+
+def test_long_runs_value_pairs(load, monkeypatch):
+    """The interactions of a long run are those of all masks, as nearly as it says itself."""
+    games = load("interaction_games")
+    monkeypatch.setattr(games, "SETS", 40)
+    game = games.table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
+    truth = games.pairs_of(game, "sii")
+    found, own_error = games._long_run(game.function, game.d)
+    assert 0 <= own_error < 0.01 * (truth**2).mean()
+    assert ((found - truth) ** 2).mean() < 4 * own_error + 1e-12
+
+
+def test_interactions_in_miniature(load, tmp_path, capsys, monkeypatch):
+    """One game, few evaluations: every row has an error, a best peer and a coverage."""
+    pytest.importorskip("shapiq")
+    pytest.importorskip("lightgbm")
+    games = load("interaction_games")
+    game = games.table("sigmoid", games._sigmoid(np.random.default_rng(3)), games.D)
+    benchmark = load("interactions")
+    monkeypatch.setattr(benchmark, "games", lambda: [game])
+    out = tmp_path / "rows.json"
+    call(benchmark, "--seeds", 1, "--long", 0, "--times", 5, "--json", out)
+    rows = json.loads(out.read_text())
+    assert [row["index"] for row in rows] == ["sii", "stii", "faith-shap"]
+    for row in rows:
+        assert 0 < float(row["error"]) < 10
+        assert row["best peer"] in row
+        assert row["coverage"].endswith("%")
+    assert "within 1.05 in" in capsys.readouterr().out

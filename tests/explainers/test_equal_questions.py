@@ -1,5 +1,7 @@
 """Inputs of the same size are asked the same questions: nearly equal inputs have nearly equal scores."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,20 @@ def test_a_tiny_change_of_the_input_changes_scores_little(method):
     np.testing.assert_allclose(one.scores, two.scores, atol=1e-4)
     other = pertinent.explain(MODEL, row, method, budget=60, seed=1)
     assert not np.allclose(one.scores, other.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "draw"),
+    [("lime", "lime.draw_masks"), ("kernel-shap", "shapley.kernel_shap.draw_coalitions")],
+)
+def test_masks_are_made_once_for_inputs_of_one_size(method, draw, monkeypatch):
+    module, _, name = f"pertinent.explainers.{draw}".rpartition(".")
+    own, made = importlib.import_module(module), []
+    function = getattr(own, name)
+    monkeypatch.setattr(own, name, lambda *a: made.append(a) or function(*a))
+    rows = np.random.default_rng(3).normal(size=(6, 12))
+    pertinent.explain(MODEL, rows, method, budget=57, seed=11)
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("method", SAMPLED)

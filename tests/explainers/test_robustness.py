@@ -109,6 +109,15 @@ def test_features_that_are_all_as_good_have_the_same_score():
     np.testing.assert_array_equal(alone.scores, 1.0)
 
 
+def test_greedy_can_choose_several_in_a_step():
+    """Each step attacks one set for each feature left; the last step takes what is wanted still."""
+    share = 2 / D
+    explainer = explainers.make("greedy", {"step": share, "chosen": 5 / D})
+    found, asked = play(explainer, lambda attacked: 1.0 + float(np.arange(D) @ ~attacked))
+    assert [len(sets) for sets in asked][:3] == [D, D - 2, D - 4]
+    assert set(np.argsort(-found.scores)[:5]) == set(range(D - 5, D))
+
+
 def test_order_of_choice_becomes_scores():
     scores = from_order(np.array([2, 0]), np.array([0.0, 0.1, 0.0, 0.7]))
     np.testing.assert_allclose(scores, [0.5, 0.025, 1.0, 0.05])

@@ -42,18 +42,14 @@ import pertinent
 from pertinent.asks import Fork
 from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
-from pertinent.explainers.search.base import CHUNK, uniform_sets
+from pertinent.explainers.search.base import CHUNK, as_masks, uniform_sets
 from pertinent.explainers.search.gradient_search import GradientSearch, TaylorSearch
+from pertinent.explainers.search.linear_posterior import RATIOS, LinearPosterior, System
 from pertinent.explainers.search.local import Seen
 from pertinent.explainers.search.ordered_search import OrderedSearch, in_order
 from pertinent.explainers.search.parallel_local_search import ParallelLocalSearch
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch, RandomSearch
-from pertinent.explainers.search.thompson_search import (
-    ThompsonSearch,
-    decomposed,
-    draw_posterior,
-    likeliest,
-)
+from pertinent.explainers.search.thompson_search import SeenSets, ThompsonSearch, growth, toward
 
 BOTH = ("sufficiency", "comprehensiveness")
 SEARCHES = (ExhaustiveSearch, ParallelLocalSearch, RandomSearch, ThompsonSearch)
@@ -722,18 +718,6 @@ def test_thompson_search_knows_certainty_from_doubt(objective):
         np.testing.assert_array_equal(chosen, wanted)
 
 
-@pytest.mark.parametrize("rows", [3, 20])
-def test_a_matrix_of_any_shape_is_decomposed(rows):
-    """Two equal columns, so one singular value of the tall matrix is zero."""
-    matrix = np.random.default_rng(0).normal(size=(rows, 7))
-    matrix[:, 1] = matrix[:, 0]
-    powers, basis = decomposed(matrix)
-    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
-    rank = min(rows, 6)
-    np.testing.assert_allclose(np.sort(powers)[::-1], values[:rank] ** 2)
-    np.testing.assert_allclose(basis @ basis.T, left[:, :rank] @ left[:, :rank].T, atol=1e-12)
-
-
 def marginal_likelihood(design, response, noise, prior):
     """log N(y; 0, τ² (CCᵀ + ν I))."""
     covariance = prior * (design @ design.T + noise * np.eye(len(response)))
@@ -754,20 +738,21 @@ def likeliest_of_a_grid(design, response):
     return max(found)[1:]
 
 
-def test_draws_have_the_mean_and_covariance_of_the_posterior():
+@pytest.mark.parametrize("answers", [30, 7])
+def test_draws_have_the_mean_and_covariance_of_the_posterior(answers):
     """θ ~ N(0, τ² I) and y = Cθ + noise of variance ν τ²: with L = Cᵀ(CCᵀ + νI)⁻¹, Ly and τ²(I − LC)."""
     rng = np.random.default_rng(0)
-    sets = uniform_sets(rng, 30, 8, 3)
-    evidence = sets @ rng.normal(size=8) + rng.normal(size=30) / 2
-    weight = rng.uniform(0.1, 1, size=30)
-    drawn = draw_posterior(sets, evidence, weight, 200_000, np.random.default_rng(1))
+    sets = uniform_sets(rng, answers, 8, 3)
+    evidence = sets @ rng.normal(size=8) + rng.normal(size=answers) / 2
+    weight = rng.uniform(0.1, 1, size=answers)
+    drawn = LinearPosterior(np.random.default_rng(1)).draw(sets, evidence, weight, 200_000)
     share = weight / weight.sum()
-    root = np.sqrt(30 * share)
+    root = np.sqrt(answers * share)
     design = (sets - share @ sets) * root[:, None]
     response = evidence - share @ evidence
     response = response / np.sqrt(share @ response**2) * root
     noise, prior = likeliest_of_a_grid(design, response)
-    lever = design.T @ np.linalg.inv(design @ design.T + noise * np.eye(30))
+    lever = design.T @ np.linalg.inv(design @ design.T + noise * np.eye(answers))
     covariance = prior * (np.eye(8) - lever @ design)
     np.testing.assert_allclose(drawn.mean(axis=0), lever @ response, atol=5 * np.sqrt(prior / 2e5))
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=5 * prior * np.sqrt(2 / 2e5))
@@ -778,7 +763,88 @@ def test_the_likeliest_noise_and_prior(d):
     rng = np.random.default_rng(3)
     design = rng.normal(size=(12, d))
     response = design @ rng.normal(size=d) + rng.normal(size=12) * 0.7
-    powers, basis = decomposed(design)
-    np.testing.assert_allclose(
-        likeliest(powers, response, basis), likeliest_of_a_grid(design, response), rtol=1e-5
-    )
+    system = System(design, response)
+    fits = [system.fit(ratio) for ratio in RATIOS]
+    for fit in fits:
+        expected = marginal_likelihood(design, response, fit.noise, fit.prior)
+        constant = 12 * (np.log(2 * np.pi) + 1)
+        assert fit.likelihood == pytest.approx(2 * expected + constant, rel=1e-9)
+    best = max(fits, key=lambda fit: fit.likelihood)
+    np.testing.assert_allclose((best.noise, best.prior), likeliest_of_a_grid(design, response), rtol=1e-5)
+
+
+def test_equal_answers_are_no_evidence():
+    """All θ are drawn from the prior, whose variance is then zero."""
+    sets = uniform_sets(np.random.default_rng(0), 12, 8, 3)
+    for some in (sets, sets[:5]):
+        drawn = LinearPosterior(np.random.default_rng(1)).draw(
+            some, np.ones(len(some)), np.ones(len(some)), 4
+        )
+        np.testing.assert_allclose(drawn, 0, atol=1e-6)
+
+
+def test_the_noise_is_followed_step_by_step():
+    """After a few fits to the same answers it is as likely as the likeliest of all."""
+    rng = np.random.default_rng(0)
+    sets = uniform_sets(rng, 60, 10, 4)
+    clear, weight = sets @ rng.normal(size=10), np.ones(60)
+    posterior = LinearPosterior(rng)
+    posterior.draw(sets, rng.normal(size=60), weight, 1)
+    noisy = posterior._place
+    for _ in range(2 * len(RATIOS)):
+        posterior.draw(sets, clear, weight, 1)
+    fresh = LinearPosterior(rng)
+    fresh.draw(sets, clear, weight, 1)
+    assert posterior._place == fresh._place < noisy
+
+
+# -- proposals ------------------------------------------------------------------------------------
+
+
+def moved_by_swaps(theta, start, limit):
+    """The start after its best swaps, one at a time, while they gain."""
+    moved = start.copy()
+    for _ in range(limit):
+        worst = min(np.flatnonzero(moved), key=lambda i: theta[i])
+        best = max(np.flatnonzero(~moved), key=lambda i: theta[i])
+        if theta[best] <= theta[worst]:
+            break
+        moved[worst], moved[best] = False, True
+    return moved
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 11])
+def test_proposals_make_the_best_swaps_toward_the_largest(k):
+    rng = np.random.default_rng(k)
+    thetas, limits = rng.normal(size=(40, 12)), rng.choice([1, 2, 4, 12], size=40)
+    starts = uniform_sets(rng, 12, 12, k)[rng.integers(12, size=40)]
+    found = toward(np.argsort(-thetas, axis=1), starts, limits)
+    for theta, start, limit, moved in zip(thetas, starts, limits, found, strict=True):
+        np.testing.assert_array_equal(moved, moved_by_swaps(theta, start, limit))
+
+
+@pytest.mark.parametrize(("d", "k"), [(9, 4), (7, 2), (6, 5)])
+def test_the_best_exchange_is_the_best_new_one_of_a_few_features(d, k):
+    """Of all sets that differ in at most two of the best features outside and two of the worst inside."""
+    rng = np.random.default_rng(d)
+    every = as_masks(combinations(range(d), k), d)
+    base, theta = every[0], rng.normal(size=d)
+    order = np.argsort(-theta)
+    ranked = [i for i in order if base[i]]
+    may_change = {*[i for i in order if not base[i]][:2], *ranked[-2:]}
+    near = [m for m in every if (m != base).any() and set(np.flatnonzero(m != base)) <= may_change]
+    near.sort(key=lambda mask: -theta[mask].sum())
+    seen = SeenSets(np.concatenate([base[None], near[: len(near) // 2]]), rng)
+    expected = near[len(near) // 2 :]
+    for mask in expected:
+        sets, left = seen.best_exchanges(base[None], theta[None], order[None])
+        assert theta[sets[0]].sum() == pytest.approx(theta[mask].sum())
+        assert not len(left)
+    sets, left = seen.best_exchanges(base[None], theta[None], order[None])
+    assert (len(sets), left.tolist()) == (0, [0])
+    assert not seen.add(np.array(near)).any()
+
+
+def test_batches_grow_with_the_answers_per_feature():
+    sizes = [growth(n, 100) for n in (20, 400, 800, 1600, 5000)]
+    assert sizes == [1 / 8, 1 / 8, 1 / 4, 1 / 2, 1 / 2]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.games import Game, play, sum_of_unanimity
 
+import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
 from pertinent.intervals import student_factor
@@ -118,3 +119,23 @@ def test_standard_errors_of_kernel_shap_are_those_of_fits_without_each_pair():
         changes.append(solve(left, values[np.r_[others, n + others]], gain)[0] - scores)
     by_hand = np.sqrt((np.array(changes) ** 2).sum(axis=0))
     np.testing.assert_allclose(errors, student_factor(n - 6 + 1) * by_hand, rtol=1e-8)
+
+
+def test_early_stopping_is_right_on_a_game_without_an_even_part():
+    """A sigmoid model against an opposing baseline: the top 3 are those of all masks when it stops."""
+    weights = np.array([1.5, -1.2, 1.0, 0.6, -0.5, 0.4, 0.3, -0.3, 0.2, 0.1, 0.1, 0.05])
+
+    def probabilities(rows):
+        positive = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ weights))
+        return np.stack([1 - positive, positive], axis=1)
+
+    row = np.ones(12)
+    values = probabilities(np.where(all_coalitions(12), row, -row))[:, 1]
+    best = set(np.argsort(-np.abs(shapley_of(values)))[:3])
+    model = pertinent.wrap(probabilities, background=-row[None])
+    found = [
+        pertinent.explain(model, row, target=1, budget=1500, early_stopping="stable:top=3", seed=s)
+        for s in range(10)
+    ]
+    assert all(set(np.argsort(-np.abs(e.scores))[:3]) == best for e in found)
+    assert sum(e.details["stopped"] == "stable" for e in found) >= 8

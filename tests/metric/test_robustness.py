@@ -58,15 +58,36 @@ def test_where_no_set_can_be_attacked_all_features_count(row, name):
         measured(name, row, lambda size: np.inf)
 
 
-@pytest.mark.parametrize(("norm", "size"), [("l2", np.sqrt(1 + 4 + 9)), ("linf", 3.0)])
-def test_images_count_as_their_norm(norm, size):
-    flat = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2))
+def test_of_many_features_a_hundred_are_attacked_alone():
+    flat = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(144, 2))
     model = pertinent.wrap(flat, kind="image", output="logit")
-    image = np.array([1.0, 2.0, 3.0, 0.0]).reshape(1, 2, 2)
-    e = pertinent.explain(model, image, "random", features="pixels", progress=False)
-    value, asked = measured("robustness-of-relevant", e, lambda size: np.inf, norm=norm)
-    assert len(asked) == 1
-    assert value == pytest.approx(size * 50)
+    e = pertinent.explain(model, np.ones((1, 12, 12)), "random", features="pixels", progress=False)
+    _, asked = measured("robustness-of-relevant", e, lambda size: 2.0 if size == 144 else np.inf)
+    assert asked[1] == [144] + [1] * 100
+
+
+@pytest.mark.parametrize("background", [0.0, 1.0])
+def test_a_perfect_ranking_of_pixels_is_best_on_black_and_on_white(background):
+    """Two pixels decide: with both ranked first no attack on the others is found, however bright they are."""
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2))
+    with torch.no_grad():
+        module[1].weight.zero_()
+        module[1].weight[0, :2] = torch.tensor([2.0, 1.0])
+        module[1].bias.copy_(torch.tensor([0.0, 1.0]))
+    model = pertinent.wrap(module, kind="image", output="logit")
+    image = np.full((1, 4, 4), background)
+    image[0, 0, :2] = 1.0
+    perfect, bad = (
+        pertinent.explain(model, image, "random", features="pixels", progress=False) for _ in range(2)
+    )
+    perfect.scores[:] = np.r_[5.0, 4.0, np.zeros(14)]
+    bad.scores[:] = np.r_[0.0, 0.0, np.ones(14)]
+    metric = metrics.make("robustness-of-irrelevant", {"shares": (0.25, 0.5)})
+    values = [
+        pertinent.evaluate(model, [e], [metric], progress=False).mean("random", "robustness-of-irrelevant")
+        for e in (perfect, bad)
+    ]
+    assert values[0] > 1.2 * values[1]
 
 
 def test_a_ranking_that_leaves_nothing_to_attack_is_best():

@@ -11,7 +11,7 @@ from pertinent.api.request import features_of
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
-from pertinent.asks.attack_radii import aim_of, never_rising
+from pertinent.asks.attack_radii import AttackName, aim_of, never_rising
 from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, ModelError, SettingError
@@ -32,7 +32,7 @@ def attack_radius(
     sets: Any = None,
     *,
     toward: Any = None,
-    algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto",
+    algorithm: AttackName = "auto",
     norm: Literal["l2", "linf"] = "l2",
     steps: Count | None = None,
     max_radius: Positive = 10.0,

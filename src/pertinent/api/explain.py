@@ -95,7 +95,8 @@ def explain(
         Stop before the budget is spent, when the order of the 5 strongest features is settled with
         95% confidence: ``"stable"``, or ``"stable:top=3,confidence=0.9"`` for other numbers. In
         Python also an `EarlyStopping`. The explanation's ``evaluations`` say what it took, and its
-        ``details`` why it stopped. For shapley and shapley-sampling.
+        ``details`` why it stopped. For shapley, shapley-sampling and
+        shapley-interactions, of whose pairs the order is tested.
     seed
         The same seed gives the same explanation. The batch size, the order of the inputs and what
         else is explained in the same call do not matter.

@@ -15,7 +15,15 @@ from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, TreeValues, Val
 from pertinent.digests import generator
 from pertinent.engine.meter import Meter
 from pertinent.errors import ModelError
-from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Task, n_kept, plan_budget
+from pertinent.explainers.base import (
+    Explainer,
+    Finding,
+    Interactions,
+    ScoreMeaning,
+    Task,
+    n_kept,
+    plan_budget,
+)
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
@@ -30,6 +38,11 @@ from pertinent.results.explanation import Explanation
 REPEATED = 3
 """The number of inputs that are predicted twice, and of their masks that are asked about again when a run
 ends, to notice a model that is random or drifts. A resumed run asks about as many finished inputs again."""
+
+_TOO_LARGE = (
+    "The scores are not finite, because the model's answers are too large to compute with: let it answer in "
+    "another unit."
+)
 
 Unmeasured: TypeAlias = list[tuple[str, Exception]]
 """The labels of metrics that failed, and why."""
@@ -174,10 +187,7 @@ def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dic
     elif scores.ndim == 2:
         found["class_scores"], scores = scores, scores[target]
     if not np.isfinite(scores).all():
-        raise ModelError(
-            "The scores are not finite, because the model's answers are too large to compute with: let it "
-            "answer in another unit."
-        )
+        raise ModelError(_TOO_LARGE)
     if standard_errors is not None and standard_errors.ndim == 2:
         found["class_standard_errors"], standard_errors = standard_errors, standard_errors[target]
     return {
@@ -186,5 +196,15 @@ def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dic
         "meaning": finding.meaning or meaning,
         "standard_errors": standard_errors,
         "base_values": finding.base_values,
+        **_pairs(finding.interactions),
         "chosen": finding.chosen,
     }
+
+
+def _pairs(found: Interactions | None) -> dict[str, Any]:
+    """The fields of an explanation that hold its pairs of features."""
+    if found is None:
+        return {}
+    if not np.isfinite(found.values).all():
+        raise ModelError(_TOO_LARGE)
+    return {"interactions": found.values, "interaction_standard_errors": found.standard_errors}

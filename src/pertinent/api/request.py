@@ -210,7 +210,8 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
     if not explainer.stops_early:
-        able = " or ".join(name for name, cls in explainers.all().items() if cls.stops_early)
+        *others, last = (name for name, cls in explainers.all().items() if cls.stops_early)
+        able = f"{', '.join(others)} or {last}"
         raise SettingError(
             f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose {able}."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from pertinent.settings import Count, Positive, Settings
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Model
+
+AttackName: TypeAlias = Literal["auto", "projection", "pgd", "pgd-logit", "decision"]
+"""The name of an algorithm that attacks."""
 
 DECISION_STARTS, DECISION_STEPS = 570, 42
 """The most passes that a decision-based attack makes outside of its steps, and in each of its steps."""
@@ -32,10 +35,11 @@ class Attack(Settings):
     Parameters
     ----------
     algorithm
-        How to attack: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"decision"``, which
-        needs no gradients, or ``"auto"``. The last is projection where the model has gradients,
-        else decision; pgd is projected gradient descent in balls whose radius is found by
-        bisection.
+        How to attack: ``"projection"`` on the linearised boundary, ``"pgd"``, ``"pgd-logit"``,
+        ``"decision"``, which needs no gradients, or ``"auto"``. The last is projection where the model
+        has gradients, else decision; pgd is projected gradient descent in balls whose radius is found by
+        bisection. It descends the margin of the decision, pgd-logit the logit of the predicted class, as
+        Hsieh et al.'s code does.
     norm
         The norm of the perturbation.
     steps
@@ -46,21 +50,26 @@ class Attack(Settings):
         The difference of radii at which pgd's bisection stops.
     """
 
-    algorithm: Literal["auto", "projection", "pgd", "decision"] = "auto"
+    algorithm: AttackName = "auto"
     norm: Literal["l2", "linf"] = "l2"
     steps: Count | None = None
     max_radius: Positive = 10.0
     tolerance: Positive = 1e-3
 
     @property
+    def descends(self) -> bool:
+        """Whether it is projected gradient descent."""
+        return self.algorithm in ("pgd", "pgd-logit")
+
+    @property
     def n_steps(self) -> int:
         """The number of steps, by default as many as suit the algorithm."""
-        return self.steps or (100 if self.algorithm == "pgd" else 20)
+        return self.steps or (100 if self.descends else 20)
 
     @property
     def most_passes(self) -> int:
         """The most passes that one attack makes; a backward pass counts as one more."""
-        if self.algorithm == "pgd":
+        if self.descends:
             balls = 2 + int(np.ceil(np.log2(max(2.0, self.max_radius / self.tolerance))))
             return 2 * balls * (self.n_steps + 1)
         if self.algorithm == "projection":

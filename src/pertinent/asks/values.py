@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,15 +36,20 @@ class Values(Question):
     groups: int = 0
 
     @cached_property
+    def mask_keys(self) -> list[bytes]:
+        """A key for each mask, the same on every scale."""
+        return mask_bytes(self.masks)
+
+    @cached_property
     def keys(self) -> list[bytes]:
         """A key for each mask on the scale."""
-        masks = mask_bytes(self.masks)
-        return masks if self.scale == "natural" else [mask + self.scale.encode() for mask in masks]
+        scale = self.scale.encode()
+        return self.mask_keys if self.scale == "natural" else [mask + scale for mask in self.mask_keys]
 
     def price(self, paid: set[Hashable]) -> int:
         """1 for each mask that was not asked for before, on any scale."""
         before = len(paid)
-        paid.update(mask_bytes(self.masks))
+        paid.update(self.mask_keys)
         return len(paid) - before
 
     def on_scale(self, scale: Scale, groups: int = 0) -> Values:
@@ -61,7 +67,7 @@ class Values(Question):
     @classmethod
     def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
         """Remove the features and run the model on the rows."""
-        return model.submit([p.removal(p.input, p.question.masks[p.rows], p.seed) for p in parts])
+        return model.submit([p.removal(p.input, p.question.masks.take(p.rows, 0), p.seed) for p in parts])
 
     def n_pieces(self, removal: Removal) -> int:
         """A mask has as many as the removal makes draws."""
@@ -81,14 +87,18 @@ class Values(Question):
     @staticmethod
     def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
-        found = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
-        means: list[Any] = [
-            rows
-            if isinstance(rows, Exception)
-            else _means(model.as_scale(part.input, rows, part.question.scale), part.removal)
-            for part, rows in zip(parts, found, strict=True)
-        ]
-        return means
+        found: list[Any] = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
+        for scale in {part.question.scale for part in parts}:
+            own = [
+                i
+                for i, part in enumerate(parts)
+                if part.question.scale == scale and not isinstance(found[i], Exception)
+            ]
+            for i, rows in zip(
+                own, _together(model, [(parts[i].input, found[i]) for i in own], scale), strict=True
+            ):
+                found[i] = _means(rows, parts[i].removal)
+        return found
 
     def assemble(self, model: Model, input: Input, answers: list[Floats]) -> Floats:
         """An array (masks, columns), or (masks, (1 + groups) · columns)."""
@@ -98,6 +108,15 @@ class Values(Question):
         if outputs.ndim == 3:
             outputs = outputs[:, : 1 + self.groups]
         return outputs.reshape(len(answers), -1)
+
+
+def _together(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -> list[Floats]:
+    """The rows about each input on the scale; all at once, unless the inputs differ in their columns."""
+    if model.columns_differ or len(answers) < 2:
+        return [model.as_scale(input, rows, scale) for input, rows in answers]
+    ends = np.cumsum([len(rows) for _, rows in answers]).tolist()
+    scaled = model.as_scale(answers[0][0], np.concatenate([rows for _, rows in answers]), scale)
+    return [scaled[first:end] for first, end in pairwise([0, *ends])]
 
 
 def _means(rows: Floats, removal: Removal) -> Floats:

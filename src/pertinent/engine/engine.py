@@ -307,8 +307,7 @@ class Engine:
         job, kind, keys = run.job, type(question), question.keys
         question.check(job.input)
         known: dict[Hashable, Any] = {}
-        if question.remembered:
-            cached = self.cache.of(job.name, kind)
+        if question.remembered and (cached := self.cache.of(job.name, kind)):
             known = {key: cached[key] for key in keys if key in cached}
         missing = {key: row for row, key in enumerate(keys) if key not in known}
         if not missing:
@@ -432,7 +431,7 @@ class Engine:
         costs = [sum(chunk.total for chunk in own) for own in flight.chunks.values()]
         self.batch_sizes[kind].observe(sum(costs), seconds)
         for (question, chunks), cost, found in zip(flight.chunks.items(), costs, answers, strict=True):
-            keys = [key for chunk in chunks for key in chunk.keys]
+            keys = list(chain(*(chunk.keys for chunk in chunks))) if len(chunks) > 1 else chunks[0].keys
             self.rows += len(keys)
             self._note_first_answer(question.run.root)
             question.run.root.seconds += seconds * cost / max(1, sum(costs))
@@ -446,14 +445,16 @@ class Engine:
             self.cache.add(question.run.job.name, type(question.question), keys, answers)
         if question.withdrawn:
             return
-        question.known.update(zip(keys, answers, strict=True))
         question.n_missing -= len(keys)
+        asked, run = question.question, question.run
+        at_once = question.n_missing == 0 and not question.known and keys == asked.keys
+        if not at_once:
+            question.known.update(zip(keys, answers, strict=True))
         if question.n_missing == 0:
-            asked, run = question.question, question.run
             run.question = None
             answer = error = None
             try:
-                found = [question.known[key] for key in asked.keys]
+                found = list(answers) if at_once else [question.known[key] for key in asked.keys]
                 answer = asked.assemble(self.model, run.job.input, found)
             except Exception as raised:  # noqa: BLE001  for the algorithm to deal with
                 error = raised

@@ -97,7 +97,23 @@ class Task:
         if groups and scores is not None and len(scores) == columns * (1 + groups):
             errors = self.jackknife.standard_errors(scores, errors, finding.inflation)
             scores = scores[:columns]
-        return replace(finding, scores=scores, standard_errors=errors, base_values=base_values)
+        interactions = finding.interactions and self._counted_pairs(finding.interactions)
+        return replace(
+            finding,
+            scores=scores,
+            standard_errors=errors,
+            base_values=base_values,
+            interactions=interactions,
+        )
+
+    def _counted_pairs(self, found: Interactions) -> Interactions:
+        """The pairs of all draws; standard errors include the removal's random draws."""
+        groups, *shape = found.values.shape
+        errors = found.standard_errors[0]
+        if groups > 1:
+            flat = found.values.reshape(groups, -1), found.standard_errors.reshape(groups, -1)
+            errors = self.jackknife.standard_errors(*flat).reshape(shape)
+        return Interactions(found.values[0], errors)
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
         """The total sample size after each round; one round without early stopping and without listeners."""
@@ -111,10 +127,17 @@ class Task:
             yield Partial(lambda: self.counted(finding() if callable(finding) else finding))
 
     def settled(self, finding: Finding, looks: int) -> bool:
-        """Whether to stop with this finding (columns, features), tested after each of `looks` rounds."""
+        """Whether to stop with this finding (columns, features), tested after each of `looks` rounds.
+
+        Where the finding has pairs of features, their order decides, not that of single features.
+        """
         if self.early_stopping is None:
             return False
         found = self.counted(finding)
+        if found.interactions is not None:
+            above = np.triu_indices(self.n_features, 1)
+            pairs, their_errors = found.interactions.values[above], found.interactions.standard_errors[above]
+            return self.early_stopping.settled(pairs, their_errors, looks)
         assert found.scores is not None
         errors = found.standard_errors
         return self.early_stopping.settled(
@@ -128,6 +151,18 @@ class Task:
         return replace(finding, details={**finding.details, "stopped": why, **asdict(self.early_stopping)})
 
 
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """How pairs of features act together on the target, and standard errors.
+
+    Both are symmetric matrices (features, features) with zeros on the diagonal. An algorithm gives a stack of
+    them: the first of all draws of a random removal, the others without each group of its draws.
+    """
+
+    values: Floats
+    standard_errors: Floats
+
+
 @dataclass(frozen=True)
 class Finding:
     """What an algorithm returns.
@@ -137,7 +172,7 @@ class Finding:
     given if base value + sum of scores = prediction; `chosen` has a mask of the important features for each
     sparsity; `details` has anything else to report, as plain numbers, strings, lists and dicts. `meaning` is
     given if the scores mean something else than the explainer's usually do. `warnings` are reasons not to
-    trust it.
+    trust it. `interactions` are those of pairs of features.
     """
 
     scores: Floats | None = None
@@ -148,6 +183,7 @@ class Finding:
     inflation: float = 1.0
     meaning: ScoreMeaning | None = None
     warnings: tuple[str, ...] = ()
+    interactions: Interactions | None = None
 
 
 Steps: TypeAlias = Asking[Finding]

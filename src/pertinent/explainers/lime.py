@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,6 +16,9 @@ from pertinent.settings import NotNegative, Positive, Range
 
 WIDTH = 25.0
 """The default σ of masks, that of the lime package for texts."""
+
+KEPT = 2**19
+"""Largest number of entries of all masks with which a design is kept for inputs of the same size: 8 MB."""
 
 
 @explainers.register("lime")
@@ -69,18 +72,19 @@ class Lime(Explainer):
         """Ask for the masks or rows, and fit."""
         n, d = self.samples or task.budget, task.n_features
         if self.form == "removal":
-            masks = draw_masks(task.rng, n, d)
+            seed, width = int(task.rng.integers(2**62)), self.kernel_width or WIDTH
+            design = mask_design if n * d <= KEPT else mask_design.__wrapped__
+            masks, regression = design(n, d, seed, width, self.alpha)
             values = yield Values(masks)
-            weight = proximity(masks, self.kernel_width or WIDTH)
-            fitted = partial(ridge, masks, values, weight, self.alpha)
+            fitted = partial(regression, values)
         else:
             numbers = self._columns(task)
             draw = draw_normal if self.form == "continuous" else draw_bins
-            rows, design = draw(task.rng, n, numbers.values, numbers.known)
+            rows, z = draw(task.rng, n, numbers.values, numbers.known)
             values = yield RowValues(rows)
-            distance = np.linalg.norm(design - design[0], axis=1)
+            distance = np.linalg.norm(z - z[0], axis=1)
             weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
-            fitted = partial(ridge, design, values, weight, self.alpha)
+            fitted = partial(ridge, z, values, weight, self.alpha)
         scores, errors = yield Arithmetic(fitted)
         return Finding(scores=scores.T, standard_errors=errors.T)
 
@@ -103,6 +107,14 @@ class Lime(Explainer):
                 "has missing ones (NaN): use form='removal'."
             )
         return numbers
+
+
+@lru_cache(maxsize=16)
+def mask_design(n: int, d: int, seed: int, width: float, alpha: float) -> tuple[Masks, Ridge]:
+    """Masks and the regression on them, made once for all inputs of the same size."""
+    masks = draw_masks(np.random.default_rng(seed), n, d)
+    masks.flags.writeable = False
+    return masks, Ridge(masks, proximity(masks, width), alpha)
 
 
 def draw_normal(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
@@ -164,17 +176,35 @@ def kernel(distance: Floats, width: float) -> Floats:
     return np.asarray(np.sqrt(np.exp(-((distance / width) ** 2))))
 
 
+class Ridge:
+    """A weighted ridge regression with a free intercept: what does not depend on the values is kept."""
+
+    def __init__(self, design: Floats | Masks, weight: Floats, alpha: float) -> None:
+        self.design, self.weight, self.alpha = design, weight, alpha
+
+    @cached_property
+    def _solved(self) -> tuple[Floats, Floats, float]:
+        """The centred design, and what `_lever` returns for it; found when it is first needed."""
+        z = self.design.astype(np.float64)
+        share, root = self.weight / self.weight.sum(), np.sqrt(self.weight)[:, None]
+        centred = root * (z - share @ z)
+        return centred, *_lever(centred, self.alpha)
+
+    def __call__(self, values: Floats) -> tuple[Floats, Floats]:
+        """Coefficients (features, classes), and their standard errors."""
+        share, root = self.weight / self.weight.sum(), np.sqrt(self.weight)[:, None]
+        response = root * (values - share @ values)
+        centred, lever, used = self._solved
+        scores = lever.T @ response
+        residual = response - centred @ scores
+        freedom = len(values) - 1 - used
+        inflation = len(values) / freedom if freedom > 1e-6 else np.nan
+        return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
+
+
 def ridge(design: Floats | Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Coefficients (features, classes) with a free intercept, and their standard errors."""
-    share, root = weight / weight.sum(), np.sqrt(weight)[:, None]
-    centred = root * (design - share @ design)
-    response = root * (values - share @ values)
-    lever, used = _lever(centred, alpha)
-    scores = lever.T @ response
-    residual = response - centred @ scores
-    freedom = len(values) - 1 - used
-    inflation = len(values) / freedom if freedom > 1e-6 else np.nan
-    return scores, np.sqrt((lever**2).T @ residual**2 * inflation)
+    return Ridge(design, weight, alpha)(values)
 
 
 def _lever(design: Floats, alpha: float) -> tuple[Floats, float]:

@@ -183,10 +183,11 @@ class TextInput(Input):
     kind: ClassVar[str] = "text"
 
     @cached_property
-    def token_counts(self) -> Ints:
+    def token_counts(self) -> Floats:
         """Number of tokens of each feature; the last entry counts the fixed ones."""
         assert self.tokens is not None
-        return np.bincount(self.tokens.feature % (self.n_features + 1), minlength=self.n_features + 1)
+        counts = np.bincount(self.tokens.feature % (self.n_features + 1), minlength=self.n_features + 1)
+        return counts.astype(np.float32)  # sums over masks are exact, and faster than with integers
 
     @property
     def length(self) -> int:

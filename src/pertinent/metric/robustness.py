@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Asking, Attack, AttackRadii
-from pertinent.asks.attack_radii import never_rising
+from pertinent.asks.attack_radii import AttackName, never_rising
 from pertinent.errors import ModelError
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
@@ -22,16 +22,18 @@ SHARES = tuple(share / 100 for share in range(5, 50, 5))
 WORDS = 5
 """The sizes of relevant sets: 5% … 45% of the features; for a text, 1 to 5 features."""
 
+MOST_ALONE = 100
+"""Largest number of features that are attacked one by one."""
+
 
 @dataclass(frozen=True)
 class Robustness(Metric):
     """The area under the curve of attack radii over the number of relevant features (Sec. 3.2).
 
     The curve is over the share of features in percent; for a text, over their number. If no attack is found
-    in a set of an image's features, its radius is the norm of the image. For table rows and texts, all
-    features together and each alone are then attacked, and the radius is 1.5 times the largest one found for
-    the input, which is usually more than the radius of any set of another ranking; if no attack is found at
-    all, the measure fails.
+    in a set, all features together and each alone (of more than 100 features, 100) are attacked, and the
+    set's radius is 1.5 times the largest one found for the input, which is usually more than the radius of
+    any set of another ranking; if no attack is found at all, the measure fails.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class Robustness(Metric):
     norm
         The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
-        ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
+        ``"auto"``, ``"projection"``, ``"pgd"``, ``"pgd-logit"`` or ``"decision"``, as in `attack_radius`.
     steps
         Steps of each attack; by default the number that suits the attack.
     """
@@ -48,7 +50,7 @@ class Robustness(Metric):
     attack_relevant: ClassVar[bool]
     shares: tuple[Share, ...] | None = None
     norm: Literal["l2", "linf"] = "l2"
-    attack: Literal["auto", "projection", "pgd", "decision"] = "auto"
+    attack: AttackName = "auto"
     steps: Count | None = None
 
     def measure(self, explanation: Explanation) -> Measures:
@@ -79,12 +81,10 @@ class Robustness(Metric):
 
     def _absent(self, explanation: Explanation, radii: Floats, decided: int, attack: Attack) -> Asking[float]:
         """The radius that counts for a set in which no attack is found; `radii` are those that were found."""
-        pixels = getattr(explanation.input, "pixels", None)
-        if pixels is not None:
-            return float(np.linalg.norm(pixels) if self.norm == "l2" else np.abs(pixels).max())
         # Whatever the ranking, the radius of a set is at most that of each feature in it.
         d = len(explanation.features)
-        all_and_each = np.concatenate([full_mask(d), np.eye(d, dtype=np.bool_)])
+        some = np.unique(np.linspace(0, d - 1, MOST_ALONE).astype(int))
+        all_and_each = np.concatenate([full_mask(d), np.eye(d, dtype=np.bool_)[some]])
         found = yield AttackRadii(all_and_each, explanation.prediction, decided, attack=attack)
         radii = np.append(radii, found.radii[np.isfinite(found.radii)])
         if not len(radii):

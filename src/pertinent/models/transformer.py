@@ -191,9 +191,9 @@ class TransformerModel(Model):
         if not self._drops(removal.hides, input.tokens.longest):
             return np.full(len(masks), len(input.tokens.ids) * removal.draws)
         counts = input.token_counts
-        kept = masks.astype(np.float32) @ counts[:-1].astype(np.float32)
+        kept = masks.astype(np.float32) @ counts[:-1] + counts[-1]
         # At least 1: a row without tokens is rejected later, but until then it must count as a row.
-        return np.asarray(np.maximum(1, kept.astype(np.int64) + counts[-1]))
+        return np.asarray(np.maximum(1, kept).astype(np.int64))
 
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""

@@ -141,6 +141,10 @@ class Output(ABC):
         `sides` (rows,) are from `side`.
         """
 
+    def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
+        """The logit (rows,) that must fall for each row's decision to change; arguments as in `margins`."""
+        return self.margins(outputs, decided, toward, sides).amin(dim=1)
+
 
 def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
     """The index of a column given by name or number; errors call it `what`.

@@ -188,6 +188,14 @@ class Classes(Probabilities):
         stands = (logits.gather(1, decided) - logits).scatter(1, decided, torch.inf)
         return torch.where(toward >= 0, alone, stands)
 
+    def decided_logits(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
+        """The logit of the class decided for; or the negative one of `toward`."""
+        import torch
+
+        logits = self._tensor_logits(outputs)
+        aimed = -logits.gather(1, toward.clamp_min(0))
+        return torch.where(toward >= 0, aimed, logits.gather(1, decided))[:, 0]
+
     def _tensor_logits(self, outputs: Tensor) -> Tensor:
         """The logits of all classes: `widen` and `logits` for a tensor."""
         import torch

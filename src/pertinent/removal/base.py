@@ -172,8 +172,9 @@ def _groups(draws: int) -> tuple[Ints, ...]:
 def kept_tokens(input: TextInput, masks: Masks) -> Masks:
     """Masks over features as masks over tokens; fixed tokens are always kept."""
     assert input.tokens is not None
-    fixed = np.ones((len(masks), 1), dtype=np.bool_)
-    return np.concatenate([masks, fixed], axis=1)[:, input.tokens.feature]
+    feature = input.tokens.feature  # −1 for a fixed token
+    kept = masks.take(feature, axis=1)
+    return np.maximum(kept, feature < 0, out=kept)  # masks may be soft: shares that are kept
 
 
 def row_generators(input: Input, masks: Masks, seed: int, name: str) -> list[np.random.Generator]:

@@ -176,13 +176,23 @@ def score_text(explanation: Explanation, feature: int) -> str:
     if explanation.meaning == "membership" and isfinite(score):
         sizes = len({n_kept(s, len(explanation.features)) for s in explanation.chosen})
         return f"in {round(score * sizes)} of {sizes} sets"
-    return f"{score:+{_format(explanation)}}"
+    return f"{score:+{number_format(explanation.scores)}}"
 
 
 def error_text(explanation: Explanation, feature: int) -> str:
     """The standard error of a score, as ``± 0.010``; empty if it is not known."""
     error = error_of(explanation, feature)
-    return "" if error is None else f"± {error:{_format(explanation)}}"
+    return "" if error is None else f"± {error:{number_format(explanation.scores)}}"
+
+
+def number_format(values: Floats) -> str:
+    """Three significant digits for the largest magnitude, and as many decimals for the others."""
+    largest = float(np.abs(np.nan_to_num(values)).max(initial=0.0))
+    if largest == 0:
+        return ".3f"
+    if largest < 1e-5:
+        return ".2e"
+    return f"{',' if largest >= 1e4 else ''}.{max(0, 2 - floor(log10(largest)))}f"
 
 
 def on_one_line(name: str) -> str:
@@ -255,16 +265,6 @@ def smallest_set(explanation: Explanation) -> Masks:
 def unmeasurable(explanation: Explanation) -> float:
     """The largest score that may be a rounding error of the model."""
     return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
-
-
-def _format(explanation: Explanation) -> str:
-    """Three significant digits for the largest score, and as many decimals for the others."""
-    largest = float(np.abs(np.nan_to_num(explanation.scores)).max(initial=0.0))
-    if largest == 0:
-        return ".3f"
-    if largest < 1e-5:
-        return ".2e"
-    return f"{',' if largest >= 1e4 else ''}.{max(0, 2 - floor(log10(largest)))}f"
 
 
 def _detail(value: float | str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Form: TypeAlias = Literal["terminal", "html", "figure", "markdown", "latex"]
+Form: TypeAlias = Literal["terminal", "html", "figure", "interactions", "markdown", "latex"]
 
 KINDS: dict[str, type[Result]] = {}
 """The classes of results by the name of their file format; each subclass registers itself."""
@@ -127,7 +127,9 @@ class ResultSequence(Result, Sequence[T]):
 
 
 def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
-    """A result as something rich prints, as a fragment of HTML, as a matplotlib figure, or as a plain table.
+    """A result as something rich prints, as HTML, as a matplotlib figure, or as a plain table.
+
+    The form ``"interactions"`` is a figure of pairs of features.
 
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.

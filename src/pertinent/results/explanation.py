@@ -17,11 +17,12 @@ from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, output_named
-from pertinent.results import exports
+from pertinent.results import exports, pairs
 from pertinent.results.attack_results import not_attacked
-from pertinent.results.base import Result, ResultSequence, check_suffix
+from pertinent.results.base import Result, ResultSequence, check_suffix, display
 from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
 from pertinent.results.failures import failures_from_plain
+from pertinent.results.pairs import Pair
 from pertinent.settings import Count, Share, checked
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _MOST_LIKELY = 5
 
 PerFeature: TypeAlias = Annotated[Floats, Shape("features")]
 PerColumn: TypeAlias = Annotated[Floats, Shape("columns")]
+PerPair: TypeAlias = Annotated[Floats, Shape("features", "features")]
 PerColumnAndFeature: TypeAlias = Annotated[Floats, Shape("columns", "features")]
 
 
@@ -64,6 +66,9 @@ class Explanation(Result):
         The same for every column (columns, features), where the method gives them.
     base_values
         For each column, the value to which the scores are added to give the prediction, if they do.
+    interactions, interaction_standard_errors
+        How each two features act together on the target, beyond what each does alone, and the standard
+        errors, where the method values pairs: symmetric (features, features), with zeros on the diagonal.
     chosen
         The best set found for each sparsity, where the method searches.
     evaluations, budget
@@ -109,6 +114,8 @@ class Explanation(Result):
     class_scores: PerColumnAndFeature | None = None
     class_standard_errors: PerColumnAndFeature | None = None
     base_values: PerColumn | None = None
+    interactions: PerPair | None = None
+    interaction_standard_errors: PerPair | None = None
     chosen: Mapping[Share, Annotated[Masks, Shape("features")]] = field(default_factory=dict)
     budget: Index = 0
     budget_per_sparsity: bool = False
@@ -169,6 +176,11 @@ class Explanation(Result):
         return [(self.features[i], float(self.scores[i])) for i in self.ranking[:k]]
 
     @checked
+    def top_pairs(self, n: Count = 5) -> list[Pair]:
+        """The n strongest pairs of features, with the value of their interaction and its standard error."""
+        return [pairs.pair(self, i, j) for i, j in pairs.strongest_pairs(self, n).tolist()]
+
+    @checked
     def mask(self, sparsity: Share) -> Masks:
         """The important features at a sparsity: the set a search chose, else the top ceil(s·d)."""
         if sparsity in self.chosen:
@@ -192,6 +204,8 @@ class Explanation(Result):
             target=column,
             scores=self.class_scores[column],
             standard_errors=None if errors is None else errors[column],
+            interactions=self.interactions if column == self.target else None,
+            interaction_standard_errors=self.interaction_standard_errors if column == self.target else None,
             chosen={},
             measures={},
             better={},
@@ -234,7 +248,7 @@ class Explanation(Result):
         expect(bool(np.isfinite(found.prediction).all()), "prediction", "finite", found.prediction.tolist())
         expect(not np.isinf(found.scores).any(), "scores", "finite", "infinity")
         expect(len(found.sparsities) > 0, "sparsities", "at least one", found.sparsities)
-        for name in ("standard_errors", "class_standard_errors"):
+        for name in ("standard_errors", "class_standard_errors", "interaction_standard_errors"):
             errors = getattr(found, name)
             expect(errors is None or not (errors < 0).any(), name, "at least 0", errors)
         return found
@@ -242,6 +256,14 @@ class Explanation(Result):
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per feature."""
         return exports.dataframe([self])
+
+    def pairs_to_dataframe(self) -> Any:
+        """A pandas frame with one row per pair of features, the strongest first."""
+        return pairs.dataframe(self)
+
+    def to_shapiq(self) -> Any:
+        """`shapiq.InteractionValues` of the features and their pairs, for shapiq's plots."""
+        return pairs.shapiq_values(self)
 
     def to_shap(self) -> Any:
         """A `shap.Explanation`, for shap's plots: waterfall, bar, text, image …
@@ -276,6 +298,19 @@ class Explanation(Result):
         the image; with an `opacity` of 0 to 1 it is laid over the image.
         """
         return super().plot(top, colours=colours, opacity=opacity)
+
+    @checked
+    def plot_interactions(
+        self, kind: Literal["arcs", "heat map", "network"] | None = None, top: Count = 20
+    ) -> Figure:
+        """A matplotlib figure of the features that act together, where the method values pairs.
+
+        `kind` is ``"arcs"`` over the words of a text, a ``"heat map"`` or a ``"network"``; by default arcs
+        for texts, a heat map for images, and a heat map beside a network for table rows. `top` is how many
+        pairs are drawn as arcs or lines, and of how many features a heat map or a network is, at most 20.
+        """
+        figure: Figure = display(self, "interactions", kind, top)
+        return figure
 
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))

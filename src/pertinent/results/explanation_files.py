@@ -28,7 +28,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _OBJECTS = ("settings", "removal_settings", "output", "measures", "better", "details", "input")
-_NESTED = (*_OBJECTS, "chosen", "class_scores", "class_standard_errors")
+_PAIRS = ("interactions", "interaction_standard_errors")
+_NESTED = (*_OBJECTS, *_PAIRS, "chosen", "class_scores", "class_standard_errors")
 """Fields that are written as JSON."""
 
 _STRINGS = ("method", "removal", "meaning", "id", "scale", *_NESTED)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Asking, Attack, AttackRadii, Radii
-from pertinent.asks.attack_radii import aim_of
+from pertinent.asks.attack_radii import AttackName, aim_of
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task
 from pertinent.inputs.base import Numbers
@@ -40,7 +40,7 @@ class AttackExplainer(Explainer):
     norm
         The norm of the perturbation, ``"l2"`` or ``"linf"``.
     attack
-        ``"auto"``, ``"projection"``, ``"pgd"`` or ``"decision"``, as in `attack_radius`.
+        ``"auto"``, ``"projection"``, ``"pgd"``, ``"pgd-logit"`` or ``"decision"``, as in `attack_radius`.
     attack_steps
         Steps of each attack.
     """
@@ -52,7 +52,7 @@ class AttackExplainer(Explainer):
     meaning = "attack"
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
-    attack: Literal["auto", "projection", "pgd", "decision"] = field(default="auto", kw_only=True)
+    attack: AttackName = field(default="auto", kw_only=True)
     attack_steps: Count = field(default=10, kw_only=True)
 
     @property

@@ -58,31 +58,38 @@ class GreedyExplainer(RobustnessExplainer):
 @explainers.register("greedy")
 @dataclass(frozen=True)
 class Greedy(GreedyExplainer):
-    """In each step the feature that improves the criterion most (Sec. 4.1, Eqn. 5).
+    """In each step the features that improve the criterion most, each alone (Sec. 4.1, Eqn. 5).
 
     Scores fall with the order of choice. It ends early where all features left are equally good; those have
     the same score.
 
     Parameters
     ----------
+    step
+        The share of features chosen in each step, as 0.05 (App. C); by default one feature.
     chosen
         Stop when this share of features is chosen.
     """
 
     paper = "Hsieh et al. 2021, Sec. 4.1, Eqn. 5"
     summary = "one feature after the other, each making attacks hardest (or easiest)"
+    step: Share | None = None
     chosen: Share = 0.5
 
     def evaluations(self, n_features: int) -> int:
         """An attack for every feature left, in every step, and one for the pertinence."""
-        wanted = n_kept(self.chosen, n_features)
-        attacks = sum(n_features - chosen for chosen in range(wanted))
-        return (attacks + 1) * self.attack_settings.most_passes
+        chosen = range(0, n_kept(self.chosen, n_features), self._each(n_features))
+        return (sum(n_features - n for n in chosen) + 1) * self.attack_settings.most_passes
 
     def explain(self, task: Task) -> Steps:
-        """Choose one by one."""
+        """Choose step by step."""
         d = task.n_features
-        return self.choose(task, n_kept(self.chosen, d), 1, np.empty(0, dtype=np.int64), np.zeros(d))
+        nothing = np.empty(0, dtype=np.int64)
+        return self.choose(task, n_kept(self.chosen, d), self._each(d), nothing, np.zeros(d))
+
+    def _each(self, n_features: int) -> int:
+        """Number of features chosen in each step."""
+        return 1 if self.step is None else n_kept(self.step, n_features)
 
 
 @explainers.register("greedy-as")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from math import comb
@@ -18,6 +18,9 @@ from pertinent.settings import Count
 
 PATIENCE = 1000
 """Number of steps that a walk takes through seen sets before it gives up."""
+
+DRAWS = 512
+"""Number of swaps that are drawn at once."""
 
 
 @explainers.register("parallel-local-search")
@@ -47,19 +50,19 @@ class ParallelLocalSearch(LocalSearch):
         best = yield from self.judge(task, walks.masks)
         spent = len(best)
         while spent < budget:
-            movers = walks.propose(budget - spent)
+            movers, proposed = walks.propose(budget - spent)
             if not len(movers):
                 break
-            objective = yield from self.judge(task, walks.masks[movers])
+            objective = yield from self.judge(task, proposed)
             spent += len(movers)
             better = objective > best[movers]
             best[movers[better]] = objective[better]
-            walks.undo(movers[~better])
+            walks.accept(better)
         return np.asarray(walks.masks[best.argmax()])
 
 
 class _Walks:
-    """The current set of each walk, and all sets that any of them has seen.
+    """The current set of each walk, its last proposal, and all sets that any of them has seen.
 
     A set is identified by the XOR of one random word per feature, so a swap updates it in two steps.
     """
@@ -67,45 +70,69 @@ class _Walks:
     def __init__(self, starts: Masks, rng: np.random.Generator) -> None:
         n, d = starts.shape
         self.masks = starts.copy()
-        self._rng = rng
         self._inside: list[list[int]] = np.nonzero(starts)[1].reshape(n, -1).tolist()
         self._outside: list[list[int]] = np.nonzero(~starts)[1].reshape(n, -1).tolist()
         self._words: list[int] = rng.integers(1 << 62, size=(1, d)).tolist()[0]
         self._names = [reduce(xor, map(self._words.__getitem__, row)) for row in self._inside]
         self._seen = set(self._names)
-        self._steps: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+        self._swaps = _swaps(len(self._inside[0]), len(self._outside[0]), rng)
+        self._proposed: dict[int, tuple[list[tuple[int, int]], int]] = {}
+        self._proposed_masks = starts
 
-    def propose(self, most: int) -> Ints:
-        """Move up to `most` walks to a set that none has seen; return the walks that found one."""
-        n = min(len(self.masks), most)
-        insiders, outsiders = len(self._inside[0]), len(self._outside[0])
-        draws_in = self._rng.integers(insiders, size=n).tolist()
-        draws_out = self._rng.integers(outsiders, size=n).tolist()
-        movers = []
-        for walk, (i, j) in enumerate(zip(draws_in, draws_out, strict=True)):
-            self._steps[walk].clear()
-            for _ in range(PATIENCE):
-                self._swap(walk, i, j)
-                self._steps[walk].append((i, j))
-                if self._names[walk] not in self._seen:
-                    self._seen.add(self._names[walk])
-                    movers.append(walk)
-                    break
-                i, j = int(self._rng.integers(insiders)), int(self._rng.integers(outsiders))
-            else:
-                self.undo([walk])
-        return np.array(movers, dtype=np.int64)
+    def propose(self, most: int) -> tuple[Ints, Masks]:
+        """For up to `most` walks a set that none has seen: the walks that found one, and their sets."""
+        self._proposed.clear()
+        words, seen = self._words, self._seen
+        leaves: list[int] = []
+        enters: list[int] = []
+        far: dict[int, list[int]] = {}
+        for walk, (i, j) in zip(range(min(len(self.masks), most)), self._swaps, strict=False):
+            leaving, entering = self._inside[walk][i], self._outside[walk][j]
+            name, steps = self._names[walk] ^ words[leaving] ^ words[entering], [(i, j)]
+            if name in seen:
+                name, inside = self._go_on(walk, name, steps)
+                if name in seen:
+                    continue
+                far[len(leaves)] = inside
+            seen.add(name)
+            self._proposed[walk] = steps, name
+            leaves.append(leaving)
+            enters.append(entering)
+        movers, rows = np.array(list(self._proposed), dtype=np.int64), np.arange(len(leaves))
+        masks = self.masks[movers]
+        masks[rows, leaves], masks[rows, enters] = False, True
+        for row, inside in far.items():
+            masks[row] = False
+            masks[row, inside] = True
+        self._proposed_masks = masks
+        return movers, masks
 
-    def undo(self, walks: Iterable[int]) -> None:
-        """Move these walks back to where they were before their last proposal."""
-        for walk in walks:
-            for i, j in reversed(self._steps[walk]):
-                self._swap(walk, i, j)
+    def _go_on(self, walk: int, name: int, steps: list[tuple[int, int]]) -> tuple[int, list[int]]:
+        """Swap on until a set is new, or `PATIENCE` ends; returns its name and features, extends `steps`."""
+        inside, outside = self._inside[walk].copy(), self._outside[walk].copy()
+        (i, j), words = steps[0], self._words
+        inside[i], outside[j] = outside[j], inside[i]
+        for (i, j), _ in zip(self._swaps, range(PATIENCE - 1), strict=False):
+            inside[i], outside[j] = outside[j], inside[i]
+            name ^= words[inside[i]] ^ words[outside[j]]
+            steps.append((i, j))
+            if name not in self._seen:
+                break
+        return name, inside
 
-    def _swap(self, walk: int, i: int, j: int) -> None:
-        """Swap the i-th feature inside for the j-th outside; doing it twice changes nothing."""
-        inside, outside, mask = self._inside[walk], self._outside[walk], self.masks[walk]
-        leaves, enters = inside[i], outside[j]
-        inside[i], outside[j] = enters, leaves
-        mask[leaves], mask[enters] = False, True
-        self._names[walk] ^= self._words[leaves] ^ self._words[enters]
+    def accept(self, better: Masks) -> None:
+        """Move those walks to their last proposals whose proposals are better."""
+        for row, walk in enumerate(self._proposed):
+            if better[row]:
+                steps, self._names[walk] = self._proposed[walk]
+                inside, outside = self._inside[walk], self._outside[walk]
+                for i, j in steps:
+                    inside[i], outside[j] = outside[j], inside[i]
+                self.masks[walk] = self._proposed_masks[row]
+
+
+def _swaps(n_inside: int, n_outside: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Places of a feature inside and of one outside, uniform and endless."""
+    while True:
+        inside, outside = (rng.integers(n, size=DRAWS).tolist() for n in (n_inside, n_outside))
+        yield from zip(inside, outside, strict=True)

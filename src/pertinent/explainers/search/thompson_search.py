@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
+from functools import cache, partial
 from math import comb
 from typing import Annotated
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Arithmetic, Asking
 from pertinent.explainers.base import Task, explainers
-from pertinent.explainers.search.base import largest, uniform_sets
-from pertinent.explainers.search.local import LocalSearch, Seen, first_sets
+from pertinent.explainers.search.base import uniform_sets
+from pertinent.explainers.search.linear_posterior import LinearPosterior
+from pertinent.explainers.search.local import LocalSearch, first_sets
+from pertinent.masks import all_coalitions
 from pertinent.settings import Count, NotNegative, Range
 
-RATIOS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Candidate noise-to-signal ratios; the most likely one is used."""
-
-MOST = 256
+MOST = 250
 """Largest number of answers that the model is fitted to: those closest to the best set."""
 
-GROWTH = 16
-"""A batch has at least 1/16 as many sets as there are answers, because fewer would change little."""
+GROWTH = 1 / 8, 1 / 2
+"""A batch has at least this share of the number of answers, because fewer would change little: the first
+share at first, the second as soon as there are `ENOUGH` answers per feature."""
+
+ENOUGH = 16
+"""Number of answers per feature after which more of them hardly change the model."""
+
+SWAPS = np.array([1, 2, 4, 8, 16])
+"""The largest numbers of swaps, in turn, that a proposal may be away from a best set."""
+
+WIDTH = 2
+"""Number of features outside, and inside, of a known set that are exchanged to find a new one."""
+
+LEADERS = 3
+"""Number of best sets from which proposals start."""
 
 FAR = 1e-3
 """The smallest weight of an answer."""
@@ -40,10 +51,12 @@ class ThompsonSearch(LocalSearch):
        negative for comprehensiveness; a regressor's objective itself), in which a set e that
        differs from the best in h features weighs :math:`\exp(-\texttt{near} \cdot h / k)`; noise
        and prior variance maximise the marginal likelihood.
-    3. Draw `batch` samples of θ from the posterior, more if there are many answers. A share `local`
-       of them propose the best swap in one of the three best sets, the others the k features with
-       the largest θ (or the best new swap from there); if all of these are known, propose uniform
-       random sets. Evaluate the proposals and repeat from 2.
+    3. Draw `batch` samples of θ from the posterior, more if there are many answers. Each proposes the k
+       features with the largest θ; a share `local` of them starts from one of the three best sets and
+       makes only the 1, 2, 4, 8 or 16 best of the swaps that lead there. If a proposal is known, the best
+       new exchange of one or two features is proposed instead: of those with the largest and smallest θ,
+       or of random ones; if these are known, too, uniform random sets are. Evaluate the proposals and
+       repeat from 2.
 
     Uncertain features vary between draws and so get tried, so no setting is needed for exploration.
     If the budget covers all sets, all of them are evaluated.
@@ -62,12 +75,13 @@ class ThompsonSearch(LocalSearch):
         if comb(d, k) <= budget:
             return (yield from self.best_of_all(task, k))
         sets = first_sets(rng, min(self.initial, budget), d, k, start)
-        seen = Seen(sets)
+        seen, posterior = SeenSets(sets, rng), LinearPosterior(rng)
         evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:
-            n = min(max(self.batch, len(sets) // GROWTH), budget - len(sets))
-            proposed = yield Arithmetic(partial(self._propose, sets, evidence, seen, n, rng))
-            new = np.array(proposed) if proposed else unseen(rng, n, d, k, seen)
+            n = min(max(self.batch, int(growth(len(sets), d) * len(sets))), budget - len(sets))
+            new = yield Arithmetic(partial(self._propose, posterior, sets, evidence, seen, n))
+            if not len(new):
+                new = seen.uniform(rng, n, d, k)
             evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))
             sets = np.concatenate([sets, new])
         return np.asarray(sets[evidence.argmax()])
@@ -80,65 +94,133 @@ class ThompsonSearch(LocalSearch):
         return self.signed(np.log(p / (1 - p)))
 
     def _propose(
-        self, sets: Masks, evidence: Floats, seen: Seen, n: int, rng: np.random.Generator
-    ) -> list[Masks]:
+        self, posterior: LinearPosterior, sets: Masks, evidence: Floats, seen: SeenSets, n: int
+    ) -> Masks:
         """Up to `n` new sets."""
-        best = sets[np.argsort(-evidence, kind="stable")[:3]]
-        apart = (sets != best[0]).sum(axis=1) / 2
-        weight = np.exp(-self.near * apart / best[0].sum()) + FAR
-        proposed: list[Masks] = []
-        for number, theta in enumerate(draw_posterior(sets, evidence, weight, n, rng)):
-            near = number < self.local * n
-            chosen = best[number % len(best)] if near else largest(theta, int(best[0].sum()))
-            proposed += [chosen] if seen.is_new(chosen) else seen.best_swaps(chosen, theta, 1)
-        return proposed
+        best = sets[np.argsort(-evidence, kind="stable")[:LEADERS]]
+        k = int(best[0].sum())
+        apart = k - (sets.astype(np.float32) @ best[0].astype(np.float32)).astype(np.int32)
+        nearest = np.argsort(apart, kind="stable")[:MOST]
+        weight = np.exp(-self.near * apart[nearest] / k) + FAR
+        thetas = posterior.draw(sets[nearest], evidence[nearest], weight, n)
+        order, number = np.argsort(-thetas, axis=1), np.arange(n)
+        starts, is_local = best[number % len(best)], number < self.local * n
+        limits = np.where(is_local, SWAPS[number // len(best) % len(SWAPS)], k)
+        proposed = toward(order, starts, limits)
+        new = seen.add(proposed)
+        found, known = [proposed[new]], ~new
+        bases, thetas, order = (
+            np.where(is_local[:, None], starts, proposed)[known],
+            thetas[known],
+            order[known],
+        )
+        if len(bases):
+            near, left = seen.best_exchanges(bases, thetas, order)
+            found.append(near)
+            if len(left):
+                shuffled = posterior.rng.permuted(order[left], axis=1)
+                found.append(seen.best_exchanges(bases[left], thetas[left], shuffled)[0])
+        return np.concatenate(found)
 
 
-def unseen(rng: np.random.Generator, n: int, d: int, k: int, seen: Seen) -> Masks:
-    """Up to `n` uniform random sets that are new; marks them as seen."""
-    drawn = uniform_sets(rng, len(seen.names) + n, d, k)
-    return np.array(list(islice((chosen for chosen in drawn if seen.is_new(chosen)), n)))
+def growth(n_answers: int, d: int) -> float:
+    """The smallest size of a batch, as a share of the number of answers."""
+    least, most = GROWTH
+    return float(np.clip(n_answers / (ENOUGH * d) * most, least, most))
 
 
-def draw_posterior(sets: Masks, evidence: Floats, weight: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """`n` draws of θ (n, features) from the posterior of a weighted Bayesian linear regression.
-
-    A draw from the prior is corrected by how far it misses the evidence (Matheron's rule), which
-    solves a system of the size of the answers or of the features, whichever are fewer.
-    """
-    nearest = np.argsort(-weight, kind="stable")[:MOST]
-    sets, evidence, weight = sets[nearest], evidence[nearest], weight[nearest]
-    share = weight / weight.sum()
-    root = np.sqrt(share * len(share))
-    centred = (sets - share @ sets) * root[:, None]
-    response = evidence - share @ evidence
-    response = response / (np.sqrt(share @ response**2) + 1e-12) * root
-    powers, basis = decomposed(centred)
-    noise, prior = likeliest(powers, response, basis)
-    drawn = rng.standard_normal((n, sets.shape[1])) * np.sqrt(prior)
-    missed = response - drawn @ centred.T - rng.standard_normal((n, len(sets))) * np.sqrt(noise * prior)
-    return np.asarray(drawn + ((missed @ basis) / (powers + noise)) @ basis.T @ centred)
+def toward(order: Ints, starts: Masks, limits: Ints) -> Masks:
+    """Each start after the best swaps, at most `limits`, toward the k first features of its `order`."""
+    k = int(starts[0].sum())
+    rows = np.arange(len(order))[:, None]
+    inside = starts[rows, order]  # by rank
+    enters, leaves = ~inside[:, :k], inside[:, k:]
+    n_swaps = enters.sum(axis=1, keepdims=True)
+    enters &= np.cumsum(enters, axis=1, dtype=np.int32) <= limits[:, None]
+    leaves = leaves & (np.cumsum(leaves, axis=1, dtype=np.int32) > n_swaps - limits[:, None])
+    moved = starts.copy()
+    moved[rows, order[:, :k]] |= enters
+    moved[rows, order[:, k:]] &= ~leaves
+    return moved
 
 
-def decomposed(rows: Floats) -> tuple[Floats, Floats]:
-    """The nonzero squared singular values of a matrix, and their left singular vectors."""
-    wide = rows.shape[0] <= rows.shape[1]
-    powers, basis = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
-    real = powers > 1e-9 * max(float(powers[-1]), 1e-9)
-    powers, basis = powers[real], basis[:, real]
-    return powers, basis if wide else rows @ basis / np.sqrt(powers)
+class SeenSets:
+    """The sets that have been proposed, each known by the XOR of one random word per feature."""
+
+    def __init__(self, sets: Masks, rng: np.random.Generator) -> None:
+        self._words = rng.integers(1 << 62, size=sets.shape[1])
+        self._names: set[int] = set()
+        self.add(sets)
+
+    def add(self, sets: Masks) -> Masks:
+        """Whether each set is new; all are seen afterwards."""
+        names = self._names_of(sets).tolist()
+        return np.array([self._is_new(name) for name in names], dtype=np.bool_)
+
+    def _names_of(self, sets: Masks) -> Ints:
+        return np.asarray(np.bitwise_xor.reduce(np.where(sets, self._words, 0), axis=-1))
+
+    def _is_new(self, name: int) -> bool:
+        before = len(self._names)
+        self._names.add(name)
+        return len(self._names) > before
+
+    def uniform(self, rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
+        """Up to `n` uniform random sets that are new."""
+        drawn = uniform_sets(rng, len(self._names) + n, d, k)
+        fresh = [name not in self._names for name in self._names_of(drawn).tolist()]
+        found = drawn[fresh][:n]
+        self.add(found)
+        return found
+
+    def best_exchanges(self, bases: Masks, gains: Floats, order: Ints) -> tuple[Masks, Ints]:
+        """For each base the new set with the largest gain, after up to `WIDTH` swaps.
+
+        Only the first `WIDTH` features outside, by `order`, and the last `WIDTH` inside are exchanged.
+        Returns the sets, and the numbers of the bases for which there is none.
+        """
+        rows, k = np.arange(len(bases))[:, None], int(bases[0].sum())
+        inside = bases[rows, order]
+        n_out, n_in = min(WIDTH, bases.shape[1] - k), min(WIDTH, k)
+        first = np.cumsum(~inside, axis=1, dtype=np.int32) <= n_out
+        last = np.cumsum(inside, axis=1, dtype=np.int32) > k - n_in
+        outsiders, insiders = (
+            order[first & ~inside].reshape(-1, n_out),
+            order[last & inside].reshape(-1, n_in),
+        )
+        enter, leave = exchanges(n_out, n_in)
+        gain = gains[rows, outsiders] @ enter.T.astype(np.float64)
+        gain -= gains[rows, insiders] @ leave.T.astype(np.float64)
+        names = self._names_of_some(outsiders, enter) ^ self._names_of_some(insiders, leave)
+        names ^= self._names_of(bases)[:, None]
+        ranked = np.argsort(-gain, axis=1, kind="stable")
+        places = np.array([self._first_new(own) for own in names[rows, ranked].tolist()])
+        found = np.flatnonzero(places >= 0)
+        chosen = ranked[found, places[found]]
+        sets, rows = bases[found], rows[: len(found)]
+        sets[rows, outsiders[found]], sets[rows, insiders[found]] = enter[chosen], ~leave[chosen]
+        return sets, np.flatnonzero(places < 0)
+
+    def _first_new(self, names: list[int]) -> int:
+        """The place of the first new name, which is seen afterwards; −1 if there is none."""
+        for place, name in enumerate(names):
+            if name not in self._names:
+                self._names.add(name)
+                return place
+        return -1
+
+    def _names_of_some(self, features: Ints, which: Masks) -> Ints:
+        """The names (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""
+        names, words = np.zeros((len(features), len(which)), dtype=np.int64), self._words.take(features)
+        for i in range(which.shape[1]):
+            names ^= np.where(which[:, i], words[:, i, None], 0)
+        return names
 
 
-def likeliest(powers: Floats, response: Floats, basis: Floats) -> tuple[float, float]:
-    """The noise variance relative to the prior variance, and the prior variance, by marginal likelihood."""
-    n, flat = len(response), len(response) - len(powers)
-    along = (basis.T @ response) ** 2
-    beside = max(float(response @ response - along.sum()), 0.0)
-    best = (-np.inf, 1.0, 1.0)
-    for ratio in RATIOS:
-        noise = ratio * max(float(powers.sum()) / n, 1e-9)
-        spread = powers + noise
-        prior = (float((along / spread).sum()) + beside / noise) / n
-        likelihood = -n * np.log(prior + 1e-300) - np.log(spread).sum() - flat * np.log(noise)
-        best = max(best, (float(likelihood), noise, prior))
-    return best[1], best[2]
+@cache
+def exchanges(n_out: int, n_in: int) -> tuple[Masks, Masks]:
+    """All ways to exchange equally many of `n_out` features for some of `n_in`: what enters, what leaves."""
+    out, into = all_coalitions(n_out), all_coalitions(n_in)
+    pairs = [(a, b) for a in out for b in into if 0 < a.sum() == b.sum()]
+    enter, leave = (np.array(each) for each in zip(*pairs, strict=True))
+    return enter, leave

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations, islice
 from math import comb
 from typing import Annotated
@@ -88,7 +88,7 @@ class KernelShap(Explainer):
         gain = ends[1] - ends[0]
         if d == 1:
             return Finding(gain[:, None], np.zeros_like(gain)[:, None], base_values=ends[0])
-        drawn = draw_coalitions(d, (self.samples or task.budget - 2) // 2, task.rng)
+        drawn = coalitions(d, (self.samples or task.budget - 2) // 2, int(task.rng.integers(2**62)))
         values = np.empty((2, 0, len(gain)))  # of masks, and of their complements
         for size in task.rounds(drawn.complete + d, len(drawn.pairs)):
             more = drawn.pairs[values.shape[1] : size]
@@ -123,6 +123,14 @@ def _inverse(gram: Floats) -> Floats:
     if root.diagonal().min() ** 2 < 1e-10 * scale:
         return np.asarray(np.linalg.pinv(gram, rcond=1e-12, hermitian=True))
     return np.asarray(np.linalg.inv(gram + scale * constant) - constant / scale)
+
+
+@lru_cache(maxsize=64)
+def coalitions(d: int, n_pairs: int, seed: int) -> Coalitions:
+    """`draw_coalitions`, made once for all inputs of the same size."""
+    drawn = draw_coalitions(d, n_pairs, np.random.default_rng(seed))
+    drawn.pairs.flags.writeable = False
+    return drawn
 
 
 def draw_coalitions(d: int, n_pairs: int, rng: np.random.Generator) -> Coalitions:
@@ -188,8 +196,8 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     The constraint is met by sharing the gain equally and fitting the residual with scores that sum to
     zero; if there are several solutions, the one of smallest norm is used, which favours no feature. A mask
     and its complement are one equation, of half the difference of their values. With fewer than 1.5 d
-    equations a small ridge keeps the error bounded. Standard errors are those of the jackknife (HC3): each
-    residual is that of the fit without its pair.
+    equations a small ridge keeps the error bounded, unless d or more are solved exactly. Standard errors are
+    those of the jackknife (HC3): each residual is that of the fit without its pair.
     """
     n, d = found.pairs.shape
     share = found.pairs.mean(axis=1, keepdims=True)
@@ -197,10 +205,13 @@ def solve(found: Coalitions, values: Floats, gain: Floats) -> tuple[Floats, Floa
     response = (values[:n] - values[n:]) / 2 - (share - 0.5) * gain
     weighted = design * found.weight[:, None]
     gram = design.T @ weighted
-    if found.complete < n < 1.5 * d:
-        gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
     lever = weighted @ _inverse(gram)
     rest = lever.T @ response
+    exact = n >= d and bool(np.abs(response - design @ rest).max() <= 1e-6 * np.abs(response).max())
+    if found.complete < n < 1.5 * d and not exact:
+        gram += RIDGE * (1.5 * d / n - 1) * gram.trace() / (d - 1) * (np.eye(d) - 1 / d)
+        lever = weighted @ _inverse(gram)
+        rest = lever.T @ response
     if found.complete < n < d:  # an exact fit says nothing about the error
         return gain / d + rest, np.full_like(rest, np.nan)
     own = np.minimum((lever * design).sum(axis=1, keepdims=True), 1 - 1e-6)

@@ -23,9 +23,8 @@ judges priors fitted to one half of the answers by the other half.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
@@ -83,7 +82,8 @@ class Prior:
         """The covariances of the odd and of the even part of answers, without `linear` and noise."""
         constant = 0.5 * np.log1p(-self.r * self.r).sum()
         exponent = (x * np.arctanh(self.r)) @ y.T
-        up, down = np.exp(constant + exponent), np.exp(constant - exponent)
+        up = np.exp(constant + exponent)
+        down = np.exp(2 * constant) / up
         return (up - down) / 2, (up + down) / 2
 
     def covariance(self, x: Floats, y: Floats) -> Floats:
@@ -94,19 +94,36 @@ class Prior:
         """The noise variances of the odd parts of n answers."""
         return _noise(self.noise, n, variance)
 
+    def even_noise_of(self, n: int, variance: float) -> Floats:
+        """The noise variances of the even parts of n answers."""
+        return _noise(self.even_noise, n, variance)
+
     def covariance_with_values(self, x: Floats) -> Floats:
         """The covariances of odd parts with Shapley values (answers, features)."""
-        found = self.linear * 2 * self.r * x
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            found += 2 * weight * self.r * x * _even_without(node * self.r * x)
-        return found
+        terms = _NODES[:, None] * self.r
+        even, odd = _products(terms, x)
+        factors = 2 * _WEIGHTS[:, None] * self.r / (1 - terms**2)
+        return np.asarray(x * (self.linear * 2 * self.r + even.T @ factors) - odd.T @ (terms * factors))
 
     def variance_of_values(self) -> Floats:
         """The prior variance of each Shapley value."""
-        found = self.linear * 4 * self.r
-        for (s, w), (t, u) in product(zip(_NODES, _WEIGHTS, strict=True), repeat=2):
-            found += 4 * w * u * self.r * _even_without(s * t * self.r[None])[0]
-        return found
+        terms = np.multiply.outer(_NODES, _NODES).reshape(-1, 1) * self.r
+        even, odd = _products(terms, np.ones((1, len(self.r))))
+        weights = np.multiply.outer(_WEIGHTS, _WEIGHTS).reshape(-1, 1)
+        return np.asarray(
+            4 * self.r * (self.linear + (weights * (even - terms * odd) / (1 - terms**2)).sum(axis=0))
+        )
+
+
+def _products(terms: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """The parts of even and of odd order of ∏(1 + term · x) over features, (rows of terms, rows of x).
+
+    Without feature j the part of even order is (even − term_j x_j odd) / (1 − term_j²), because x_j² = 1.
+    """
+    plus, minus = np.log1p(terms), np.log1p(-terms)
+    constant, slope = (plus + minus).sum(axis=1, keepdims=True) / 2, (plus - minus) @ x.T / 2
+    up, down = np.exp(constant + slope), np.exp(constant - slope)
+    return (up + down) / 2, (up - down) / 2
 
 
 def _noise(share: float, n: int, variance: float) -> Floats:
@@ -114,13 +131,6 @@ def _noise(share: float, n: int, variance: float) -> Floats:
     found = np.full(n, (share + LEAST_NOISE) * variance)
     found[0] = LEAST_NOISE * variance
     return found
-
-
-def _even_without(terms: Floats) -> Floats:
-    """The part of even order of ∏(1 + term), over all columns but one, for each column."""
-    plus, minus = np.log1p(terms), np.log1p(-terms)
-    both = np.exp(plus.sum(1, keepdims=True) - plus) + np.exp(minus.sum(1, keepdims=True) - minus)
-    return np.asarray(both / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +184,7 @@ def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
         values = (tried[0].values + tried[1].values) / 2
         variances = (tried[0].variances + tried[1].variances) / 2
     else:
-        fitted = condition(fit(masks, odd[:, own], even[:, own]), masks, odd)
+        fitted = condition(fit(masks, odd[:, own], even[:, own], start=priors), masks, odd)
         values, variances = fitted.values, fitted.variances
         scale = np.maximum(scale, fitted.surprise[1:].mean(axis=0))
     between = (tried[0].values - tried[1].values) ** 2 / 2
@@ -225,24 +235,33 @@ def invert_lower(root: Floats) -> Floats:
 # -- the prior under which the answers are most probable: empirical Bayes, by gradients ---------------
 
 
-def fit(masks: Masks, odd: Floats, even: Floats) -> Prior:
+def fit(masks: Masks, odd: Floats, even: Floats, start: Sequence[Prior] = ()) -> Prior:
     """The most probable prior given the odd and the even part (masks, columns) of some answers.
 
-    The first mask keeps everything. An even part that hardly varies is left out: f(S) + f(not S) is nearly
-    constant for majorities, and for sigmoid models against an opposing baseline, whatever their orders.
+    The first mask keeps everything; the search starts between some priors, or from one without relevances.
+    An even part that hardly varies is left out: f(S) + f(not S) is nearly constant for majorities, and for
+    sigmoid models against an opposing baseline, whatever their orders.
     """
     some = _some(len(masks))
     x: Floats = np.where(masks[some], 1.0, -1.0)
     odd, even = odd[some], even[some] - even[some].mean(axis=0)
     odd, even = odd[:, (told := odd.any(axis=0))], even[:, told]
     varies = told.any() and (even**2).mean() > VARIES * (odd**2).mean()
-    start = np.concatenate([np.full(x.shape[1], -np.log(x.shape[1])), CENTRES])
-    return _prior(climb(lambda point: log_posterior(point, x, odd, even if varies else None), start))
+    first = np.concatenate([np.full(x.shape[1], -np.log(x.shape[1])), CENTRES])
+    if start:
+        first = np.mean([_point(prior) for prior in start], axis=0)
+    return _prior(climb(lambda point: log_posterior(point, x, odd, even if varies else None), first))
 
 
 def _prior(point: Floats) -> Prior:
     """From the log-odds of each r, then the logarithms of `linear` and of the noise of both parts."""
     return Prior(1 / (1 + np.exp(-point[:-3])), *np.exp(point[-3:]).tolist())
+
+
+def _point(prior: Prior) -> Floats:
+    """The inverse of `_prior`."""
+    others = np.log([prior.linear, prior.noise, prior.even_noise])
+    return np.concatenate([np.log(prior.r) - np.log1p(-prior.r), others])
 
 
 def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) -> tuple[float, Floats]:
@@ -268,7 +287,7 @@ def log_posterior(point: Floats, x: Floats, odd: Floats, even: Floats | None) ->
         slope[d + 1] += prior.noise * variance * float(pull.diagonal()[1:].sum())
         total += gain
         if even is not None:
-            noise = _noise(prior.even_noise, n, even_variance)
+            noise = prior.even_noise_of(n, even_variance)
             gain, pull = _evidence(even_part + CONSTANT * even_variance + np.diag(noise), even)
             by_variance = float(pull.diagonal() @ noise) / even_variance + CONSTANT * float(pull.sum())
             by_even = _quadratic(x, pull * odd_part) - r * float((pull * even_part).sum())

@@ -12,9 +12,9 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainer
 from pertinent.intervals import student_factor
 from pertinent.settings import Count
 
-SHARED = 8
-"""Number of draws that the mean variance of all features counts as: a feature that changed nothing in a few
-orders may still do so in others."""
+SHARED, RARE = 1, 8
+"""Number of draws that the mean variance of all features counts as; the second where no feature changes
+anything in most orders, because then one that changed nothing in a few orders may still do so in others."""
 
 FIRST = 12
 """Number of orders after which stopping is tested first; with fewer, standard errors are too uncertain."""
@@ -84,25 +84,29 @@ class ShapleySampling(Explainer):
         """The mean, and its standard error; an order and its reverse are one draw.
 
         A variance from few draws is uncertain: it is averaged with the mean variance of all features, which
-        counts as `SHARED` draws, and inflated by Student's t of the draws alone, so that 1.96 standard errors
-        are a 95% interval. An order without its reverse is a draw of its own.
+        counts as `SHARED` to `RARE` draws, and inflated by Student's t of the draws alone, so that 1.96
+        standard errors are a 95% interval. An order without its reverse is a draw of its own.
         """
         each = 2 if self.antithetic else 1
         n, left = divmod(len(gains), each)
         mean, errors, inflation = gains.mean(axis=0), np.full(gains.shape[1:], np.nan), 1.0
         if n > 1:
             draws = gains[: each * n].reshape(n, each, *gains.shape[1:]).mean(axis=1)
-            variance = n * each**2 * _moderated(draws) + left * _moderated(gains)
+            shared = SHARED + (RARE - SHARED) * (gains == 0).mean(axis=(0, 1))
+            variance = n * each**2 * _moderated(draws, shared) + left * _moderated(gains, shared)
             inflation = student_factor(n)
             errors = inflation * np.sqrt(variance) / len(gains)
         return Finding(mean.T, errors.T, base_values=ends[0], inflation=inflation)
 
 
-def _moderated(draws: Floats) -> Floats:
-    """The variance of each feature (features, columns), averaged with the mean variance of all features."""
+def _moderated(draws: Floats, shared: Floats) -> Floats:
+    """The variance of each feature (features, columns), averaged with the mean variance of all features.
+
+    `shared` (columns,) is the number of draws that the mean counts as.
+    """
     variance = draws.var(axis=0, ddof=1)
     freedom = len(draws) - 1
-    return np.asarray((SHARED * variance.mean(axis=0) + freedom * variance) / (SHARED + freedom))
+    return np.asarray((shared * variance.mean(axis=0) + freedom * variance) / (shared + freedom))
 
 
 def _gains(orders: Ints, values: Floats, ends: Floats) -> Floats:

@@ -86,6 +86,9 @@ class AttackProblem:
         The rows that are attacked.
     keep
         Whether the changes are returned, or only their norms.
+    descended
+        As `margins`; returns the margins and a score of each point (points,) that is descended in place of
+        the least margin.
     """
 
     values: Tensor
@@ -95,13 +98,17 @@ class AttackProblem:
     rows: AttackedRows
     norm: Literal["l2", "linf"] = "l2"
     keep: bool = True
+    descended: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def differentiate(self, points: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The least margin at each point, and its gradient by the free values."""
+        """The least margin at each point, and the gradient, by the free values, of what is descended."""
         with torch.enable_grad():
             leaf = points.detach().requires_grad_()
-            margin = self.margins(leaf, rows).amin(dim=1)
-            gradient = _gradient(margin, leaf)
+            margins, score = (
+                self.descended(leaf, rows) if self.descended else (self.margins(leaf, rows), None)
+            )
+            margin = margins.amin(dim=1)
+            gradient = _gradient(margin if score is None else score, leaf)
         return margin.detach(), torch.where(self.free[rows], gradient, 0.0)
 
     def length(self, change: Tensor) -> Tensor:

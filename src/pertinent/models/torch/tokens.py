@@ -52,7 +52,9 @@ def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
 
 def collate(parts: Sequence[TokenRows], compact: Sequence[bool], pad_id: int) -> TokenBatch:
     """One batch of the rows of all parts; of `compact` parts the tokens not attended to are left out."""
-    each, flats = zip(*(_flatten(*own) for own in zip(parts, compact, strict=True)), strict=True)
+    alike = all(compact) and all(p.ids is None and p.zeroed is None and not p.renumber for p in parts)
+    own = [_flatten_alike(parts)] if alike else map(_flatten, parts, compact)
+    each, flats = zip(*own, strict=True)
     lengths = np.concatenate(each)
     if not lengths.all():
         raise InputError(
@@ -104,6 +106,19 @@ def _flatten(rows: TokenRows, compact: bool) -> tuple[Ints, TokenBatch]:
         rows.attend.ravel() if hides else None,
         None if rows.zeroed is None else rows.zeroed.ravel()[flat],
     )
+
+
+def _flatten_alike(parts: Sequence[TokenRows]) -> tuple[Ints, TokenBatch]:
+    """Like `_flatten`, of many compact parts at once, whose rows differ from their texts in nothing else."""
+    n_rows, widths = np.array([part.attend.shape for part in parts]).T
+    flat = np.concatenate([part.attend.ravel() for part in parts]).nonzero()[0]
+    ends = np.cumsum(np.repeat(widths, n_rows))
+    starts = ends - np.repeat(widths, n_rows)
+    lengths = np.diff(np.searchsorted(flat, ends), prepend=0)
+    column = flat - np.repeat(starts, lengths)
+    first = np.repeat(np.repeat(np.cumsum(widths) - widths, n_rows), lengths)
+    ids, types = (np.concatenate([getattr(p.tokens, name) for p in parts]) for name in ("ids", "types"))
+    return lengths, TokenBatch(ids[first + column], types[first + column], column, None, None)
 
 
 def _within(lengths: Ints) -> Ints:

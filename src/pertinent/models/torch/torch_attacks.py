@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -37,13 +37,13 @@ def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     scaled = bool((space.units != 1).any())
     decisions = Decisions(model.output, parts, origin)
 
-    def margins(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def scores(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         points = points * units[rows] if scaled else points
-        return decisions.margins(model.scores(points.reshape(len(points), *shape)), rows)
+        return model.scores(points.reshape(len(points), *shape))
 
     free = _free(space, devices.send(space.sets, model.device))
     rows = decisions.rows(space.sets, origin)
-    problem = AttackProblem(values, free, bounds, margins, rows, *_wanted(parts))
+    problem = _problem(values, free, bounds, rows, decisions=decisions, scores=scores)
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         return space.changes(changes, shape), space.norms(changes, problem.norm)
@@ -79,17 +79,16 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
     decisions = Decisions(model.output, parts, origin)
     known: dict[int, Any] = {}
 
-    def margins(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def scores(points: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         if id(rows) not in known:  # only when rows have left the batch
             known.clear()
             known[id(rows)] = rows, texts.batch.pick(rows.cpu().numpy())
         embedded = points.reshape(len(points), *words.shape[1:]).to(words.dtype)
-        logits = model.answer(known[id(rows)][1], inputs_embeds=embedded)
-        return decisions.margins(logits, rows)
+        return model.answer(known[id(rows)][1], inputs_embeds=embedded)
 
     values, free = words.float().flatten(1), free[..., None].expand_as(words).flatten(1)
     rows = decisions.rows(sets, origin)
-    problem = AttackProblem(values, free, ChangeBounds(), margins, rows, *_wanted(parts))
+    problem = _problem(values, free, ChangeBounds(), rows, decisions=decisions, scores=scores)
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
@@ -114,6 +113,11 @@ class Decisions:
         """The margins (rows, rivals) of these scores (rows, columns), positive while a decision stands."""
         decided, toward = self._columns[rows].T[..., None]
         return self._output.margins(scores, decided, toward, self._sides[rows])
+
+    def logits(self, scores: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The logit (rows,) that must fall for each decision to change."""
+        decided, toward = self._columns[rows].T[..., None]
+        return self._output.decided_logits(scores, decided, toward, self._sides[rows])
 
     def rows(self, sets: Masks, origin: torch.Tensor) -> AttackedRows:
         """The rows that are attacked, and the points that they start from."""
@@ -145,7 +149,7 @@ def _attacked(
 
     def run() -> torch.Tensor:
         with frozen(model.module):
-            if attack.algorithm == "pgd":
+            if attack.descends:
                 found = pgd(problem, attack.n_steps, attack.max_radius, attack.tolerance)
             else:
                 found = projection(problem, attack.n_steps)
@@ -168,9 +172,27 @@ def _attack(parts: Sequence[Part]) -> Attack:
     return parts[0].question.attack  # type: ignore[no-any-return]
 
 
-def _wanted(parts: Sequence[Part]) -> tuple[Literal["l2", "linf"], bool]:
-    """The norm, and whether changes are wanted."""
-    return _attack(parts).norm, parts[0].question.keep_changes
+def _problem(
+    values: torch.Tensor,
+    free: torch.Tensor,
+    bounds: ChangeBounds,
+    rows: AttackedRows,
+    *,
+    decisions: Decisions,
+    scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> AttackProblem:
+    """The problem of attacking these values, with the model's scores of points and of their rows' numbers."""
+    attack, keep = _attack(decisions.parts), decisions.parts[0].question.keep_changes
+
+    def margins(points: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        return decisions.margins(scores(points, numbers), numbers)
+
+    def descended(points: torch.Tensor, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = scores(points, numbers)
+        return decisions.margins(found, numbers), decisions.logits(found, numbers)
+
+    own = descended if attack.algorithm == "pgd-logit" else None
+    return AttackProblem(values, free, bounds, margins, rows, attack.norm, keep, own)
 
 
 def _send(array: Any, model: ModuleModel) -> torch.Tensor:

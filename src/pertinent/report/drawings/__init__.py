@@ -16,11 +16,14 @@ from pertinent.array_types import Array, Masks
 from pertinent.control_characters import shortened
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
-from pertinent.report.html import Markup
+from pertinent.report import pairs
+from pertinent.report.html import Markup, from_template
 from pertinent.report.wording import on_one_line
 
 if TYPE_CHECKING:
     from pertinent.report.panels import Panel
+
+_MOST_IN_HEAT_MAP = 8
 
 
 class Drawing:
@@ -74,6 +77,12 @@ class Drawing:
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
         """The features of a set as a picture, if they are better seen than named."""
         return Markup()
+
+    def html_pairs(self, panel: Panel) -> Markup:
+        """A picture of the strongest pairs of features: a heat map of their interactions."""
+        e = panel.explanation
+        features, share = pairs.joined_features(e, _MOST_IN_HEAT_MAP), pairs.relative_interactions(e)
+        return from_template("heat_map.html", e=e, features=features, share=share, pairs=pairs)
 
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""

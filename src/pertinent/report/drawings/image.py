@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.inputs.image import ImageInput
+from pertinent.report import pairs
 from pertinent.report import wording as say
 from pertinent.report.colours import MARKS, Look, mark_numbers, rgb
 from pertinent.report.drawings import Drawing
@@ -30,6 +31,9 @@ _LARGE, _SMALL, _THUMBNAIL = 512, 192, 32
 
 _WIDEST = 32
 """The longest side of a picture in a terminal, in characters."""
+
+_PAIRS = 4
+"""How many pairs of features have a picture."""
 
 _RAMP = np.array(list(" .:-=+*#%@"))
 
@@ -80,6 +84,16 @@ class ImageDrawing(Drawing):
     def html_set(self, input: Any, mask: Masks, caption: str) -> Markup:
         """The features of a set, the others faded."""
         return _figure(kept(input, mask), f"The {mask.sum()} features kept", caption)
+
+    def html_pairs(self, panel: Panel) -> Markup:
+        """The two features of each of the strongest pairs, the rest of the image faded."""
+        e = panel.explanation
+        input: Any = e.input
+        pictures = []
+        for i, j in pairs.shown_pairs(e, _PAIRS).tolist():
+            both = np.isin(np.arange(len(e.features)), [i, j])
+            pictures.append(_figure(kept(input, both), pairs.names_text(e, i, j), pairs.value_text(e, i, j)))
+        return Markup('<div class="pictures small">{}</div>').format(Markup().join(pictures))
 
     def pictures(self, panel: Panel) -> tuple[Array, ...]:
         """The image, its heat map, and the marked features."""

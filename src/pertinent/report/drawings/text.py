@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pertinent.control_characters import visible
 from pertinent.inputs.text import TextInput
+from pertinent.report import pairs
 from pertinent.report import wording as say
 from pertinent.report.colours import DARK, MARKS, mark_numbers, shade
 from pertinent.report.drawings import Drawing, beginning_of
@@ -78,6 +79,14 @@ class TextDrawing(Drawing):
             told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
             segments[piece.segment].append((piece, piece.strongest(e), told))
         return from_template("text.html", panel=panel, segments=segments, text=input.text)
+
+    def html_pairs(self, panel: Panel) -> Markup:
+        """Arcs over the words."""
+        e = panel.explanation
+        found = pairs.arcs(e)
+        named = [f"{pairs.names_text(e, a.i, a.j)} {pairs.value_text(e, a.i, a.j)}" for a in found.arcs]
+        label = "Arcs that join words: " + ", ".join(reversed(named))
+        return from_template("arcs.html", e=e, panel=panel, found=found, label=label, pairs=pairs)
 
 
 def pieces(input: TextInput) -> Iterator[Piece]:

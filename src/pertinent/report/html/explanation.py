@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pertinent.report import panels
+from pertinent.report import pairs, panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import by_input, failure_lines, name_of, named
 from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Axis, Markup, ends, fragment, from_template
+from pertinent.report.panels import Panel
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
 
@@ -70,11 +71,24 @@ def card(
         drawn=drawing.html(panel),
         given=drawing.html_input(e.input) if with_input else "",
         sets=[(s, drawing.html_set(e.input, s.mask, s.sparsities)) for s in say.chosen_sets(e)],
+        pairs=_pairs(panel),
         clipping=panels.clipping(e),
         lists_all=len(panel.shown) < n <= _MOST_LISTED,
         prediction_axis=axis,
         classes=_classes(e.by_class(), look) if several else None,
     )
+
+
+def _pairs(panel: Panel) -> Markup:
+    """The strongest pairs of features; empty if the method does not value pairs."""
+    e = panel.explanation
+    if e.interactions is None:
+        return Markup()
+    found = pairs.shown_pairs(e).tolist()
+    values = [(float(e.interactions[i, j]), pairs.error_of(e, i, j) or 0.0) for i, j in found]
+    axis = Axis.of((value - error, value + error) for value, error in values)
+    drawn = drawing_of(e.input).html_pairs(panel) if found else Markup()
+    return from_template("pairs.html", e=e, found=found, drawn=drawn, axis=axis, pairs=pairs)
 
 
 def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:

@@ -29,13 +29,17 @@ def add_colour_bar(
     look: Look,
     is_clipped: bool,
     two_sides: bool = True,
+    axes: Any = None,
 ) -> Any:
-    """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0."""
+    """Draw the scale of heat maps: to the largest score, from minus it or, with one side, from 0.
+
+    It stands beside the given axes, or beside all.
+    """
     norm = optional("matplotlib.colors").Normalize(-(largest or 1.0), largest or 1.0)
     mappable = optional("matplotlib.cm").ScalarMappable(norm, look.scale())
     beyond = ("both" if two_sides else "max") if is_clipped else "neither"
     bar = figure.colorbar(
-        mappable, ax=figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond, alpha=look.opacity
+        mappable, ax=axes or figure.axes, shrink=0.7, aspect=18, pad=0.03, extend=beyond, alpha=look.opacity
     )
     if not two_sides:
         bar.ax.set_ylim(0.0)

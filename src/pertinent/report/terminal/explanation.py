@@ -13,7 +13,7 @@ from rich.text import Text
 
 from pertinent.control_characters import visible
 from pertinent.number_texts import measure_text
-from pertinent.report import panels
+from pertinent.report import pairs, panels
 from pertinent.report import wording as say
 from pertinent.report.by_input import by_input, by_reason, name_of, named, places_text
 from pertinent.report.colours import DARK, LIGHT, MARKS, NEUTRAL
@@ -65,7 +65,7 @@ def _shown(e: Explanation, name: str = "") -> RenderableType:
     nothing = say.says_nothing(e)
     parts: list[RenderableType] = [heading] if nothing is None else [heading, Text(nothing, style="bold")]
     parts += [Text(), _ColouredInput(e), _bars(e)]
-    for extra in (_sets(e), _measures(e), _facts(e)):
+    for extra in (_pairs(e), _sets(e), _measures(e), _facts(e)):
         parts += [] if extra is None else [Text(), extra]
     return Padding(Group(*parts, *_notes(e)), (0, 1))
 
@@ -155,10 +155,34 @@ def _bars(e: Explanation) -> RenderableType:
 
 
 def _bar(e: Explanation, feature: int, share: float, longest: int) -> Text:
-    """The bar of a feature that has this share of the longest bar, in eighths of a character."""
+    """The bar of a feature that has this share of the longest bar."""
+    return _line(share, longest, _COLOURS[say.side(e, feature)])
+
+
+def _line(share: float, longest: int, colour: str) -> Text:
+    """A bar that has this share of the longest, in eighths of a character."""
     full, eighths = divmod(round(abs(share) * longest * 8), 8)
     line = "█" * full + ("▏▎▍▌▋▊▉"[eighths - 1] if eighths else "")
-    return Text(line, style=_COLOURS[say.side(e, feature)], no_wrap=True)
+    return Text(line, style=colour, no_wrap=True)
+
+
+def _pairs(e: Explanation) -> RenderableType | None:
+    """The strongest pairs of features, where the method values them."""
+    if e.interactions is None:
+        return None
+    found, share = pairs.shown_pairs(e), pairs.relative_interactions(e)
+    if not len(found):
+        return Text("No two features act together measurably.", style="dim")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for i, j in found.tolist():
+        grid.add_row(
+            Text(pairs.names_text(e, i, j), no_wrap=True),
+            Text(pairs.value_text(e, i, j), justify="right", no_wrap=True),
+            Text(pairs.error_text(e, i, j), style="dim", no_wrap=True),
+            _line(share[i, j], _BAR, _COLOURS["support" if share[i, j] > 0 else "against"]),
+        )
+    more, less = map(visible, pairs.directions(e))
+    return Group(Text("acting together", style="bold"), grid, Text(f"+ {more}   - {less}", style="dim"))
 
 
 def _sets(e: Explanation) -> RenderableType | None:

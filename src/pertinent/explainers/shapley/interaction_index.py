@@ -1,0 +1,135 @@
+r"""Interaction indices of order 2 as weights of sets: the values of single features and of pairs of features.
+
+With :math:`x_j = \pm 1` for features in and out a game is a sum over sets, :math:`v(x) = \sum_T a_T
+\prod_{j \in T} x_j`. The second difference of v at a set S that holds neither i nor j is
+:math:`4 \sum_{T \supseteq \{i, j\}} a_T \prod_{k \in T \setminus \{i, j\}} x_k`. Every index here is its mean
+over sets S that hold each other feature with probability p, for random p; with u = 2p − 1 the product
+becomes :math:`u^{|T| - 2}`:
+
+.. math:: I_{ij} = \sum_{T \supseteq \{i, j\}} a_T \int u^{|T| - 2} d\mu(u), \qquad
+    I_i = \sum_{T \ni i} a_T \int u^{|T| - 1} d\nu(u) .
+
+p is uniform for the Shapley interaction index, 1/2 for the Banzhaf interaction index, Beta(1, 2) for the
+Shapley–Taylor index and Beta(2, 2) for Faith-Shap. The values of single features in k-SII, Shapley–Taylor and
+Faith-Shap are the Shapley value less half of the values of a feature's pairs: then all values together sum to
+:math:`v(N) - v(\emptyset)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.masks import all_coalitions
+
+IndexName: TypeAlias = Literal["k-sii", "sii", "stii", "faith-shap", "banzhaf"]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
+_ZERO, _ONE, _UNIT = np.zeros(1), np.ones(1), np.ones(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """A weighted sum over points u of [−1, 1]; of no points, zero."""
+
+    nodes: Floats
+    weights: Floats
+
+    @classmethod
+    def even(cls, nodes: Floats, weights: Floats) -> Measure:
+        """The measure on [−1, 1] whose odd moments are zero, and whose even moments are those on [0, 1]."""
+        return cls(np.append(nodes, -nodes), np.append(weights, weights) / 2)
+
+    @classmethod
+    def odd(cls, nodes: Floats, weights: Floats) -> Measure:
+        """The measure on [−1, 1] whose even moments are zero, and whose odd moments are those on [0, 1]."""
+        return cls(np.append(nodes, -nodes), np.append(weights, -weights) / 2)
+
+    def moments(self, n: int) -> Floats:
+        """The integrals of u⁰ … uⁿ⁻¹."""
+        return np.asarray(self.weights @ self.nodes[:, None] ** np.arange(n))
+
+    def squared(self) -> Measure:
+        """The measure whose moments are the squares of these."""
+        return Measure(np.outer(self.nodes, self.nodes).ravel(), np.outer(self.weights, self.weights).ravel())
+
+
+NOTHING = Measure(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The weights of sets of odd and of even size in the values of single features and of pairs.
+
+    `singles_odd` and `pairs_odd` are the weights of sets of odd size.
+    """
+
+    singles_odd: Measure
+    singles_even: Measure
+    pairs_odd: Measure
+    pairs_even: Measure
+
+
+_SHAPLEY = Measure.even(_NODES, 2 * _WEIGHTS)  # 2 / |T|
+_SHAPLEY_PAIRS = Measure.even(_NODES, 4 * _WEIGHTS)  # 4 / (|T| − 1)
+
+INDICES: dict[str, Index] = {
+    "k-sii": Index(_SHAPLEY, Measure.odd(_ONE, -2 * _UNIT), NOTHING, _SHAPLEY_PAIRS),
+    "sii": Index(_SHAPLEY, NOTHING, NOTHING, _SHAPLEY_PAIRS),
+    "stii": Index(
+        Measure.even(_ONE, 2 * _UNIT),
+        Measure.odd(_ONE, -2 * _UNIT),
+        Measure.odd(_NODES, -4 * _NODES * _WEIGHTS),  # −4 / |T|
+        _SHAPLEY_PAIRS,
+    ),
+    "faith-shap": Index(
+        _SHAPLEY,
+        Measure.odd(_NODES, -6 * _NODES * _WEIGHTS),  # −6 / (|T| + 1)
+        NOTHING,
+        Measure.even(_NODES, 6 * (1 - _NODES**2) * _WEIGHTS),  # 12 / ((|T| − 1)(|T| + 1))
+    ),
+    "banzhaf": Index(Measure.even(_ZERO, 2 * _UNIT), NOTHING, NOTHING, Measure.even(_ZERO, 4 * _UNIT)),
+}
+
+
+def exact_singles(index: Index, values: Floats) -> Floats:
+    """An index's values of features (features, columns) from those of all masks in binary order."""
+    members, weights = _sets(values, least=1)
+    moments = index.singles_odd.moments(members.shape[1]) + index.singles_even.moments(members.shape[1])
+    return np.asarray(members.T @ (moments[members.sum(axis=1).astype(int) - 1][:, None] * weights))
+
+
+def exact_pairs(index: Index, values: Floats) -> Floats:
+    """An index's values of pairs (features, features, columns) from those of all masks in binary order."""
+    members, weights = _sets(values, least=2)
+    d = members.shape[1]
+    moments = index.pairs_odd.moments(d) + index.pairs_even.moments(d)
+    weights = moments[members.sum(axis=1).astype(int) - 2][:, None] * weights
+    found = np.stack([members.T @ (members * own[:, None]) for own in weights.T], axis=-1)
+    found[np.diag_indices(d)] = 0.0
+    return found
+
+
+def _sets(values: Floats, least: int) -> tuple[Floats, Floats]:
+    """The members (sets, features) of all sets of at least so many features, and their weights."""
+    masks = all_coalitions(len(values).bit_length() - 1)
+    large = masks.sum(axis=1) >= least
+    return masks[large].astype(np.float64), set_weights(values)[large]
+
+
+def set_weights(values: Floats) -> Floats:
+    r"""The :math:`a_T` of every set, in binary order, from the values of every mask (masks, …).
+
+    >>> set_weights(np.array([1.0, 3.0, 1.0, 7.0]))
+    array([3., 2., 1., 1.])
+    """
+    found = np.array(values, dtype=np.float64)
+    for bit in range(len(values).bit_length() - 1):
+        halves = found.reshape(-1, 2, 1 << bit, *values.shape[1:])
+        without, with_it = halves[:, 0].copy(), halves[:, 1].copy()
+        halves[:, 0], halves[:, 1] = (without + with_it) / 2, (with_it - without) / 2
+    return found

@@ -1,0 +1,170 @@
+r"""Interaction values of the Gaussian process that explains the answers best, and their errors.
+
+The process is that of `odd_process`: the :math:`a_T` are independent a priori, with variances :math:`\prod_{j
+\in T} r_j`. An index gives every set that holds i and j the weight :math:`\int u^{|T|-2} d\mu(u)`
+(`interaction_index`), so the covariance of an answer with the value of a pair is
+
+.. math:: \operatorname{cov}(v(x), I_{ij}) = \int r_i x_i\, r_j x_j
+    \prod_{k \ne i, j} (1 + u\, r_k x_k)\, d\mu(u)
+
+and for single features the same with i alone. The odd and the even part of the game are independent, and
+what they say is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.explainers.shapley.interaction_index import Index, Measure
+from pertinent.explainers.shapley.odd_process import CONSTANT, Prior, invert_lower
+
+ROUNDING = 1e-13
+"""Noise that keeps covariances regular where all but the empty set have almost no variance."""
+
+AT_ONCE = 4e6
+"""Number of covariances of answers with pairs that are held in memory at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class InteractionPosterior:
+    """The values of features (features, columns) and of pairs (features, features, columns), with errors.
+
+    Pairs have only the columns that were asked for; their matrices are symmetric, with zeros on the diagonal.
+    """
+
+    singles: Floats
+    single_errors: Floats
+    pairs: Floats
+    pair_errors: Floats
+
+
+def posterior(
+    prior: Prior, index: Index, masks: Masks, odd: Floats, even: Floats, *, of_pairs: list[int]
+) -> InteractionPosterior:
+    """The means of an index's values given the odd and even parts (masks, columns), and standard errors.
+
+    The first mask keeps everything. `of_pairs` are the columns for which pairs are valued.
+    """
+    x: Floats = np.where(masks, 1.0, -1.0)
+    d = x.shape[1]
+    singles, single_variances = np.zeros((2, d, odd.shape[1]))
+    pairs, pair_variances = np.zeros((2, d, d, len(of_pairs)))
+    for part, of_single, of_pair, linear in (
+        (_Part.odd(prior, x, odd), index.singles_odd, index.pairs_odd, prior.linear),
+        (_Part.even(prior, x, even), index.singles_even, index.pairs_even, 0.0),
+    ):
+        if len(of_single.nodes):
+            alone = linear * of_single.weights.sum()
+            lever = _with_single(prior.r * x, of_single) + alone * prior.r * x
+            variance = _with_single(prior.r[None], of_single.squared())[0]
+            variance += alone * of_single.weights.sum() * prior.r
+            found, variances = part.estimate(lever, variance, slice(None))
+            singles += found
+            single_variances += variances
+        if len(of_pair.nodes):
+            found, variances = _pairs(part, prior.r, x, of_pair, of_pairs)
+            pairs += found
+            pair_variances += variances
+    return InteractionPosterior(singles, np.sqrt(single_variances), pairs, np.sqrt(pair_variances))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The odd or the even part of the answers: the root of its inverse covariance, and the product of both.
+
+    `inflation` is the factor of variances that is due to few answers.
+    """
+
+    inverse_root: Floats
+    rest: Floats
+    inflation: float
+
+    @classmethod
+    def odd(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
+        covariance = prior.covariance(x, x)
+        return cls._of(covariance, prior.noise_of(len(x), covariance[0, 0]), answers, x.shape[1])
+
+    @classmethod
+    def even(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
+        """The even part around its mean, which is unknown."""
+        covariance = prior.parts(x, x)[1] - 1  # without the empty set
+        variance = float(covariance[0, 0])
+        noise = prior.even_noise_of(len(x), variance) + ROUNDING
+        return cls._of(covariance + CONSTANT * variance, noise, answers - answers.mean(axis=0), x.shape[1])
+
+    @classmethod
+    def _of(cls, covariance: Floats, noise: Floats, answers: Floats, d: int) -> _Part:
+        n = len(covariance)
+        covariance[np.diag_indices(n)] += noise
+        inverse_root = invert_lower(np.asarray(np.linalg.cholesky(covariance)))
+        return cls(inverse_root, inverse_root @ answers, n / max(1, n - d))
+
+    def estimate(
+        self, covariance: Floats, variance: Floats, columns: list[int] | slice
+    ) -> tuple[Floats, Floats]:
+        """The means (values, columns) of linear functions of the game, and their variances.
+
+        `covariance` (masks, values) is that of the answers with the values, `variance` (values,) that of the
+        values a priori. Variances are scaled by the squared errors of each answer predicted from the others:
+        by their mean or, if larger, by the mean weighted by the answers' influence on the value; and by
+        n / (n − d), because the answers decided the r of each feature, too.
+        """
+        rest, lever = self.rest[:, columns], self.inverse_root @ covariance
+        left = np.maximum(0.0, variance - (lever**2).sum(axis=0))
+        precision = (self.inverse_root**2).sum(axis=0)
+        surprise = (self.inverse_root.T @ rest / precision[:, None]) ** 2
+        weight = (self.inverse_root.T @ lever) ** 2 + 1e-300
+        own = (weight.T @ surprise) / (weight.T @ (1 / precision))[:, None]
+        scale = np.maximum(own, (rest**2).mean(axis=0)) * self.inflation
+        return lever.T @ rest, left[:, None] * scale
+
+
+def _pairs(part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[int]) -> tuple[Floats, Floats]:
+    """The means of the values of pairs (features, features, columns), and their variances."""
+    n, d = x.shape
+    terms, prior_terms = _Pairs.of(r * x, measure), _Pairs.of(r[None], measure.squared())
+    variance = prior_terms.integrals(0, d)[0]
+    found = np.zeros((2, d, d, len(columns)))
+    step = max(1, int(AT_ONCE / (n * d)))
+    for first in range(0, d, step):
+        last = min(d, first + step)
+        i, j = np.nonzero(np.arange(first, last)[:, None] < np.arange(first, d))
+        lever = terms.integrals(first, last)[:, i, j]
+        i, j = i + first, j + first
+        found[:, i, j] = found[:, j, i] = part.estimate(lever, variance[i, j], columns)
+    return found[0], found[1]
+
+
+def _with_single(terms: Floats, measure: Measure) -> Floats:
+    """The integral of term_i ∏(1 + u term_k) over all other k, for each column i (rows, columns)."""
+    found = np.zeros_like(terms)
+    for node, weight in zip(measure.nodes, measure.weights, strict=True):
+        factors = np.log1p(node * terms)
+        found += weight * np.exp(factors.sum(axis=1, keepdims=True) - factors)
+    return found * terms
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The parts of the integral of term_i term_j ∏(1 + u term_k) over all other k, for each row of terms.
+
+    `products` (rows, nodes, 1) are over all k, times the node's weight; `ratios` (rows, nodes, columns) are
+    term_i / (1 + u term_i).
+    """
+
+    products: Floats
+    ratios: Floats
+
+    @classmethod
+    def of(cls, terms: Floats, measure: Measure) -> _Pairs:
+        factors = 1 + measure.nodes[:, None] * terms[:, None, :]
+        products = np.exp(np.log(factors).sum(axis=2, keepdims=True)) * measure.weights[:, None]
+        return cls(products, terms[:, None, :] / factors)
+
+    def integrals(self, first: int, last: int) -> Floats:
+        """A matrix for each row, of i from `first` to `last` and j from `first` on."""
+        weighted = self.products * self.ratios[:, :, first:last]
+        return np.asarray(weighted.transpose(0, 2, 1) @ self.ratios[:, :, first:])

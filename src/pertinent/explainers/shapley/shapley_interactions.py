@@ -1,0 +1,154 @@
+"""Which features act together: interaction values of pairs of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import Arithmetic, Values
+from pertinent.errors import BudgetError
+from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
+from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
+from pertinent.explainers.shapley.interaction_index import INDICES, IndexName, exact_pairs, exact_singles
+from pertinent.explainers.shapley.interaction_process import InteractionPosterior, posterior
+from pertinent.explainers.shapley.odd_process import fit
+from pertinent.explainers.shapley.spread_masks import design, spread_pairs
+from pertinent.masks import all_coalitions, empty_mask, full_mask
+
+MOST_FEATURES = 500
+"""Largest number of features whose pairs are valued in seconds."""
+
+MOST_PAIRS = 2000
+"""Largest number of pairs of masks to which a Gaussian process is fitted for all pairs of features."""
+
+FEW = 6
+"""Largest number of features for which early stopping asks for all masks at once."""
+
+FIRST = 5
+"""Number of pairs of masks per feature after which stopping is tested for the first time."""
+
+
+@explainers.register("shapley-interactions")
+@dataclass(frozen=True)
+class ShapleyInteractions(Explainer):
+    r"""The effect of each pair of features beyond the effects of the two alone.
+
+    .. math:: I_{ij} = \mathbb{E}_S\bigl[v(S \cup \{i, j\}) - v(S \cup \{i\}) - v(S \cup \{j\}) + v(S)\bigr]
+
+    It is positive if the two features do more together than each alone, and negative if one makes the other
+    superfluous or reverses it. Where the budget covers all :math:`2^d` masks (at most 16 features), all are
+    asked for and the values are exact. Otherwise a Gaussian process is fitted to the answers to pairs of a
+    mask and its complement, at most 2,000 of them; its interaction values and their standard errors are known
+    in closed form (`interaction_process`).
+
+    The scores are the index's values of single features; pairs are valued for the target alone.
+
+    Parameters
+    ----------
+    index
+        ``"k-sii"`` (Bordt & von Luxburg 2023): the pairs of the Shapley interaction index; a score is the
+        Shapley value less half of the feature's pairs, so that all together explain the prediction.
+        ``"sii"`` (Grabisch & Roubens 1999): the same pairs beside plain Shapley values. ``"stii"``
+        (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effect of each feature alone.
+        ``"faith-shap"`` (Tsai et al. 2023): the sum of features and pairs that fits the game best.
+        ``"banzhaf"``: the mean over all subsets, beside Banzhaf values.
+
+    Note
+    ----
+    Trees are not walked for pairs: the values of a forest or of boosting are exact if the budget covers all
+    masks, as for any other model.
+    """
+
+    paper = "Grabisch & Roubens 1999; Bordt & von Luxburg 2023; pertinent (a Gaussian process on the game)"
+    evaluations_per_feature = 5
+    summary = "which pairs of features act together, beside the effects of single features"
+    stops_early = True
+    also_called = ("interactions", "sii", "k-sii", "stii", "faith-shap")
+    index: IndexName = "k-sii"
+
+    def min_budget(self, n_features: int) -> int:
+        """All masks of a few features; else the empty mask, the full mask and d pairs of masks."""
+        if n_features > MOST_FEATURES:
+            raise BudgetError(
+                f"shapley-interactions values all pairs of at most {MOST_FEATURES} features, but the input "
+                f"has {n_features:,}. Use coarser features, such as sentences or superpixels."
+            )
+        return int(min(2**n_features, 2 * n_features + 2))
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for all masks, or for pairs of a mask and its complement."""
+        d = task.n_features
+        is_exact = d <= MOST_EXACT and task.budget >= 2**d
+        if is_exact and (task.early_stopping is None or d <= FEW):
+            return (yield from self._exact(task))
+        return (yield from self._process(task))
+
+    def _exact(self, task: Task) -> Steps:
+        """Ask for all masks."""
+        values = yield Values(all_coalitions(task.n_features))
+        found = self._found(task, (yield Arithmetic(partial(self._exact_values, task, values))), values[0])
+        return task.stopped(found, "all masks")
+
+    def _process(self, task: Task) -> Steps:
+        """Fit a process to the answers; with early stopping, pairs of masks are drawn round by round."""
+        d, stops = task.n_features, task.early_stopping is not None
+        ends = yield from task.ask_ends()
+        most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
+        rounds = task.rounds(FIRST * d, most)
+        pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
+        drawn = pairs if stops else design(d, most, int(task.rng.integers(2**62)))
+        for size in rounds:
+            if size == 2 ** (d - 1) - 1:
+                return (yield from self._exact(task))
+            more = spread_pairs(pairs, size, task.rng) if stops else drawn[len(pairs) : size]
+            answers = yield Values(np.concatenate([more, ~more]))
+            pairs = np.concatenate([pairs, more])
+            values = np.concatenate([values, answers[: len(more)]])
+            complements = np.concatenate([complements, answers[len(more) :]])
+            masks = np.concatenate([full_mask(d), pairs])
+            fitted = yield Arithmetic(partial(self._fitted_values, task, masks, values, complements))
+            found = self._found(task, fitted, ends[0])
+            if task.settled(found, len(rounds)):
+                return task.stopped(found, "stable")
+            if size < rounds[-1]:
+                yield from task.publish(found)
+        return task.stopped(found, "budget")
+
+    def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
+        """The values from the answers to all masks; their errors are zero."""
+        index = INDICES[self.index]
+        singles = exact_singles(index, values)
+        pairs = exact_pairs(index, values[:, _target_columns(task, values.shape[1])])
+        return InteractionPosterior(singles, np.zeros_like(singles), pairs, np.zeros_like(pairs))
+
+    def _fitted_values(
+        self, task: Task, masks: Masks, values: Floats, complements: Floats
+    ) -> InteractionPosterior:
+        """The values of the process that explains the answers best, which the model's own columns decide."""
+        odd, even = (values - complements) / 2, (values + complements) / 2
+        own = slice(len(task.prediction))
+        prior = fit(masks, odd[:, own], even[:, own])
+        columns = _target_columns(task, values.shape[1])
+        found = posterior(prior, INDICES[self.index], masks, odd, even, of_pairs=columns)
+        if self.index != "sii":
+            return found
+        missing = 2 * odd[0] - found.singles.sum(axis=0)  # rounding: Shapley values sum to the gain
+        return replace(found, singles=found.singles + missing / len(found.singles))
+
+    def _found(self, task: Task, known: InteractionPosterior, empty: Floats) -> Finding:
+        """The finding, given what the model answers to the empty mask."""
+        return Finding(
+            known.singles.T,
+            known.single_errors.T,
+            base_values=empty if self.index == "sii" else None,
+            interactions=Interactions(known.pairs.transpose(2, 0, 1), known.pair_errors.transpose(2, 0, 1)),
+            details={"index": self.index, "base value": float(empty[task.target])},
+        )
+
+
+def _target_columns(task: Task, n_columns: int) -> list[int]:
+    """The target's column, and its repetitions without each group of a random removal's draws."""
+    return list(range(task.target, n_columns, len(task.prediction)))

@@ -1,0 +1,82 @@
+"""Pairs of features that act together: the strongest, as a pandas frame, and as what shapiq plots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.array_types import Floats, Ints
+from pertinent.control_characters import encodable, visible
+from pertinent.errors import SettingError
+
+if TYPE_CHECKING:
+    from pertinent.results.explanation import Explanation
+
+_SHAPIQ_NAMES = {"k-sii": "k-SII", "sii": "SII", "stii": "STII", "faith-shap": "FSII", "banzhaf": "BII"}
+
+
+class Pair(NamedTuple):
+    """Two features, the value of their interaction, and its standard error (NaN if it is not known)."""
+
+    features: tuple[str, str]
+    value: float
+    standard_error: float
+
+
+def interactions_of(e: Explanation) -> Floats:
+    """The matrix of interactions (features, features); an error if the method has none."""
+    if e.interactions is None:
+        raise SettingError(
+            f"{visible(e.method)} does not value pairs of features: explain with "
+            "method='shapley-interactions'. Of an explanation for several classes only the target has pairs."
+        )
+    return e.interactions
+
+
+def strongest_pairs(e: Explanation, n: int | None = None) -> Ints:
+    """The n pairs with the largest magnitudes (pairs, 2), the strongest first; equal ones in input order."""
+    values = interactions_of(e)
+    first, second = np.triu_indices(len(values), 1)
+    order = np.argsort(-np.abs(np.nan_to_num(values[first, second])), kind="stable")[:n]
+    return np.stack([first[order], second[order]], axis=1)
+
+
+def pair(e: Explanation, i: int, j: int) -> Pair:
+    """Two features by their numbers."""
+    errors = e.interaction_standard_errors
+    error = float("nan") if errors is None else float(errors[i, j])
+    return Pair((e.features[i], e.features[j]), float(interactions_of(e)[i, j]), error)
+
+
+def dataframe(e: Explanation) -> Any:
+    """A pandas frame with one row per pair of features, the strongest first."""
+    found = [pair(e, i, j) for i, j in strongest_pairs(e).tolist()]
+    columns = {
+        "feature": [encodable(each.features[0]) for each in found],
+        "other_feature": [encodable(each.features[1]) for each in found],
+        "interaction": [each.value for each in found],
+        "standard_error": [each.standard_error for each in found],
+    }
+    return optional("pandas").DataFrame(columns)
+
+
+def shapiq_values(e: Explanation) -> Any:
+    """`shapiq.InteractionValues` of the features and their pairs."""
+    values, d = interactions_of(e), len(e.features)
+    first, second = np.triu_indices(d, 1)
+    sets = [(), *((i,) for i in range(d)), *zip(first.tolist(), second.tolist(), strict=True)]
+    base = float(e.details.get("base value", 0.0))
+    errors = e.interaction_standard_errors
+    return optional("shapiq").InteractionValues(
+        values=np.concatenate([[base], e.scores, values[first, second]]),
+        index=_SHAPIQ_NAMES.get(str(e.details.get("index")), "k-SII"),
+        max_order=2,
+        n_players=d,
+        min_order=0,
+        interaction_lookup={members: place for place, members in enumerate(sets)},
+        estimated=errors is None or bool(errors.any()),
+        estimation_budget=e.evaluations,
+        baseline_value=base,
+    )
