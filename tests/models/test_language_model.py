@@ -137,7 +137,8 @@ def test_logits_are_computed_at_the_answer_alone():
     model = wrapped("llama")
     shapes = []
     hook = model.model.lm_head.register_forward_hook(lambda *own: shapes.append(tuple(own[2].shape)))
-    values(model, [model.prepare(PROMPTS[0])], [np.ones((3, 16), dtype=bool)], "slice-out")
+    input = model.prepare(PROMPTS[0])
+    values(model, [input], [np.ones((3, input.n_features), dtype=bool)], "slice-out")
     hook.remove()
     assert shapes == [(3, 2, 400)]
 
@@ -309,6 +310,14 @@ def test_a_model_without_the_head_is_refused():
     config = transformers.GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=400)
     with pytest.raises(ModelError, match="GPT2Model has no head"):
         pertinent.wrap((transformers.GPT2Model(config), tiny_lm.tokenizer()))
+
+
+def test_a_model_that_reads_ahead_is_refused():
+    config = transformers.BertConfig(
+        vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    with pytest.raises(ModelError, match="BertLMHeadModel attends to later tokens"):
+        pertinent.wrap((transformers.BertLMHeadModel(config), tiny_lm.tokenizer()))
 
 
 def test_an_encoder_and_decoder_is_refused_with_the_way_to_go():

@@ -4,11 +4,11 @@ import re
 
 import pytest
 from rich.console import Console
+from tests import tiny_lm
 
 import pertinent
 from pertinent import Prompt
 from pertinent.report.html.page import save_report
-from tests import tiny_lm
 
 from .test_html import Reader
 

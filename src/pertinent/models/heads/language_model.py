@@ -72,12 +72,24 @@ class LanguageModelHead(Head):
             raise ModelError(
                 f"{type(model).__name__} has no language-model head: load it by AutoModelForCausalLM."
             )
+        self._check_order(encoder)
         tokenizer = encoder.tokenizer
         starts = (getattr(tokenizer, name, None) for name in ("bos_token_id", "eos_token_id"))
         self._start_id = next((own for own in starts if own is not None), None)
         self._to_logits = layer if self._is_last(layer, encoder) else None
         if self._to_logits is None:
             logger.warning("Logits are computed for all tokens, because they are not made by one last layer.")
+
+    @staticmethod
+    def _check_order(encoder: TransformerModel) -> None:
+        """Raise an error if a token's logits depend on later tokens."""
+        whole, beginning = encoder.whole_text(8), encoder.whole_text(8).first(4)
+        logits = encoder.exactly(whole).logits[:, :4]
+        if not torch.allclose(logits, encoder.exactly(beginning).logits, rtol=1e-4, atol=TOLERANCE):
+            raise ModelError(
+                f"{type(encoder.model).__name__} attends to later tokens, so it gives answers no likelihood: "
+                "load it with is_decoder=True if it was trained as a causal language model."
+            )
 
     def _is_last(self, layer: Any, encoder: TransformerModel) -> bool:
         """Whether the logits are what this layer makes of the last hidden states, and no more."""

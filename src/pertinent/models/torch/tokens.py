@@ -26,6 +26,11 @@ class TokenBatch:
     attend: Masks | None
     zeroed: Masks | None
 
+    def first(self, n: int) -> TokenBatch:
+        """A batch of the first n tokens of each row."""
+        own = vars(self).values()
+        return TokenBatch(*(None if array is None else array[:, :n] for array in own))  # type: ignore[arg-type]
+
     def pick(self, rows: Ints) -> TokenBatch:
         """A batch of some of the rows, with the same length."""
         own = vars(self).values()
