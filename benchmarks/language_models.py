@@ -33,7 +33,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "cuda": {"num_hidden_layers": 22, "hidden_size": 2048, "intermediate_size": 5632, "heads": 32},
     "cpu": {"num_hidden_layers": 6, "hidden_size": 256, "intermediate_size": 704, "heads": 8},
 }
-SIZES = {"cuda": (512, 32, 512), "cpu": (160, 16, 96)}
+SIZES = {"cuda": (512, 32, 512), "cpu": (96, 12, 64)}
 """Tokens of the prompt, tokens of the answer, masks."""
 
 BATCHES = {"cuda": (16, 32, 64, 128), "cpu": (4, 16)}

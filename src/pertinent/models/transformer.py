@@ -25,6 +25,7 @@ from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
+from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
@@ -35,6 +36,9 @@ from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
 logger = logging.getLogger(__name__)
+
+BERT_BASE = 85_000_000
+"""Number of parameters in matrix products of an encoder for which a launch costs as much as 8192 tokens."""
 
 PASS = 4
 """Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
@@ -85,8 +89,13 @@ class TransformerModel(Model):
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
+            if (
+                head is not None and head.is_causal
+            ):  # a token of a larger network takes longer, a launch does not
+                self.launch_overhead = min(8192, int(8192 * BERT_BASE / self._n_weights))
         self.head = ClassificationHead(model.config) if head is None else head
         self.hides_by_bias &= not self.head.is_causal  # the bias says nothing of later tokens
+        self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
         self._arguments = set(inspect.signature(model.forward).parameters)
@@ -169,6 +178,8 @@ class TransformerModel(Model):
         """Forget what was derived from the parameters."""
         super().forget()
         self.head.forget()
+        if self.prefixes is not None:
+            self.prefixes.forget()
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """The names of the head's columns for this input."""
@@ -214,9 +225,10 @@ class TransformerModel(Model):
         step = max(1, PASS * self.largest_batch // batch.ids.shape[1])
         rows = np.arange(len(batch.ids))
         passes = [rows[first : first + step] for first in range(0, len(rows), step)]
+        answer = self.answer if self.prefixes is None else self.prefixes.answer
         if len(passes) == 1:
-            return self.answer(batch)
-        return torch.cat([self.answer(batch.pick(own)) for own in passes])
+            return answer(batch)
+        return torch.cat([answer(batch.pick(own)) for own in passes])
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""
@@ -246,6 +258,8 @@ class TransformerModel(Model):
             options["input_ids"] = ids
         if self.head.is_causal:
             batch = without_needless_mask(batch)
+            if "use_cache" in self._arguments:
+                options.setdefault("use_cache", False)
         if batch.attend is not None and "attention_mask" not in options:
             options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
         if self._position_base is not None and (batch.attend is not None or not self.head.is_causal):
