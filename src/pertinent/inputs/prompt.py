@@ -1,25 +1,18 @@
-"""Prompts of a language model: a text, a question with its sources, or the messages of a chat."""
+"""Prompts of a language model: a text, a template, a question with its sources, or the messages of a chat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from string import Formatter
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from pertinent.array_types import Ints
-from pertinent.digests import digest
 from pertinent.errors import InputError, shown
 from pertinent.inputs.base import Features
 from pertinent.inputs.modality import Modality, modalities, split_collection
-from pertinent.inputs.text import GRANULARITIES, TextInput, Tokens, cut
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 Message: TypeAlias = Mapping[str, str]
-Unit: TypeAlias = Literal["", "sources", "messages"]
-
-CONTRAST, ANSWER = "contrast", "answer"
-"""The names of the columns that are about the whole answer."""
 
 _MARK = "\ue000{}\ue001"
 """Stands for a message while a chat template is applied; private characters, so that no message has it."""
@@ -32,9 +25,14 @@ class Prompt:
     Parameters
     ----------
     text
-        The prompt; with sources, the question about them, which is never removed.
+        The prompt; with sources, the question about them, which is never removed; with slots, the template
+        that they fill: ``"{name} lives in {city}"``.
     sources
         Texts that the question is about, such as retrieved documents. They alone can be removed.
+    slots
+        What stands in each slot of the text. The slots alone can be removed.
+    alternatives
+        By the name of a slot, other texts that it may be replaced by when it is removed; for each slot.
     messages
         The messages of a chat in place of a text, each with a role and a content. The contents can be
         removed; what the tokenizer's chat template adds to them cannot.
@@ -52,10 +50,14 @@ class Prompt:
     --------
     >>> Prompt("Who won?", sources=["Ada won.", "Bob lost."]).rendered().segments
     ('Ada won.', '\n\n', 'Bob lost.', '\n\nWho won?')
+    >>> Prompt("{name} lives in {city}.", slots={"name": "Ada", "city": "Rome"}).rendered().segments
+    ('Ada', ' lives in ', 'Rome', '.')
     """
 
     text: str = ""
     sources: Sequence[str] = ()
+    slots: Mapping[str, str] = field(default_factory=dict)
+    alternatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
     messages: Sequence[Message] = ()
     answer: str | None = None
     rather_than: str | None = None
@@ -75,10 +77,13 @@ class Prompt:
             raise InputError("A prompt must be a text or messages that are not empty: give one of them.")
         if self.messages and self.sources:
             raise InputError("Sources go with a text: put them into the contents of the messages instead.")
+        if self.slots and (self.messages or self.sources):
+            raise InputError("Slots go with a text: give sources or messages without slots.")
         if self.answer is not None and self.answer == self.rather_than:
             raise InputError("`rather_than` must be another answer, but it is the same as `answer`.")
 
     def _check_parts(self) -> None:
+        self._check_slots()
         for name in ("answer", "rather_than"):
             if getattr(self, name) is not None:
                 _expect_text(getattr(self, name), name, blank=False)
@@ -86,9 +91,60 @@ class Prompt:
             _expect_text(source, "sources", blank=False)
         for message in self.messages:
             _expect_message(message)
-        for field in ("{sources}", "{text}") if self.sources else ():
-            if self.template.count(field) != 1:
-                raise InputError(f"`template` must hold {field} once, but is {shown(self.template)}.")
+        for place in ("{sources}", "{text}") if self.sources else ():
+            if self.template.count(place) != 1:
+                raise InputError(f"`template` must hold {place} once, but is {shown(self.template)}.")
+
+    def _check_slots(self) -> None:
+        for name in ("slots", "alternatives"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InputError(
+                    f"`{name}` must map the names of slots to texts, but got {shown(getattr(self, name))}."
+                )
+        if not self.slots and not self.alternatives:
+            return
+        named = [name for _, name in self._template() if name is not None]
+        if len(named) != len(self.slots) or set(named) != set(self.slots):
+            raise InputError(
+                f"The text has the slots {_listed(named)}, each of which must be there once, but `slots` are "
+                f"{_listed(self.slots)}."
+            )
+        if self.alternatives and set(self.alternatives) != set(self.slots):
+            raise InputError(
+                f"`alternatives` must be given for all slots or for none: slots are {_listed(self.slots)}, "
+                f"but alternatives are given for {_listed(self.alternatives)}."
+            )
+        for name, value in self.slots.items():
+            _expect_text(value, f"slots[{name!r}]", blank=False)
+            others = self.alternatives.get(name, [])
+            if isinstance(others, str) or (self.alternatives and not others):
+                raise InputError(
+                    f"`alternatives` of {name!r} must be a list of texts, but got {shown(others)}."
+                )
+            for other in others:
+                _expect_text(other, f"alternatives[{name!r}]", blank=False)
+
+    def _template(self) -> list[tuple[str, str | None]]:
+        """The text before each slot, with the name of the slot, and what follows the last with no name."""
+        try:
+            parsed = list(Formatter().parse(self.text))
+        except ValueError as error:
+            raise InputError(
+                f"The text is no template, as braces in it do not match ({error}): write {{{{ for {{."
+            ) from None
+        found: list[tuple[str, str | None]] = []
+        before = ""
+        for literal, name, form, conversion in parsed:
+            before += literal
+            if name is None:
+                continue
+            if form or conversion:
+                raise InputError(
+                    f"A slot is a name in braces, as {{city}}, but the text has {shown(name)} with a format."
+                )
+            found.append((before, name))
+            before = ""
+        return [*found, (before, None)]
 
     @classmethod
     def of(cls, raw: Any) -> Prompt:
@@ -105,6 +161,8 @@ class Prompt:
         """The prompt as the model reads it; `chat` puts messages into the template of a chat."""
         if self.messages:
             return self._of_messages(chat)
+        if self.slots:
+            return self._of_slots()
         if not self.sources:
             return RenderedPrompt((self.text,), (0,), answer=self.answer or "", rather_than=self.rather_than)
         before, _, rest = self.template.partition("{sources}")
@@ -112,6 +170,14 @@ class Prompt:
         for number, source in enumerate(self.sources):
             pieces += [self.separator, source] if number else [source]
         return self._joined([*pieces, rest.replace("{text}", self.text)], "sources")
+
+    def _of_slots(self) -> RenderedPrompt:
+        pieces: list[str] = []
+        for before, name in self._template():
+            pieces += [before] if name is None else [before, self.slots[name]]
+        others = [self.alternatives.get(name, ()) for _, name in self._template() if name is not None]
+        alternatives = tuple(map(tuple, others)) if self.alternatives else ()
+        return replace(self._joined(pieces, "slots"), alternatives=alternatives)
 
     def _of_messages(self, chat: Callable[[list[dict[str, str]]], str] | None) -> RenderedPrompt:
         if chat is None:
@@ -146,87 +212,6 @@ class Prompt:
         return RenderedPrompt(segments, parts, unit, answer=self.answer or "", rather_than=self.rather_than)
 
 
-@dataclass(frozen=True)
-class RenderedPrompt:
-    """A prompt as a model reads it: strings that together are its text, and the answer.
-
-    Attributes
-    ----------
-    segments
-        The strings.
-    parts
-        The numbers of the segments that can be removed.
-    unit
-        What these are.
-    adds_special
-        Whether the tokenizer adds its special tokens; a chat template has them already.
-    answer, rather_than
-        The answer, and the one that it is compared with; empty before the model has answered.
-    answer_tokens
-        The answer in pieces, one for each of its tokens.
-    answer_ids
-        The ids of these tokens, if the model wrote them; else those are found by the tokenizer.
-    generation
-        How the model found the answer; empty if the user gave it.
-    """
-
-    segments: tuple[str, ...]
-    parts: tuple[int, ...]
-    unit: Unit = ""
-    adds_special: bool = True
-    answer: str = ""
-    rather_than: str | None = None
-    answer_tokens: tuple[str, ...] = ()
-    answer_ids: tuple[int, ...] = ()
-    generation: str = ""
-
-    def removable(self, segment: int) -> bool:
-        """Whether features of this segment may be removed."""
-        return segment in self.parts
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The contrast, if there is one, the whole answer, and each of its tokens."""
-        names = [CONTRAST, ANSWER] if self.rather_than is not None else [ANSWER]
-        for piece in self.answer_tokens:
-            name = piece.strip() or repr(piece)[1:-1] or "…"  # some of the bytes of a character
-            times = 1 + sum(known == name or known.startswith(f"{name} (") for known in names)
-            names.append(name if times == 1 else f"{name} ({times})")
-        return tuple(names)
-
-    @property
-    def first_token(self) -> int:
-        """The number of the column of the answer's first token."""
-        return 1 if self.rather_than is None else 2
-
-    def spans(self, granularity: str) -> Ints:
-        """The (segment, start, end) spans of the removable features."""
-        if granularity not in ("sources", "messages"):
-            return cut(self, granularity)
-        if granularity != self.unit:
-            raise InputError(f"The prompt has no {granularity}: choose {', '.join(GRANULARITIES)}.")
-        return np.array([(own, 0, len(self.segments[own])) for own in self.parts], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class PromptInput(TextInput):
-    """A prompt, the answer to explain, and the character spans of its features."""
-
-    text: RenderedPrompt  # type: ignore[assignment]  # which has the segments of a text, and an answer
-    kind: ClassVar[str] = "prompt"
-
-
-def prompt_input(
-    prompt: RenderedPrompt, granularity: str, spans: Ints, tokens: Tokens, notes: tuple[str, ...] = ()
-) -> PromptInput:
-    """Make an input from a prompt and its spans; features are named by the characters they cover."""
-    names = tuple([prompt.segments[i][a:b] for i, a, b in spans.tolist()])
-    content = [prompt.segments, prompt.parts, prompt.answer, prompt.rather_than, granularity, tokens.ids]
-    if granularity == "spans":
-        content.append(spans)
-    return PromptInput(prompt, names, granularity, notes, digest(*content), prompt, spans, tokens)
-
-
 @modalities.register("prompt")
 @dataclass(frozen=True)
 class PromptModality(Modality):
@@ -256,6 +241,10 @@ class PromptModality(Modality):
             "A Prompt is for a generative language model, wrap((model, tokenizer)), but this model is none: "
             "give a text."
         )
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _expect_text(value: Any, name: str, *, blank: bool = True) -> None:

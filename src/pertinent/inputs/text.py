@@ -138,7 +138,8 @@ class Tokens:
     stand in an earlier window.
 
     `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
-    rival are two windows, each after the same prompt.
+    rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
+    stand in place of its own.
     """
 
     ids: Ints
@@ -150,6 +151,7 @@ class Tokens:
     lengths: tuple[int, ...] = ()
     repeated: Masks | None = None
     scored: Masks | None = None
+    variants: tuple[tuple[Ints, ...], ...] = ()
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:

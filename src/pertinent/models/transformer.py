@@ -189,9 +189,9 @@ class TransformerModel(Model):
         """What the head adds to its prediction."""
         return self.head.details(input, self)
 
-    def default_removal(self, input: Input) -> str:
+    def default_removal(self, input: Any) -> str:
         """That of the head."""
-        return self.head.default_removal
+        return self.head.removal_of(input)
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
         """The head's rows for this input on the given scale."""

@@ -106,6 +106,10 @@ class Head(ABC):
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an error unless the tokenised input can be answered."""
 
+    def removal_of(self, input: TextInput) -> str:
+        """The removal used by default for this input."""
+        return self.default_removal
+
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The inputs in `raw`, or ``None`` if it is one."""
         return modality_named("text").split(raw)

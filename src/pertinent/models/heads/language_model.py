@@ -16,7 +16,9 @@ from pertinent.array_types import Floats
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
-from pertinent.inputs.prompt import ANSWER, Prompt, PromptInput, RenderedPrompt
+from pertinent.inputs.prompt import Prompt
+from pertinent.inputs.rendered_prompt import ANSWER, PromptInput, RenderedPrompt
+from pertinent.inputs.text import TextInput
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE
@@ -165,6 +167,10 @@ class LanguageModelHead(Head):
         found = [getattr(source, "eos_token_id", None) for source in sources]
         several = [own if isinstance(own, list | tuple) else [own] for own in found if own is not None]
         return {number for own in several for number in own}
+
+    def removal_of(self, input: TextInput) -> str:
+        """The alternatives of slots that have some; else features are cut out."""
+        return "alternatives" if input.tokens is not None and input.tokens.variants else self.default_removal
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The prompts in a collection."""

@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError, shown
 from pertinent.inputs.base import Features
-from pertinent.inputs.prompt import PromptInput, RenderedPrompt, prompt_input
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, prompt_input
 from pertinent.inputs.text import Tokens, default_features, long_text_notes, own_spans
 
 
@@ -106,7 +106,41 @@ def tokenised_prompt(
     if (before.ids[owner >= 0] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the prompt is unknown to the tokenizer.")
     tokens = _with_answers(before, owner, answers, tokenizer)
+    if prompt.alternatives and granularity == "slots":
+        variants = _variants(prompt, before, owner, tokenizer)
+        more = [max(map(len, own)) - int((owner == slot).sum()) for slot, own in enumerate(variants)]
+        n_most = len(before.ids) + sum(n for n in more if n > 0)
+        check_room(n_most, max(len(own.ids) for own in answers), max_length)
+        tokens = replace(tokens, variants=variants)
     return prompt_input(prompt, granularity, spans, tokens, notes)
+
+
+def _variants(
+    prompt: RenderedPrompt, before: Encoded, owner: Ints, tokenizer: Any
+) -> tuple[tuple[Ints, ...], ...]:
+    """For each slot the tokens of its alternatives, as they are in the place of its own."""
+    found: list[tuple[Ints, ...]] = []
+    for feature, (part, others) in enumerate(zip(prompt.parts, prompt.alternatives, strict=True)):
+        own = np.flatnonzero(owner == feature)
+        first, after = own[0], len(owner) - own[-1] - 1
+        made = []
+        for other in others:
+            segments = (*prompt.segments[:part], other, *prompt.segments[part + 1 :])
+            ids = prompt_tokens(replace(prompt, segments=segments), tokenizer).ids
+            end = len(ids) - after
+            fits = np.array_equal(ids[:first], before.ids[:first]) and np.array_equal(
+                ids[end:], before.ids[own[-1] + 1 :]
+            )
+            if end <= first or not fits:
+                raise InputError(
+                    f"The tokenizer joins the alternative {shown(other)} with the text around its slot: "
+                    "let slots be whole words."
+                )
+            if (ids[first:end] == tokenizer.unk_token_id).any():
+                raise InputError(f"The tokenizer cannot spell the alternative {shown(other)}.")
+            made.append(ids[first:end])
+        found.append(tuple(made))
+    return tuple(found)
 
 
 def check_room(n_prompt: int, n_answer: int, max_length: int) -> None:
@@ -135,8 +169,8 @@ def _with_answers(before: Encoded, owner: Ints, answers: Sequence[Encoded], toke
 def _cut(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
     """The granularity, its spans and notes; of tokens the spans are known once the prompt is tokenised."""
     notes: tuple[str, ...] = ()
-    if features is None and prompt.unit == "sources":
-        features = "sources"
+    if features is None and prompt.unit in ("sources", "slots"):
+        features = prompt.unit
     elif features is None:
         n_words = len(prompt.spans("words"))
         features = default_features(n_words)

@@ -13,7 +13,7 @@ from rich.text import Text
 from pertinent.array_types import Floats
 from pertinent.control_characters import visible
 from pertinent.digests import digest
-from pertinent.inputs.prompt import RenderedPrompt
+from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.report import wording as say
 from pertinent.report.colours import LIGHT, shares
 from pertinent.report.drawings import beginning_of
