@@ -41,6 +41,17 @@ def _raw(bos):
     return raw.to_str()
 
 
+def ending_tokenizer():
+    """The tokenizer of a model with an encoder: </s> follows each text."""
+    made = tokenizer(bos=False)
+    raw = made.backend_tokenizer
+    end = processors.TemplateProcessing(
+        single="$A </s>", pair="$A $B </s>", special_tokens=[("</s>", raw.token_to_id("</s>"))]
+    )
+    raw.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), end])
+    return made
+
+
 def tokenizer(bos=True, **options):
     raw = Tokenizer.from_str(_raw(bos))
     names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"} | options
@@ -81,6 +92,21 @@ def model(architecture, **changes):
     elif architecture == "gemma2":
         own = {"head_dim": 8, "sliding_window": 16, "final_logit_softcapping": 5.0}
         made = transformers.Gemma2ForCausalLM(transformers.Gemma2Config(**size | grouped | own | changes))
+    elif architecture == "t5":
+        names = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "vocab_size": 400}
+        ends = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}
+        made = transformers.T5ForConditionalGeneration(transformers.T5Config(**names | ends))
+    elif architecture == "bart":
+        halves = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
+        names = {f"{half}_{name}": n for half in ("encoder", "decoder") for name, n in halves.items()}
+        ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+        sizes = {
+            "d_model": 32,
+            "vocab_size": 400,
+            "max_position_embeddings": 128,
+            "forced_eos_token_id": None,
+        }
+        made = transformers.BartForConditionalGeneration(transformers.BartConfig(**names | ends | sizes))
     else:
         raise ValueError(architecture)
     with torch.no_grad():

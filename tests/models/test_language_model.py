@@ -320,12 +320,6 @@ def test_a_model_that_reads_ahead_is_refused():
         pertinent.wrap((transformers.BertLMHeadModel(config), tiny_lm.tokenizer()))
 
 
-def test_an_encoder_and_decoder_is_refused_with_the_way_to_go():
-    config = transformers.T5Config(d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2, vocab_size=400)
-    with pytest.raises(ModelError, match="output='log-likelihood'"):
-        pertinent.wrap((transformers.T5ForConditionalGeneration(config), tiny_lm.tokenizer()))
-
-
 def test_a_prompt_is_for_language_models():
     model = pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts])
     with pytest.raises(InputError, match="generative language model"):

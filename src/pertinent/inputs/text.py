@@ -139,7 +139,8 @@ class Tokens:
 
     `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
     rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
-    stand in place of its own.
+    stand in place of its own. `answers` are the tokens of the answer and of its rival where a decoder of its
+    own reads them; then none of the other tokens is scored.
     """
 
     ids: Ints
@@ -152,6 +153,7 @@ class Tokens:
     repeated: Masks | None = None
     scored: Masks | None = None
     variants: tuple[tuple[Ints, ...], ...] = ()
+    answers: tuple[Ints, ...] = ()
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:

@@ -94,7 +94,7 @@ class TransformerModel(Model):
             ):  # a token of a larger network takes longer, a launch does not
                 self.launch_overhead = min(8192, int(8192 * BERT_BASE / self._n_weights))
         self.head = ClassificationHead(model.config) if head is None else head
-        self.hides_by_bias &= not self.head.is_causal  # the bias says nothing of later tokens
+        self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
@@ -114,11 +114,11 @@ class TransformerModel(Model):
                 f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "
                 "answers to windows have no mean: leave out long_texts."
             )
-        if compaction and self._position_base is None:
+        if compaction and self._position_base is None and self.head.default_removal == "attention-mask":
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
-            compaction = False
+        compaction &= self._position_base is not None
         self.compaction = Compaction(self._states, self._text_of, self.max_length, self.pad_id, compaction)
-        if not self.head.is_causal:  # whose tokens are cut out by default, which needs no test
+        if self.head.default_removal == "attention-mask":  # cutting tokens out needs no test
             self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from pkgutil import resolve_name
 from typing import Any
 
@@ -95,17 +96,16 @@ _OTHER_HEADS = {
         f"{_BY_FUNCTION} the probabilities of one token's labels, or its score with output='value'",
     ),
     "ForMaskedLM": ("a masked language model", f"{_BY_FUNCTION} the probabilities of the words you ask for"),
-    **dict.fromkeys(
-        ("ForConditionalGeneration", "ForSeq2SeqLM"),
-        (
-            "a language model with an encoder and a decoder",
-            f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='log-likelihood'",
-        ),
+    "ForConditionalGeneration": (
+        "a generative model that reads more than text",
+        f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='log-likelihood'",
     ),
 }
 """What else transformers have on top, by a part of the class's name, and the way to explain them."""
 
 _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
+_ENCODER_DECODERS = ("ForConditionalGeneration", "ForSeq2SeqLM", "MTModel")
+"""Parts of the names of models with an encoder and a decoder; some of these read images or sounds."""
 
 
 def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
@@ -116,13 +116,15 @@ def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
 def _wrap_transformer(pair: tuple[Any, Any], kind: str, options: dict[str, Any]) -> Model:
     """Wrap a transformers model that reads texts, with its tokenizer."""
     from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.heads.encoder_decoder import EncoderDecoderHead
     from pertinent.models.heads.language_model import LanguageModelHead
     from pertinent.models.heads.reader import ReaderHead
     from pertinent.models.transformer import TransformerModel
 
     reading = {name: options.pop(name) for name in _READING if name in options}
     if kind == "language model":
-        return TransformerModel(*pair, head=LanguageModelHead(**options), **reading)
+        kind_of_head = EncoderDecoderHead if pair[0].config.is_encoder_decoder else LanguageModelHead
+        return TransformerModel(*pair, head=kind_of_head(**options), **reading)
     is_reader = kind == "question-answering model"
     head = ReaderHead(**options) if is_reader else ClassificationHead(pair[0].config, **options)
     return TransformerModel(*pair, head=head, **reading)
@@ -165,7 +167,7 @@ def _transformer_kind(thing: Any) -> str:
     if hasattr(thing[1], "do_normalize"):
         return "image classifier"
     kinds = [own.__name__ for own in type(thing[0]).__mro__]
-    if any(name in kind for name in _LANGUAGE_MODELS for kind in kinds):
+    if _is_language_model(thing[0], kinds):
         return "language model"
     for name, (what, way) in _OTHER_HEADS.items():
         if any(name in kind for kind in kinds):
@@ -175,9 +177,20 @@ def _transformer_kind(thing: Any) -> str:
     if getattr(thing[0], "base_model", None) is thing[0]:
         raise ModelError(
             f"{kinds[0]} has no head, so it answers nothing: load the model by "
-            "AutoModelForSequenceClassification, AutoModelForQuestionAnswering or AutoModelForCausalLM."
+            "AutoModelForSequenceClassification, AutoModelForQuestionAnswering, AutoModelForCausalLM or "
+            "AutoModelForSeq2SeqLM."
         )
     return "transformer"
+
+
+def _is_language_model(model: Any, kinds: list[str]) -> bool:
+    """Whether a model writes texts, and reads no images or sounds; `kinds` are the names of its classes."""
+    if any(name in kind for name in _LANGUAGE_MODELS for kind in kinds):
+        return True
+    known = signature(model.forward).parameters
+    reads_text = "input_ids" in known and "pixel_values" not in known
+    is_one = any(name in kind for name in _ENCODER_DECODERS for kind in kinds)
+    return is_one and reads_text and bool(getattr(model.config, "is_encoder_decoder", False))
 
 
 def _check_estimator(thing: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -77,5 +77,6 @@ def _beside_each_other(tokens: Tokens) -> tuple[Tokens, Ints, Ints]:
         scored[chosen < 0] = tokens.scored
     types = np.zeros_like(ids)
     several = tuple(lengths) if tokens.lengths else ()
-    made = Tokens(ids, types, owner, tokens.mask_id, tokens.pad_id, lengths=several, scored=scored)
+    made = Tokens(ids, types, owner, tokens.mask_id, tokens.pad_id, lengths=several)
+    made = replace(made, scored=None if tokens.scored is None else scored, answers=tokens.answers)
     return made, owner, chosen

@@ -92,6 +92,8 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
         kind = transformers.AutoModelForQuestionAnswering
     elif _has_architecture(folder, "ForCausalLM") or _has_architecture(folder, "LMHeadModel"):
         kind = transformers.AutoModelForCausalLM
+    elif _has_architecture(folder, "ForConditionalGeneration"):
+        kind = transformers.AutoModelForSeq2SeqLM
     with no_bar():
         found = reader.from_pretrained(folder, **FROM_A_FOLDER)
         return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
-from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.removal.base import TokenRows
 from pertinent.settings import Count, checked
@@ -51,6 +51,8 @@ class LanguageModelHead(Head):
     classes = ()
     columns_differ = True
     is_causal = True
+    answers_apart = False
+    """Whether a decoder of its own reads the answer."""
     default_removal = "slice-out"
 
     @checked
@@ -124,7 +126,8 @@ class LanguageModelHead(Head):
         rendered = raw if isinstance(raw, RenderedPrompt) else self._rendered(Prompt.of(raw), encoder)
         if not rendered.answer:
             rendered = self._answered(rendered, encoder)
-        return tokenised_prompt(rendered, features, encoder.tokenizer, encoder.max_length)
+        reading = encoder.tokenizer, encoder.max_length
+        return tokenised_prompt(rendered, features, *reading, apart=self.answers_apart)
 
     @staticmethod
     def _rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
@@ -137,28 +140,33 @@ class LanguageModelHead(Head):
 
     def _answered(self, prompt: RenderedPrompt, encoder: TransformerModel) -> RenderedPrompt:
         """The prompt with the model's greedy answer."""
-        before = prompt_tokens(prompt, encoder.tokenizer).ids.tolist()
-        check_room(len(before), 1, encoder.max_length)
-        ends, room = self._ends(encoder), min(self.max_new_tokens, encoder.max_length - len(before))
-        written: list[int] = []
-        while len(written) < room:
-            following = self._next_token([*before, *written], encoder)
+        before = prompt_tokens(prompt, encoder.tokenizer, ends=self.answers_apart).ids.tolist()
+        check_room(len(before), 1, encoder.max_length, apart=self.answers_apart)
+        room = min(self.max_new_tokens, encoder.max_length - (0 if self.answers_apart else len(before)))
+        ends, written = self._ends(encoder), []
+        for following in self._following(before, encoder):
             if following in ends:
                 break
             written.append(following)
+            if len(written) == room:
+                break
         # Decoded together: some tokenizers leave out a space at the beginning of a text.
-        whole = decoded([*before, *written], encoder.tokenizer)
-        answer = whole.removeprefix(decoded(before, encoder.tokenizer))
+        earlier = [] if self.answers_apart else before
+        whole = decoded([*earlier, *written], encoder.tokenizer)
+        answer = whole.removeprefix(decoded(earlier, encoder.tokenizer))
         if not answer.strip():
             raise InputError("The model's own answer to the prompt is empty: give an answer to explain.")
         how = f"greedy, at most {room} tokens{', not ended' if len(written) == room else ''}"
         return replace(prompt, answer=answer, answer_ids=tuple(written), generation=how)
 
-    def _next_token(self, ids: Sequence[int], encoder: TransformerModel) -> int:
-        plain = np.array(ids)[None]
-        batch = TokenBatch(plain, np.zeros_like(plain), np.arange(plain.shape[1])[None], None, None)
-        with encoder.evaluating(plain.shape), torch.inference_mode():
-            return int(self.logits(encoder.answer(batch)[:, -1])[0].argmax())
+    def _following(self, before: list[int], encoder: TransformerModel) -> Iterator[int]:
+        """The most likely token after the prompt, the one after that, and so on."""
+        ids = list(before)
+        while True:
+            batch = one_row(ids)
+            with encoder.evaluating(batch.ids.shape), torch.inference_mode():
+                ids.append(int(self.logits(encoder.answer(batch)[:, -1])[0].argmax()))
+            yield ids[-1]
 
     @staticmethod
     def _ends(encoder: TransformerModel) -> set[int]:
@@ -267,14 +275,23 @@ class _AnswerBatch(HeadBatch):
         rows = torch.arange(len(answer), device=answer.device)[:, None]
         logits = self._head.logits(answer[rows, self._slots]).float()
         chosen = logits.gather(2, self._ids[..., None])[..., 0]
-        logs = (chosen - logits.logsumexp(dim=-1)).masked_fill(self._real == 0, torch.nan)
-        total = logs.nansum(dim=1, keepdim=True)
-        own, other = self._rows.T
-        columns = torch.cat([total, logs], dim=1)[own]
-        contrast = columns[:, :1] - total[other]
-        padding = torch.full_like(contrast, torch.nan)
-        without, beside = torch.cat([columns, padding], dim=1), torch.cat([contrast, columns], dim=1)
-        return torch.where((other < 0)[:, None], without, beside)
+        return answer_columns((chosen - logits.logsumexp(dim=-1)), self._real, self._rows)
+
+
+def answer_columns(logs: Tensor, real: Tensor, rows: Tensor) -> Tensor:
+    """The columns of each row (rows, most columns), NaN where an input has fewer.
+
+    `logs` are log-likelihoods of the tokens of answers (answers, most tokens), of which those are meant where
+    `real` is not 0. `rows` are the number of each row's answer, and of the other one (−1: none).
+    """
+    logs = logs.masked_fill(real == 0, torch.nan)
+    total = logs.nansum(dim=1, keepdim=True)
+    own, other = rows.T
+    columns = torch.cat([total, logs], dim=1)[own]
+    contrast = columns[:, :1] - total[other]
+    padding = torch.full_like(contrast, torch.nan)
+    without, beside = torch.cat([columns, padding], dim=1), torch.cat([contrast, columns], dim=1)
+    return torch.where((other < 0)[:, None], without, beside)
 
 
 def _numbers(part: TokenRows) -> Any:

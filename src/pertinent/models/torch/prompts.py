@@ -24,33 +24,40 @@ class Encoded:
     places: Ints
 
     @classmethod
-    def of(cls, text: str, tokenizer: Any, *, adds_special: bool) -> Encoded:
-        """The tokens of a text that goes on: special tokens at its end are left out."""
+    def of(cls, text: str, tokenizer: Any, *, adds_special: bool, ends: bool = False) -> Encoded:
+        """The tokens of a text; unless it `ends`, special tokens at its end are left out."""
         found = tokenizer(text, add_special_tokens=adds_special, verbose=False).encodings[0]
         own = [i for i, sequence in enumerate(found.sequence_ids) if sequence is not None]
-        n = own[-1] + 1 if own else len(found.ids)
+        n = own[-1] + 1 if own and not ends else len(found.ids)
         places = np.array(found.offsets[:n], dtype=np.int64).reshape(-1, 2)
         places[[sequence is None for sequence in found.sequence_ids[:n]]] = -1
         return cls(np.array(found.ids[:n], dtype=np.int64), places)
 
 
-def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any) -> Encoded:
+def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any, *, ends: bool = False) -> Encoded:
     """The tokens of a prompt without its answer."""
-    return Encoded.of("".join(prompt.segments), tokenizer, adds_special=prompt.adds_special)
+    return Encoded.of("".join(prompt.segments), tokenizer, adds_special=prompt.adds_special, ends=ends)
 
 
-def answer_tokens(prompt: RenderedPrompt, before: Encoded, answer: str, tokenizer: Any) -> Encoded:
+def answer_tokens(prompt: RenderedPrompt, before: Encoded | None, answer: str, tokenizer: Any) -> Encoded:
     """The tokens of an answer, as they are if prompt and answer are tokenised together.
 
-    Where the tokenizer would merge the end of the prompt with the beginning of the answer, the answer is
-    tokenised alone: the model has read the prompt before it answers.
+    Where the tokenizer would merge the end of the prompt with the beginning of the answer, and where nothing
+    is read before the answer, it is tokenised alone: the model has read the prompt before it answers.
     """
+    if before is None:
+        return _spelt(Encoded.of(answer, tokenizer, adds_special=False), answer, tokenizer)
     text, n = "".join(prompt.segments), len(before.ids)
     together = Encoded.of(text + answer, tokenizer, adds_special=prompt.adds_special)
     if len(together.ids) > n and np.array_equal(together.ids[:n], before.ids):
         found = Encoded(together.ids[n:], np.maximum(together.places[n:] - len(text), 0))
     else:
         found = Encoded.of(answer, tokenizer, adds_special=False)
+    return _spelt(found, answer, tokenizer)
+
+
+def _spelt(found: Encoded, answer: str, tokenizer: Any) -> Encoded:
+    """The tokens of an answer, or an error if there are none or the tokenizer does not know one."""
     if not len(found.ids):
         raise InputError(f"The tokenizer finds no tokens in the answer {shown(answer)}.")
     unspelt = np.flatnonzero(found.ids == tokenizer.unk_token_id)
@@ -63,10 +70,11 @@ def answer_tokens(prompt: RenderedPrompt, before: Encoded, answer: str, tokenize
     return found
 
 
-def written_tokens(prompt: RenderedPrompt, before: Encoded, tokenizer: Any) -> Encoded:
+def written_tokens(prompt: RenderedPrompt, before: Encoded | None, tokenizer: Any) -> Encoded:
     """The tokens of an answer that the model wrote, each with the characters that it adds."""
-    ids = [*before.ids.tolist(), *prompt.answer_ids]
-    lengths = [len(decoded(ids[:n], tokenizer)) for n in range(len(before.ids), len(ids) + 1)]
+    earlier = [] if before is None else before.ids.tolist()
+    ids = [*earlier, *prompt.answer_ids]
+    lengths = [len(decoded(ids[:n], tokenizer)) for n in range(len(earlier), len(ids) + 1)]
     ends = np.maximum.accumulate(np.array(lengths) - lengths[0]).clip(0, len(prompt.answer))
     return Encoded(np.array(prompt.answer_ids, dtype=np.int64), np.column_stack([ends[:-1], ends[1:]]))
 
@@ -84,18 +92,23 @@ def pieces(answer: str, tokens: Encoded) -> tuple[str, ...]:
 
 
 def tokenised_prompt(
-    prompt: RenderedPrompt, features: Features | None, tokenizer: Any, max_length: int
+    prompt: RenderedPrompt, features: Features | None, tokenizer: Any, max_length: int, *, apart: bool = False
 ) -> PromptInput:
-    """Tokenise a prompt with its answer, and find the tokens of each feature."""
-    before = prompt_tokens(prompt, tokenizer)
+    """Tokenise a prompt with its answer, and find the tokens of each feature.
+
+    If the answer is read `apart`, by a decoder, it does not follow the tokens of the prompt.
+    """
+    before = prompt_tokens(prompt, tokenizer, ends=apart)
+    earlier = None if apart else before
     if prompt.answer_ids:
-        answers = [written_tokens(prompt, before, tokenizer)]
+        answers = [written_tokens(prompt, earlier, tokenizer)]
     else:
-        answers = [answer_tokens(prompt, before, prompt.answer, tokenizer)]
+        answers = [answer_tokens(prompt, earlier, prompt.answer, tokenizer)]
     prompt = replace(prompt, answer_tokens=pieces(prompt.answer, answers[0]))
     if prompt.rather_than is not None:
-        answers.append(answer_tokens(prompt, before, prompt.rather_than, tokenizer))
-    check_room(len(before.ids), max(len(own.ids) for own in answers), max_length)
+        answers.append(answer_tokens(prompt, earlier, prompt.rather_than, tokenizer))
+    n_answer = max(len(own.ids) for own in answers)
+    check_room(len(before.ids), n_answer, max_length, apart=apart)
     granularity, spans, notes = _cut(prompt, features)
     if granularity == "tokens":
         spans, owner = _each(prompt, before)
@@ -105,18 +118,18 @@ def tokenised_prompt(
         raise InputError("No token of the prompt can be removed: the tokenizer finds no tokens in its parts.")
     if (before.ids[owner >= 0] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the prompt is unknown to the tokenizer.")
-    tokens = _with_answers(before, owner, answers, tokenizer)
+    tokens = _with_answers(before, owner, answers, tokenizer, apart=apart)
     if prompt.alternatives and granularity == "slots":
-        variants = _variants(prompt, before, owner, tokenizer)
+        variants = _variants(prompt, before, owner, tokenizer, ends=apart)
         more = [max(map(len, own)) - int((owner == slot).sum()) for slot, own in enumerate(variants)]
         n_most = len(before.ids) + sum(n for n in more if n > 0)
-        check_room(n_most, max(len(own.ids) for own in answers), max_length)
+        check_room(n_most, n_answer, max_length, apart=apart)
         tokens = replace(tokens, variants=variants)
     return prompt_input(prompt, granularity, spans, tokens, notes)
 
 
 def _variants(
-    prompt: RenderedPrompt, before: Encoded, owner: Ints, tokenizer: Any
+    prompt: RenderedPrompt, before: Encoded, owner: Ints, tokenizer: Any, *, ends: bool
 ) -> tuple[tuple[Ints, ...], ...]:
     """For each slot the tokens of its alternatives, as they are in the place of its own."""
     found: list[tuple[Ints, ...]] = []
@@ -126,7 +139,7 @@ def _variants(
         made = []
         for other in others:
             segments = (*prompt.segments[:part], other, *prompt.segments[part + 1 :])
-            ids = prompt_tokens(replace(prompt, segments=segments), tokenizer).ids
+            ids = prompt_tokens(replace(prompt, segments=segments), tokenizer, ends=ends).ids
             end = len(ids) - after
             fits = np.array_equal(ids[:first], before.ids[:first]) and np.array_equal(
                 ids[end:], before.ids[own[-1] + 1 :]
@@ -143,22 +156,28 @@ def _variants(
     return tuple(found)
 
 
-def check_room(n_prompt: int, n_answer: int, max_length: int) -> None:
+def check_room(n_prompt: int, n_answer: int, max_length: int, *, apart: bool) -> None:
     """Raise an error if a prompt and its answer have more tokens than the model reads."""
-    if n_prompt + n_answer > max_length:
+    if (max(n_prompt, n_answer) if apart else n_prompt + n_answer) > max_length:
         raise InputError(
             f"The prompt has {n_prompt:,} tokens and the answer {n_answer:,}, but the model reads "
             f"{max_length:,} at once: shorten the prompt, or leave out sources."
         )
 
 
-def _with_answers(before: Encoded, owner: Ints, answers: Sequence[Encoded], tokenizer: Any) -> Tokens:
-    """The tokens of the prompt, followed by those of the answer; once for each answer."""
+def _with_answers(
+    before: Encoded, owner: Ints, answers: Sequence[Encoded], tokenizer: Any, *, apart: bool
+) -> Tokens:
+    """The tokens of the prompt, followed by those of the answer unless these are apart; once for each."""
+    mask_id, pad_id = getattr(tokenizer, "mask_token_id", None), tokenizer.pad_token_id
+    if apart:
+        ids = before.ids
+        own_ids = tuple(own.ids for own in answers)
+        return Tokens(ids, np.zeros_like(ids), owner, mask_id, pad_id, answers=own_ids)
     n = len(before.ids)
     ids = np.concatenate([ids for own in answers for ids in (before.ids, own.ids)])
     feature = np.concatenate([part for own in answers for part in (owner, np.full(len(own.ids), -1))])
     scored = np.concatenate([np.arange(n + len(own.ids)) >= n for own in answers])
-    mask_id, pad_id = getattr(tokenizer, "mask_token_id", None), tokenizer.pad_token_id
     tokens = Tokens(ids, np.zeros_like(ids), feature, mask_id, pad_id, scored=scored)
     if len(answers) == 1:
         return tokens

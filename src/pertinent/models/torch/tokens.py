@@ -50,6 +50,12 @@ def without_needless_mask(batch: TokenBatch) -> TokenBatch:
     return replace(batch, attend=None if plain else attend)
 
 
+def one_row(ids: Sequence[int]) -> TokenBatch:
+    """A batch of one row of these tokens, with nothing hidden."""
+    plain = np.array(ids)[None]
+    return TokenBatch(plain, np.zeros_like(plain), np.arange(plain.shape[1])[None], None, None)
+
+
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:
     """The whole text, in each of n rows."""
     return TokenRows(tokens, np.ones((n, len(tokens.ids)), dtype=np.bool_))
