@@ -11,14 +11,12 @@ from pertinent.array_types import Ints
 from pertinent.digests import digest
 from pertinent.errors import InputError
 from pertinent.inputs.text import GRANULARITIES, TextInput, Tokens, cut
+from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST
 
 Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
 
 UNITS: tuple[Unit, ...] = ("sources", "messages", "slots")
 """Parts of a prompt that may be features."""
-
-CONTRAST, ANSWER = "contrast", "answer"
-"""The names of the columns that are about the whole answer."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
     "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
-    "language model": ("max_new_tokens", "max_length", "compaction"),
+    "language model": ("max_new_tokens", "length_normalised", "max_length", "compaction"),
     "image classifier": (*_MEANING, "background"),
     **dict.fromkeys(("module", "estimator", "function"), (*_MEANING, *_DATA)),
 }
@@ -68,7 +68,8 @@ def wrap(thing: Any, **options: Any) -> Model:
         that answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
         ``no_answer`` — ``True`` if the model may answer that there is none. For generative language models:
-        ``max_new_tokens`` — the most tokens of an answer that the model writes itself, 64 by default.
+        ``max_new_tokens`` — the most tokens of an answer that the model writes itself, 64 by default;
+        ``length_normalised`` — ``True`` to divide the log-likelihood of an answer by its number of tokens.
 
     Examples
     --------

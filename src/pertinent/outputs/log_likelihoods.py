@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import SettingError
 from pertinent.number_texts import number_text
 from pertinent.outputs.base import TINY, Scale
 from pertinent.outputs.values import PlainValues
+
+CONTRAST, ANSWER = "contrast", "answer"
+"""The names of the columns that are about the whole answer of a language model."""
+
+PER_TOKEN = "nats per token"  # noqa: S105
+"""The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
 
 _NO_DECISION = (
     "This method asks whether the decision stays the same, but the likelihood of an answer is no decision: "
@@ -42,6 +49,14 @@ class LogLikelihoods(PlainValues):
             return outputs
         logs = np.minimum(outputs, -TINY)
         return np.asarray(logs - np.log(-np.expm1(logs)))
+
+    def n_tokens(self, columns: Sequence[str]) -> Ints:
+        """All tokens of the answer for the columns about the whole of it, unless it was divided by these."""
+        found = super().n_tokens(columns)
+        if ANSWER in columns and self.unit != PER_TOKEN:
+            about_all = list(columns).index(ANSWER) + 1
+            found[:about_all] = max(1, len(columns) - about_all)
+        return found
 
     def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
         """The log-likelihood."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from pertinent.errors import ModelError
 from pertinent.models.heads.base import FollowedScores, HeadBatch
-from pertinent.models.heads.language_model import LanguageModelHead, answer_columns
+from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.removal.base import TokenRows
@@ -138,4 +138,4 @@ class _DecodedBatch(HeadBatch):
         shifted = torch.cat([starts, self._ids[:, :-1]], dim=1)
         logits = self._head.decoded_logits(answer[self._owners], self._attend[self._owners], shifted).float()
         chosen = logits.gather(2, self._ids[..., None])[..., 0]
-        return answer_columns(chosen - logits.logsumexp(dim=-1), self._real, self._rows)
+        return self._head.columns(chosen - logits.logsumexp(dim=-1), self._real, self._rows)

@@ -17,7 +17,7 @@ from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
-from pertinent.inputs.rendered_prompt import ANSWER, PromptInput, RenderedPrompt
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.torch import devices
@@ -25,6 +25,7 @@ from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
+from pertinent.outputs.log_likelihoods import ANSWER, PER_TOKEN
 from pertinent.removal.base import TokenRows
 from pertinent.settings import Count, checked
 
@@ -45,9 +46,10 @@ class LanguageModelHead(Head):
     ----------
     max_new_tokens
         The most tokens of an answer that the model writes itself.
+    length_normalised
+        Whether the log-likelihood of an answer is divided by its number of tokens.
     """
 
-    output = LogLikelihoods()
     classes = ()
     columns_differ = True
     is_causal = True
@@ -56,8 +58,10 @@ class LanguageModelHead(Head):
     default_removal = "slice-out"
 
     @checked
-    def __init__(self, *, max_new_tokens: Count = 64) -> None:
+    def __init__(self, *, max_new_tokens: Count = 64, length_normalised: bool = False) -> None:
         self.max_new_tokens = max_new_tokens
+        self.length_normalised = length_normalised
+        self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
         self.settings = (max_new_tokens,)
         self._to_logits: Any = None
         self._start_id: int | None = None
@@ -197,6 +201,10 @@ class LanguageModelHead(Head):
         first = self.columns_of(input).index(ANSWER)
         return np.concatenate([outputs[:, :first], scaled[:, first:]], axis=1)
 
+    def columns(self, logs: Tensor, real: Tensor, rows: Tensor) -> Tensor:
+        """The columns of rows from the log-likelihoods of tokens: see `answer_columns`."""
+        return answer_columns(logs, real, rows, mean=self.length_normalised)
+
     def batch(self, parts: Sequence[TokenRows]) -> HeadBatch:
         """A batch in which each row is followed by its answer, and in further rows by the other answer."""
         return _AnswerBatch(self, parts)
@@ -275,17 +283,18 @@ class _AnswerBatch(HeadBatch):
         rows = torch.arange(len(answer), device=answer.device)[:, None]
         logits = self._head.logits(answer[rows, self._slots]).float()
         chosen = logits.gather(2, self._ids[..., None])[..., 0]
-        return answer_columns((chosen - logits.logsumexp(dim=-1)), self._real, self._rows)
+        return self._head.columns(chosen - logits.logsumexp(dim=-1), self._real, self._rows)
 
 
-def answer_columns(logs: Tensor, real: Tensor, rows: Tensor) -> Tensor:
+def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = False) -> Tensor:
     """The columns of each row (rows, most columns), NaN where an input has fewer.
 
     `logs` are log-likelihoods of the tokens of answers (answers, most tokens), of which those are meant where
-    `real` is not 0. `rows` are the number of each row's answer, and of the other one (−1: none).
+    `real` is not 0. `rows` are the number of each row's answer, and of the other one (−1: none). The
+    log-likelihood of an answer is the sum over its tokens, or their mean.
     """
     logs = logs.masked_fill(real == 0, torch.nan)
-    total = logs.nansum(dim=1, keepdim=True)
+    total = logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
     own, other = rows.T
     columns = torch.cat([total, logs], dim=1)[own]
     contrast = columns[:, :1] - total[other]
