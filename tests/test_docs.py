@@ -32,6 +32,7 @@ from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removal import removals
 from pertinent.results.base import Result
 from pertinent.results.evaluation import Measures
+from tests import tiny_lm
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -99,6 +100,9 @@ def _as_before():
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    if any("./my-language-model" in block.code for block in blocks(page, "python")):
+        tiny_lm.model("llama").save_pretrained(tmp_path / "my-language-model")
+        tiny_lm.tokenizer().save_pretrained(tmp_path / "my-language-model")
     namespace = {"__name__": "docs"}
     for block in blocks(page, "python"):
         where = f"{name(page)}, block at line {block.line}"
@@ -298,6 +302,7 @@ def test_reference_has_every_option_of_wrap():
         "`(model": "transformer",
         "image classifier": "image classifier",
         "reader": "question-answering model",
+        "language": "language model",
         "`torch": "module",
         "fitted": "estimator",
         "function": "function",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
     from pertinent.explainers.early_stopping import EarlyStopping
+    from pertinent.inputs.prompt import Prompt
     from pertinent.inputs.text import Text
     from pertinent.learned.base import load_explainer
     from pertinent.learned.fit import fit
@@ -56,6 +57,7 @@ _NAMES = {
     "diagnostics.stability": "Stability stability",
     "errors": "PertinentError",
     "explainers.early_stopping": "EarlyStopping",
+    "inputs.prompt": "Prompt",
     "inputs.text": "Text",
     "learned.base": "load_explainer",
     "learned.fit": "fit",
@@ -79,7 +81,7 @@ __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "st
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]
 __all__ += ["Failure"]
-__all__ += ["Cluster", "EarlyStopping", "PertinentError", "Request", "Service", "Text"]
+__all__ += ["Cluster", "EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,9 @@ class Logits:
     columns_differ = False
     output = output_named("logit", None)
 
+    def as_scale(self, input, outputs, scale):
+        return self.output.as_scale(outputs, scale)
+
     @staticmethod
     def checked(outputs, n):
         assert len(outputs) == n

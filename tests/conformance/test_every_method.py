@@ -54,7 +54,7 @@ SAME_WHATEVER_THE_SEED = {
     "meaningful-perturbation",
     "occlusion",
 }
-ALL_CLASSES_AT_ONCE = {"banzhaf", "exact-shapley", "kernel-shap", "leave-one-out", "lime"}
+ALL_CLASSES_AT_ONCE = {"banzhaf", "context-cite", "exact-shapley", "kernel-shap", "leave-one-out", "lime"}
 ALL_CLASSES_AT_ONCE |= {"occlusion", "shapley", "shapley-interactions", "shapley-sampling"}
 ADD_UP = {"exact-shapley", "kernel-shap", "shapley", "shapley-sampling"}
 KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "functional-information", "kernel-shap", "lime"}

@@ -129,5 +129,7 @@ def test_a_saved_series_needs_its_modality_to_be_read(model, monkeypatch):
     assert pertinent.Explanation.from_dict(plain).input.own_features == "segments:12"
     known = {name: cls for name, cls in modalities.all().items() if name != "time-series"}
     monkeypatch.setattr(modalities, "_classes", known)
-    with pytest.raises(InputError, match="`kind` must be one of image, table, text, but got 'time-series'"):
+    with pytest.raises(
+        InputError, match="`kind` must be one of image, prompt, table, text, but got 'time-series'"
+    ):
         pertinent.Explanation.from_dict(plain)

@@ -37,7 +37,6 @@ def test_embedded_models_can_be_sent_to_another_process(name):
     [
         (transformers.BertForTokenClassification, "a token classifier"),
         (transformers.BertForMaskedLM, "a masked language model"),
-        (transformers.BertLMHeadModel, "a generative language model"),
     ],
 )
 def test_other_heads_are_refused_when_they_are_wrapped(architecture, what):

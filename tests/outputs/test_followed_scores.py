@@ -10,7 +10,8 @@ import torch
 from pertinent.errors import SettingError
 from pertinent.outputs import NAMES, TINY, output_named
 
-PROBABILITIES = [name for name in NAMES if name != "value"]
+VALUES = ("value", "log-likelihood")
+PROBABILITIES = [name for name in NAMES if name not in VALUES]
 
 
 def answers(name, n_columns=3, n_rows=6):
@@ -34,10 +35,11 @@ def test_the_followed_score_is_the_log_probability(name, n_columns):
     np.testing.assert_allclose(followed, np.log(natural), atol=1e-5)
 
 
-def test_the_followed_score_of_a_value_is_the_value():
-    outputs = answers("value")
+@pytest.mark.parametrize("name", VALUES)
+def test_the_followed_score_of_a_value_is_the_value(name):
+    outputs = answers(name)
     np.testing.assert_allclose(
-        output_named("value").followed_scores(tensor(outputs), "natural"), outputs, atol=1e-6
+        output_named(name).followed_scores(tensor(outputs), "natural"), outputs, atol=1e-6
     )
 
 
@@ -91,6 +93,20 @@ def test_a_value_is_no_decision():
         output.side(np.zeros(1), 0)
     with pytest.raises(SettingError, match="a plain value is no decision"):
         output.margins(torch.zeros(1, 1), column, column, torch.ones(1))
+
+
+def test_what_makes_an_answer_likelier_supports_it():
+    output, logs = output_named("log-likelihood"), np.log([[0.9, 0.2], [1.0, 1e-9]])
+    assert output.importance(logs[0]).tolist() == logs[0].tolist()
+    assert output.objective(logs, logs[0], 1).tolist() == logs[:, 1].tolist()
+    odds = output.as_scale(logs, "logit")
+    np.testing.assert_allclose(odds[0], np.log([9, 0.25]))
+    assert np.isfinite(odds).all()
+    assert output.as_scale(logs, "log-probability") is logs
+    with pytest.raises(SettingError, match="the likelihood of an answer is no decision"):
+        output.same_decision(logs, logs[0], 0)
+    assert output.describe(-0.105) == "-0.105 nats"
+    assert output_named(**output.to_dict()) == output
 
 
 def test_a_feature_is_ranked_by_the_magnitude_of_its_effect_on_a_value_alone():

@@ -223,7 +223,7 @@ def changed(place, value):
         (0, "input.spans.0", [0, 0, 99], "`spans` must be inside the text"),
         (0, "input.spans.0", [1, 0, 1], "`spans` must be inside the text"),
         (0, "input.spans", [[0, 0, 1]], "`spans` must have the shape 4 × 3"),
-        (0, "input.kind", "sound", "`kind` must be one of image, table, text"),
+        (0, "input.kind", "sound", "`kind` must be one of image, prompt, table, text"),
         (0, "input.fingerprint", "xyz", "`fingerprint` must be hexadecimal"),
         (0, "input", None, "`input` must be an object with named fields"),
         (4, "chosen.0", [0.5, [9]], "`chosen` must be from 0 to 2"),

@@ -58,7 +58,10 @@ def explanation_steps(
 
     def steps(input: Input, removal: Removal) -> Algorithm:
         model, explainer, d = run.model, request.method, input.n_features
-        check_scale(request.scale, explainer, model.output)
+        scale = request.scale
+        if scale == "natural" and explainer.default_scale in model.output.scales:
+            scale = explainer.default_scale
+        check_scale(scale, explainer, model.output)
         budget = plan_budget(explainer, request.budget, d)
         prediction = (yield Values(full_mask(d)))[0]
         output, classes = model.output, model.columns_of(input)
@@ -89,7 +92,7 @@ def explanation_steps(
             has_listener=run.on_partial is not None,
             drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
         )
-        asked = on_scale(explainer.explain(task), request.scale, len(jackknife.sizes))
+        asked = on_scale(explainer.explain(task), scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []
         if repeat:
             asked = _with_answers_kept(asked, answered)
@@ -112,7 +115,7 @@ def explanation_steps(
             evaluations=meter.evaluations,
             seed=request.seed,
             sparsities=request.sparsities,
-            scale=request.scale,
+            scale=scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
             warnings=(*finding.warnings, *_too_few(explainer, budget, input), *filter(None, [doubt])),

@@ -202,7 +202,9 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
     require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
         must = "'natural' for a model of plain values, which have no probabilities"
-        require(scale == "natural", "scale", must, scale)
+        if output.scales != ("natural",):
+            must = f"{' or '.join(map(repr, output.scales))} for {output.plural}"
+        require(scale in output.scales, "scale", must, scale)
 
 
 def _check_stops_early(explainer: Explainer) -> None:

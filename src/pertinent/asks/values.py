@@ -94,7 +94,9 @@ class Values(Question):
                 for i, part in enumerate(parts)
                 if part.question.scale == scale and not isinstance(found[i], Exception)
             ]
-            for i, rows in zip(own, _together(model, [found[i] for i in own], scale), strict=True):
+            for i, rows in zip(
+                own, _together(model, [(parts[i].input, found[i]) for i in own], scale), strict=True
+            ):
                 found[i] = _means(rows, parts[i].removal)
         return found
 
@@ -108,12 +110,12 @@ class Values(Question):
         return outputs.reshape(len(answers), -1)
 
 
-def _together(model: Model, parts: list[Floats], scale: Scale) -> list[Floats]:
-    """The rows of each part on the scale; all at once, unless the parts differ in their columns."""
-    if model.columns_differ or len(parts) < 2:
-        return [model.output.as_scale(rows, scale) for rows in parts]
-    ends = np.cumsum([len(rows) for rows in parts]).tolist()
-    scaled = model.output.as_scale(np.concatenate(parts), scale)
+def _together(model: Model, answers: list[tuple[Input, Floats]], scale: Scale) -> list[Floats]:
+    """The rows about each input on the scale; all at once, unless the inputs differ in their columns."""
+    if model.columns_differ or len(answers) < 2:
+        return [model.as_scale(input, rows, scale) for input, rows in answers]
+    ends = np.cumsum([len(rows) for _, rows in answers]).tolist()
+    scaled = model.as_scale(answers[0][0], np.concatenate([rows for _, rows in answers]), scale)
     return [scaled[first:end] for first, end in pairwise([0, *ends])]
 
 

@@ -67,6 +67,8 @@ class Command:
 _REPORT = ("html", "json", "quiet")
 _TABLE = ("html", "out", "json", "quiet")
 _RESULT = ("plot", "json", "quiet")
+_ANSWERS = ("answer", "rather_than", "source")
+"""Flags for language models, which have no decision to attack, and nothing to learn from."""
 
 COMMANDS = {
     "explain": Command("explain", "verbs:explain", _REPORT),
@@ -88,6 +90,7 @@ COMMANDS = {
         ("json", "quiet"),
         ("what to attack", "how to attack"),
         elsewhere={"sets": "--only, or --top and --method"},
+        without=_ANSWERS,
     ),
     "train": Command(
         "train",
@@ -96,11 +99,16 @@ COMMANDS = {
         ("what to learn from", "how to train"),
         elsewhere={"validation": "--validation, a file with the columns of --file"},
         required=("file",),
-        without=("inputs", "image", "row"),
+        without=("inputs", "image", "row", *_ANSWERS),
         defaults={"label_column": "label"},
     ),
     "fit": Command(
-        "fit", "learning:fit", ("quiet",), ("what to learn from", "how to fit"), required=("out",)
+        "fit",
+        "learning:fit",
+        ("quiet",),
+        ("what to learn from", "how to fit"),
+        required=("out",),
+        without=_ANSWERS,
     ),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("methods", "verbs:catalogue"),

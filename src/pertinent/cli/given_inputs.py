@@ -22,6 +22,7 @@ from pertinent.cli.input_files import (
 )
 from pertinent.errors import SettingError
 from pertinent.explainers.base import explainers, learned
+from pertinent.inputs.prompt import Prompt
 from pertinent.settings import Count
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,12 @@ class GivenInputs:
         An image file, or a folder of them; may be repeated.
     row
         A table row, or an input of a kind of your own, as a JSON object or array; may be repeated.
+    answer
+        Of a language model: the answer to explain, as it follows the text (its own greedy answer).
+    rather_than
+        Of a language model: another answer, with which the answer is compared.
+    source
+        Of a language model: a source that the text asks about; may be repeated.
     limit
         Read the first N inputs only.
     """
@@ -70,6 +77,9 @@ class GivenInputs:
     label_column: str | None = None
     image: list[Annotated[Path, "FILE"]] | None = None
     row: list[Annotated[str, "JSON"]] | None = None
+    answer: Annotated[str, "TEXT"] | None = None
+    rather_than: Annotated[str, "TEXT"] | None = None
+    source: list[Annotated[str, "TEXT"]] | None = None
     limit: Count | None = None
 
     @property
@@ -136,7 +146,7 @@ class GivenInputs:
     def _named(self) -> Iterator[InputRecord]:
         """The inputs that are on the command line itself."""
         for number, text in enumerate(map(_no_file, self.inputs or ())):
-            yield InputRecord(f"text {number}", text)
+            yield record_of(f"text {number}", self._prompt, text)
         for path in self._image_files():
             yield InputRecord(str(path), path)
         for number, row in enumerate(self.row or ()):
@@ -144,6 +154,12 @@ class GivenInputs:
 
     def _image_files(self) -> list[Path]:
         return [path for named in self.image or () for path in _images(named)]
+
+    def _prompt(self, text: str) -> str | Prompt:
+        """The text, or the prompt that it makes with an answer or sources."""
+        if self.answer is None and self.rather_than is None and not self.source:
+            return text
+        return Prompt(text, sources=self.source or (), answer=self.answer, rather_than=self.rather_than)
 
 
 def as_inputs(records: Sequence[InputRecord]) -> UserList[Any]:

@@ -34,9 +34,9 @@ class GivenModel:
     Attributes
     ----------
     model
-        sentiment, topics, digits, table, diabetes; a folder with a transformers classifier of texts or
-        images; or package.module:name, a model or function in a module of your own, which is imported
-        (sentiment for texts, digits for images, table for rows).
+        sentiment, topics, digits, table, diabetes; a folder with a transformers classifier of texts
+        or images, or a language model; or package.module:name, a model or function in a module of your own,
+        which is imported (sentiment for texts, digits for images, table for rows).
     device
         Where it runs: cpu, cuda, cuda:1, mps ….
     dtype

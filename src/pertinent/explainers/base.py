@@ -197,6 +197,8 @@ class Explainer(Settings, ABC):
     ----------
     scales
         The scales of the model's answers that it can work on.
+    default_scale
+        The scale that it works on unless another one is asked for, where the output has it.
     columnwise
         Whether it scores each column of values independently, so that more columns than the model's own can
         be scored in the same way.
@@ -225,6 +227,7 @@ class Explainer(Settings, ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     scales: ClassVar[tuple[Scale, ...]] = SCALES
+    default_scale: ClassVar[Scale] = "natural"
     columnwise: ClassVar[bool] = True
     stops_early: ClassVar[bool] = False
     numeric: ClassVar[bool] = False

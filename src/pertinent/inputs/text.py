@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, pairwise
 from math import ceil
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,17 @@ FORMS: Mapping[tuple[str, ...], _Fixed] = {
     ("text",): "none",
 }
 """The keys of texts that are given as mappings, and which of the two texts is fixed."""
+
+
+class Segmented(Protocol):
+    """A text of one or several strings, some of which are fixed."""
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The strings."""
+
+    def removable(self, segment: int) -> bool:
+        """Whether features of this segment may be removed."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,11 @@ class Tokens:
     Of a text that is read in windows, the tokens of each window follow those of the window before, with their
     special tokens. `lengths` are the numbers of tokens of the windows, and `repeated` says which tokens also
     stand in an earlier window.
+
+    `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
+    rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
+    stand in place of its own. `answers` are the tokens of the answer and of its rival where a decoder of its
+    own reads them; then none of the other tokens is scored.
     """
 
     ids: Ints
@@ -135,6 +151,9 @@ class Tokens:
     place: Ints | None = None
     lengths: tuple[int, ...] = ()
     repeated: Masks | None = None
+    scored: Masks | None = None
+    variants: tuple[tuple[Ints, ...], ...] = ()
+    answers: tuple[Ints, ...] = ()
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:
@@ -151,7 +170,8 @@ class Tokens:
 
     def _window(self, own: slice) -> Tokens:
         place = None if self.place is None else self.place[own]
-        return Tokens(self.ids[own], self.types[own], self.feature[own], self.mask_id, self.pad_id, place)
+        made = Tokens(self.ids[own], self.types[own], self.feature[own], self.mask_id, self.pad_id, place)
+        return made if self.scored is None else replace(made, scored=self.scored[own])
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +252,7 @@ def long_text_notes(granularity: str, n_words: int) -> tuple[str, ...]:
     return (f"long text: {n_words:,} words are explained by passages; features='words' explains each word",)
 
 
-def cut(text: Text, granularity: str) -> Ints:
+def cut(text: Segmented, granularity: str) -> Ints:
     """The (segment, start, end) spans of every word, sentence or passage of the removable segments."""
     granularity, _, size = granularity.partition(":")
     if granularity not in GRANULARITIES:
@@ -262,7 +282,7 @@ def _thai_words(span: tuple[int, int, int], segment: str) -> list[tuple[int, int
     return [(number, *pair) for pair in pairwise(bounds)] if bounds[-1] == end else [span]
 
 
-def _passages(text: Text, size: str) -> Ints:
+def _passages(text: Segmented, size: str) -> Ints:
     """Neighbouring sentences of together at most `size` words; longer sentences are cut into equal parts."""
     require(size.isdecimal() and int(size) > 0, "features", "'passages' with a number of words", size)
     words, sentences, most = cut(text, "words"), cut(text, "sentences"), int(size)
@@ -281,7 +301,7 @@ def _passages(text: Text, size: str) -> Ints:
     return np.array(passages, dtype=np.int64).reshape(-1, 3)
 
 
-def own_spans(text: Text, spans: Any) -> Ints:
+def own_spans(text: Segmented, spans: Any) -> Ints:
     """Spans that the user cut, as rows of (segment, start, end) in the order of the text, checked.
 
     They are (start, end) of a single text, or (segment, start, end) where 0 is the first of a pair and
@@ -303,16 +323,16 @@ def own_spans(text: Text, spans: Any) -> Ints:
     return rows
 
 
-def _span_rows(text: Text, spans: Any, name: str) -> Ints:
+def _span_rows(text: Segmented, spans: Any, name: str) -> Ints:
     """Spans as rows of (segment, start, end), each checked to lie in the text."""
     try:
         rows = np.asarray(spans)
     except ValueError:
         rows = np.empty(0)
-    if rows.ndim == 2 and rows.shape[1] == 2 and text.second is None:
+    if rows.ndim == 2 and rows.shape[1] == 2 and len(text.segments) == 1:
         rows = np.insert(rows, 0, 0, axis=1)
     if rows.ndim != 2 or rows.shape[1] != 3 or not len(rows) or rows.dtype.kind not in "iu":
-        wanted = "(start, end)" if text.second is None else "(segment, start, end)"
+        wanted = "(start, end)" if len(text.segments) == 1 else "(segment, start, end)"
         given = reprlib.repr(spans)
         raise InputError(f"`{name}` must be a list of spans {wanted} in characters, but got {given}.")
     lengths = [len(segment) for segment in text.segments]

@@ -17,7 +17,7 @@ from pertinent.digests import digest
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background
-from pertinent.outputs import Output
+from pertinent.outputs import Output, Scale
 from pertinent.removal.base import Removal, Rows
 
 if TYPE_CHECKING:
@@ -184,6 +184,10 @@ class Model(ABC):
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """A name for each column of its answers about this input; known once it has answered."""
         return self.classes
+
+    def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
+        """Its answers about this input (rows, columns) on the given scale."""
+        return self.output.as_scale(outputs, scale)
 
     def require_common_columns(self, purpose: str) -> None:
         """Raise a `ModelError` if columns differ from input to input, which this purpose does not allow."""

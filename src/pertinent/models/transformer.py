@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from pertinent.array_types import Ints, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import AttackRadii, MaskGradients, PathGradients
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
@@ -25,15 +25,20 @@ from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
+from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
-from pertinent.models.torch.tokens import TokenBatch, collate, tokenised
+from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
 from pertinent.models.torch.windows import Windows
+from pertinent.outputs import Scale
 from pertinent.removal.base import Removal, Rows, TokenRows
 from pertinent.settings import Count, checked
 
 logger = logging.getLogger(__name__)
+
+BERT_BASE = 85_000_000
+"""Number of parameters in matrix products of an encoder for which a launch costs as much as 8192 tokens."""
 
 PASS = 4
 """Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
@@ -84,13 +89,23 @@ class TransformerModel(Model):
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
+            if (
+                head is not None and head.is_causal
+            ):  # a token of a larger network takes longer, a launch does not
+                self.launch_overhead = min(8192, int(8192 * BERT_BASE / self._n_weights))
         self.head = ClassificationHead(model.config) if head is None else head
+        self.hides_by_bias &= self.head.default_removal == "attention-mask"
+        self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
         self._arguments = set(inspect.signature(model.forward).parameters)
         self._bias_check = BiasCheck(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
+        if self.head.is_causal:
+            self.example.pop("token_type_ids", None)  # which would be one more embedding in GPT-2
+        self._position_base: int | None = None
+        self.head.prepare_network(self)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
         self.windows = Windows.of(long_texts, self.max_length)
@@ -99,11 +114,12 @@ class TransformerModel(Model):
                 f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "
                 "answers to windows have no mean: leave out long_texts."
             )
-        if compaction and self._position_base is None:
+        if compaction and self._position_base is None and self.head.default_removal == "attention-mask":
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
-            compaction = False
+        compaction &= self._position_base is not None
         self.compaction = Compaction(self._states, self._text_of, self.max_length, self.pad_id, compaction)
-        self.compaction.holds(min(64, self.max_length))
+        if self.head.default_removal == "attention-mask":  # cutting tokens out needs no test
+            self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
 
     def identity(self) -> object:
@@ -121,6 +137,9 @@ class TransformerModel(Model):
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Tokenise a text and find the tokens of each feature."""
+        own = self.head.prepare(raw, features, self)
+        if own is not None:
+            return own
         text = self.head.text_of(raw, self)
         reading = self.tokenizer, self.max_length, self.windows
         input = tokenised(text, "words" if features is None else features, *reading)
@@ -159,6 +178,8 @@ class TransformerModel(Model):
         """Forget what was derived from the parameters."""
         super().forget()
         self.head.forget()
+        if self.prefixes is not None:
+            self.prefixes.forget()
 
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """The names of the head's columns for this input."""
@@ -168,9 +189,13 @@ class TransformerModel(Model):
         """What the head adds to its prediction."""
         return self.head.details(input, self)
 
-    def default_removal(self, input: Input) -> str:
-        """Attention-mask removal."""
-        return "attention-mask"
+    def default_removal(self, input: Any) -> str:
+        """That of the head."""
+        return self.head.removal_of(input)
+
+    def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
+        """The head's rows for this input on the given scale."""
+        return self.head.as_scale(input, outputs, scale)
 
     def cost(self, removal: Removal, input: Any, masks: Masks) -> Ints:
         """The number of tokens that will be computed for each mask."""
@@ -184,7 +209,7 @@ class TransformerModel(Model):
     def submit(self, rows: Sequence[Rows]) -> Answer:
         """Run the model on the rows of many texts at once."""
         own = self.head.batch([part for part in rows if isinstance(part, TokenRows)])
-        compact = [self.compaction.holds(part.attend.shape[1]) for part in own.parts]
+        compact = [part.renumber or self.compaction.holds(part.attend.shape[1]) for part in own.parts]
         batch = collate(own.parts, compact, self.pad_id)
         own.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
@@ -200,9 +225,10 @@ class TransformerModel(Model):
         step = max(1, PASS * self.largest_batch // batch.ids.shape[1])
         rows = np.arange(len(batch.ids))
         passes = [rows[first : first + step] for first in range(0, len(rows), step)]
+        answer = self.answer if self.prefixes is None else self.prefixes.answer
         if len(passes) == 1:
-            return self.answer(batch)
-        return torch.cat([self.answer(batch.pick(own)) for own in passes])
+            return answer(batch)
+        return torch.cat([answer(batch.pick(own)) for own in passes])
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""
@@ -230,13 +256,17 @@ class TransformerModel(Model):
             options.setdefault("inputs_embeds", self.embed(batch, model))
         if "inputs_embeds" not in options:
             options["input_ids"] = ids
+        if self.head.is_causal:
+            batch = without_needless_mask(batch)
+            if "use_cache" in self._arguments:
+                options.setdefault("use_cache", False)
         if batch.attend is not None and "attention_mask" not in options:
             options["attention_mask"] = self._attention_mask(batch.attend, by_bias)
-        if self._position_base is not None:
+        if self._position_base is not None and (batch.attend is not None or not self.head.is_causal):
             options["position_ids"] = positions
         if "token_type_ids" in self._arguments and "token_type_ids" in self.example:
             options["token_type_ids"] = types
-        return model(**options)
+        return self.head.network(model)(**options)
 
     def _attention_mask(self, attend: Masks, by_bias: bool) -> torch.Tensor:
         """A bias on attention scores if possible: transformers inspects a mask, so CUDA must synchronise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from inspect import signature
 from pkgutil import resolve_name
 from typing import Any
 
@@ -10,7 +11,8 @@ from pertinent.errors import ModelError, unknown
 from pertinent.models.base import Model
 
 _ACCEPTED = (
-    "a transformers text-classification, image-classification or question-answering pipeline; a (model, "
+    "a transformers text-classification, image-classification, question-answering or text-generation "
+    "pipeline; a (model, "
     "tokenizer) or (model, image processor) pair; a torch.nn.Module over images or table rows; a fitted "
     "scikit-learn classifier or regressor; or a function from inputs to rows of numbers"
 )
@@ -25,6 +27,7 @@ _TASKS = {
     "sentiment-analysis": "transformer",
     "image-classification": "image classifier",
     "question-answering": "question-answering model",
+    "text-generation": "language model",
 }
 _MEANING = ("classes", "names", "output", "unit")
 _READING = ("max_length", "long_texts", "compaction")
@@ -32,6 +35,7 @@ _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
     "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
+    "language model": ("max_new_tokens", "length_normalised", "max_length", "compaction"),
     "image classifier": (*_MEANING, "background"),
     **dict.fromkeys(("module", "estimator", "function"), (*_MEANING, *_DATA)),
 }
@@ -43,9 +47,9 @@ def wrap(thing: Any, **options: Any) -> Model:
     Parameters
     ----------
     thing
-        A transformers text-classification, image-classification or question-answering pipeline; a
-        ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over images or
-        table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
+        A transformers text-classification, image-classification, question-answering or text-generation
+        pipeline; a ``(model, tokenizer)`` or ``(model, image_processor)`` pair; a ``torch.nn.Module`` over
+        images or table rows; a fitted scikit-learn classifier or regressor (or one with the same interface:
         xgboost, lightgbm); or a function from inputs to rows of numbers. A module is left in the mode it
         is in.
     **options
@@ -63,7 +67,9 @@ def wrap(thing: Any, **options: Any) -> Model:
         next, by default a quarter; ``compaction`` — ``False`` to always compute removed tokens. For models
         that answer a question with a span of a context: ``fix_question`` — ``False`` if words of the question
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
-        ``no_answer`` — ``True`` if the model may answer that there is none.
+        ``no_answer`` — ``True`` if the model may answer that there is none. For generative language models:
+        ``max_new_tokens`` — the most tokens of an answer that the model writes itself, 64 by default;
+        ``length_normalised`` — ``True`` to divide the log-likelihood of an answer by its number of tokens.
 
     Examples
     --------
@@ -91,15 +97,16 @@ _OTHER_HEADS = {
         f"{_BY_FUNCTION} the probabilities of one token's labels, or its score with output='value'",
     ),
     "ForMaskedLM": ("a masked language model", f"{_BY_FUNCTION} the probabilities of the words you ask for"),
-    **dict.fromkeys(
-        ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM"),
-        (
-            "a generative language model",
-            f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='value'",
-        ),
+    "ForConditionalGeneration": (
+        "a generative model that reads more than text",
+        f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='log-likelihood'",
     ),
 }
 """What else transformers have on top, by a part of the class's name, and the way to explain them."""
+
+_LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
+_ENCODER_DECODERS = ("ForConditionalGeneration", "ForSeq2SeqLM", "MTModel")
+"""Parts of the names of models with an encoder and a decoder; some of these read images or sounds."""
 
 
 def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
@@ -110,10 +117,15 @@ def _pair(thing: Any, reader: str) -> tuple[Any, Any]:
 def _wrap_transformer(pair: tuple[Any, Any], kind: str, options: dict[str, Any]) -> Model:
     """Wrap a transformers model that reads texts, with its tokenizer."""
     from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.heads.encoder_decoder import EncoderDecoderHead
+    from pertinent.models.heads.language_model import LanguageModelHead
     from pertinent.models.heads.reader import ReaderHead
     from pertinent.models.transformer import TransformerModel
 
     reading = {name: options.pop(name) for name in _READING if name in options}
+    if kind == "language model":
+        kind_of_head = EncoderDecoderHead if pair[0].config.is_encoder_decoder else LanguageModelHead
+        return TransformerModel(*pair, head=kind_of_head(**options), **reading)
     is_reader = kind == "question-answering model"
     head = ReaderHead(**options) if is_reader else ClassificationHead(pair[0].config, **options)
     return TransformerModel(*pair, head=head, **reading)
@@ -145,8 +157,8 @@ def _transformer_kind(thing: Any) -> str:
     if not isinstance(thing, tuple):
         if thing.task not in _TASKS:
             raise ModelError(
-                f"The pipeline's task is {thing.task!r}; only 'text-classification', 'image-classification' "
-                "and 'question-answering' can be explained."
+                f"The pipeline's task is {thing.task!r}; only 'text-classification', 'image-classification', "
+                "'question-answering' and 'text-generation' can be explained."
             )
         return _TASKS[thing.task]
     if len(thing) != 2 or not _is_module(thing[0]) or not callable(thing[1]):
@@ -156,12 +168,30 @@ def _transformer_kind(thing: Any) -> str:
     if hasattr(thing[1], "do_normalize"):
         return "image classifier"
     kinds = [own.__name__ for own in type(thing[0]).__mro__]
+    if _is_language_model(thing[0], kinds):
+        return "language model"
     for name, (what, way) in _OTHER_HEADS.items():
         if any(name in kind for kind in kinds):
             raise ModelError(f"{kinds[0]} is {what}, not a classifier: {way}.")
-    if any("ForQuestionAnswering" in own.__name__ for own in type(thing[0]).__mro__):
+    if any("ForQuestionAnswering" in kind for kind in kinds):
         return "question-answering model"
+    if getattr(thing[0], "base_model", None) is thing[0]:
+        raise ModelError(
+            f"{kinds[0]} has no head, so it answers nothing: load the model by "
+            "AutoModelForSequenceClassification, AutoModelForQuestionAnswering, AutoModelForCausalLM or "
+            "AutoModelForSeq2SeqLM."
+        )
     return "transformer"
+
+
+def _is_language_model(model: Any, kinds: list[str]) -> bool:
+    """Whether a model writes texts, and reads no images or sounds; `kinds` are the names of its classes."""
+    if any(name in kind for name in _LANGUAGE_MODELS for kind in kinds):
+        return True
+    known = signature(model.forward).parameters
+    reads_text = "input_ids" in known and "pixel_values" not in known
+    is_one = any(name in kind for name in _ENCODER_DECODERS for kind in kinds)
+    return is_one and reads_text and bool(getattr(model.config, "is_encoder_decoder", False))
 
 
 def _check_estimator(thing: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pertinent.errors import require, unknown
 from pertinent.outputs.base import SCALES, TINY, Output, Scale, column_index, percent
+from pertinent.outputs.log_likelihoods import PER_TOKEN, LogLikelihoods
 from pertinent.outputs.probabilities import Classes, Labels, Probabilities, log_odds, softmax
 from pertinent.outputs.values import PlainValues
 
@@ -13,6 +14,7 @@ __all__ = [
     "TINY",
     "Classes",
     "Labels",
+    "LogLikelihoods",
     "Output",
     "PlainValues",
     "Probabilities",
@@ -26,7 +28,7 @@ __all__ = [
 
 _PROBABILITIES = {own.name: own for kind in (Classes, Labels) for own in (kind(), kind(from_logits=True))}
 
-NAMES = (*_PROBABILITIES, "value")
+NAMES = (*_PROBABILITIES, "value", "log-likelihood")
 """What `wrap` accepts as ``output``."""
 
 
@@ -40,5 +42,7 @@ def output_named(name: str, unit: str | None = None) -> Output:
         raise unknown("output", name, NAMES)
     if name == "value":
         return PlainValues(unit or "")
+    if name == "log-likelihood" and unit in (None, "nats", PER_TOKEN):
+        return LogLikelihoods(unit or "nats")
     require(not unit, "unit", "left out unless output='value'", unit)
     return _PROBABILITIES[name]

@@ -4,7 +4,8 @@ Output
 ├── Probabilities
 │   ├── Classes      of mutually exclusive classes
 │   └── Labels       of independent labels
-└── PlainValues      any other numbers: a regression, a log-likelihood, an overlap
+└── PlainValues      any other numbers: a regression, an overlap
+    └── LogLikelihoods   of an answer and its tokens
 
 What a kind says of numpy arrays it says of torch tensors in the same file: gradients and attacks ask it
 which score they follow. The package itself never imports torch.
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import InputError, require, shown, unknown
 
 if TYPE_CHECKING:
@@ -100,6 +101,10 @@ class Output(ABC):
     def to_dict(self) -> dict[str, str]:
         """Plain strings, from which `output_named` recreates this output."""
         return {"name": self.name}
+
+    def n_tokens(self, columns: Sequence[str]) -> Ints:
+        """Number of tokens of an answer over which each of these columns sums; 1 of other outputs."""
+        return np.ones(len(columns), dtype=np.int64)
 
     # -- scores that gradients and attacks follow ----------------------------------------------------
 

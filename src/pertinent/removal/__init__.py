@@ -1,5 +1,6 @@
 """Removals: what an input looks like without some of its features."""
 
+from pertinent.removal.alternatives import Alternatives
 from pertinent.removal.array_removals import (
     Blur,
     Constant,
@@ -21,6 +22,7 @@ from pertinent.removal.token_removals import (
 )
 
 __all__ = [
+    "Alternatives",
     "AttentionMask",
     "Blur",
     "Constant",

@@ -14,7 +14,7 @@ from pertinent.control_characters import shortened_name, visible
 from pertinent.errors import PertinentError
 from pertinent.explainers.base import n_kept
 from pertinent.number_texts import number_text
-from pertinent.outputs import column_index
+from pertinent.outputs import LogLikelihoods, column_index
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation, most_likely
 
@@ -92,14 +92,19 @@ def directions(explanation: Explanation) -> tuple[str, str]:
         return "in every set", "never chosen"
     if explanation.meaning == "magnitude":
         return f"matters for {name}", f"does not matter for {name}"
-    if explanation.output.kind == "value":
+    if not _more_is_better(explanation):
         return f"raises {name}", f"lowers {name}"
     return f"supports {name}", f"speaks against {name}"
 
 
+def _more_is_better(explanation: Explanation) -> bool:
+    """Whether a larger number for the target speaks for the decision: not for plain values."""
+    return explanation.output.kind != "value" or isinstance(explanation.output, LogLikelihoods)
+
+
 def verb(explanation: Explanation) -> str:
     """What the features do to the target, as in ``what supports it``."""
-    if explanation.output.kind == "value":
+    if not _more_is_better(explanation):
         return "moves"
     return "matters for" if explanation.meaning == "magnitude" else "supports"
 

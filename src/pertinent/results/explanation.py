@@ -435,5 +435,5 @@ class ByClass(Explanations):
 
 def _output(plain: Any) -> Output:
     data = PlainData(plain, "output")
-    has_unit = data.text("name", NAMES) == "value" and plain.get("unit") is not None
+    has_unit = data.text("name", NAMES) in ("value", "log-likelihood") and plain.get("unit") is not None
     return output_named(data.text("name"), data.text("unit") if has_unit else None)

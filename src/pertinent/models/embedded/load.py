@@ -51,7 +51,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
 def load_transformer(
     folder: str | Path, *, device: Any = "cpu", dtype: Any = "float32", **options: Any
 ) -> Model:
-    """Load a classifier of texts or images, or a reader that answers questions, from a folder.
+    """Load a classifier of texts or images, a reader that answers questions or a language model.
 
     The folder holds the weights as safetensors, and the tokenizer or image processor.
     """
@@ -90,6 +90,10 @@ def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
         kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
     elif _has_architecture(folder, "ForQuestionAnswering"):
         kind = transformers.AutoModelForQuestionAnswering
+    elif _has_architecture(folder, "ForCausalLM") or _has_architecture(folder, "LMHeadModel"):
+        kind = transformers.AutoModelForCausalLM
+    elif _has_architecture(folder, "ForConditionalGeneration"):
+        kind = transformers.AutoModelForSeq2SeqLM
     with no_bar():
         found = reader.from_pretrained(folder, **FROM_A_FOLDER)
         return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found

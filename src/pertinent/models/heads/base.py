@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from pertinent.array_types import Array
-from pertinent.inputs.base import Input
+from pertinent.array_types import Array, Floats
+from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput
-from pertinent.outputs import Output
+from pertinent.outputs import Output, Scale
 from pertinent.removal.base import TokenRows
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class Head(ABC):
         Settings that its answers depend on, besides the network, the tokenizer and the output.
     reads_windows
         Whether it makes one answer of the answers to all windows of a long text.
+    is_causal
+        Whether the network's tokens attend to earlier ones alone, as those of a language model.
+    default_removal
+        The removal used by default.
     """
 
     output: Output
@@ -73,6 +77,8 @@ class Head(ABC):
     columns_differ: bool = False
     settings: tuple[object, ...] = ()
     reads_windows: bool = False
+    is_causal: bool = False
+    default_removal: str = "attention-mask"
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error unless the head suits this encoder, which is complete except for the head."""
@@ -80,7 +86,18 @@ class Head(ABC):
     def forget(self) -> None:
         """Forget what was derived from the network's parameters, because they have changed."""
 
+    def prepare_network(self, encoder: TransformerModel) -> None:
+        """Find what the head needs of the network, before anything else is found out about it."""
+
+    def network(self, model: Any) -> Any:
+        """The part of the user's model, or of a copy of it, that computes what `answer_of` reads."""
+        return model
+
     # -- inputs --------------------------------------------------------------------------------------
+
+    def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> TextInput | None:
+        """The tokenised input of a head that does not read plain texts; by default ``None``."""
+        return None
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
         """The text that is tokenised, with the part of it that is never removed."""
@@ -88,6 +105,10 @@ class Head(ABC):
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an error unless the tokenised input can be answered."""
+
+    def removal_of(self, input: TextInput) -> str:
+        """The removal used by default for this input."""
+        return self.default_removal
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The inputs in `raw`, or ``None`` if it is one."""
@@ -98,6 +119,10 @@ class Head(ABC):
     def columns_of(self, input: Input) -> tuple[str, ...]:
         """A name for each of its columns for this input."""
         return self.classes
+
+    def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
+        """Its rows for this input on the given scale."""
+        return self.output.as_scale(outputs, scale)
 
     @abstractmethod
     def answer_of(self, network_output: Any) -> torch.Tensor:

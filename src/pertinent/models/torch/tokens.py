@@ -26,10 +26,34 @@ class TokenBatch:
     attend: Masks | None
     zeroed: Masks | None
 
+    def first(self, n: int) -> TokenBatch:
+        """A batch of the first n tokens of each row."""
+        own = vars(self).values()
+        return TokenBatch(*(None if array is None else array[:, :n] for array in own))  # type: ignore[arg-type]
+
     def pick(self, rows: Ints) -> TokenBatch:
         """A batch of some of the rows, with the same length."""
         own = vars(self).values()
         return TokenBatch(*(None if array is None else array[rows] for array in own))  # type: ignore[arg-type]
+
+
+def without_needless_mask(batch: TokenBatch) -> TokenBatch:
+    """The batch for a network whose tokens attend to earlier ones alone: padding at the end hides itself.
+
+    If the tokens of every row are the first ones at the first positions, nothing must be hidden. Otherwise
+    there is always a mask: without one, transformers takes gaps between positions for several texts.
+    """
+    attend = np.ones(batch.ids.shape, dtype=np.bool_) if batch.attend is None else batch.attend
+    order = np.arange(attend.shape[1])
+    is_first = order < np.count_nonzero(attend, axis=1)[:, None]
+    plain = bool((attend == is_first).all() and (batch.positions == order)[attend].all())
+    return replace(batch, attend=None if plain else attend)
+
+
+def one_row(ids: Sequence[int]) -> TokenBatch:
+    """A batch of one row of these tokens, with nothing hidden."""
+    plain = np.array(ids)[None]
+    return TokenBatch(plain, np.zeros_like(plain), np.arange(plain.shape[1])[None], None, None)
 
 
 def whole_rows(tokens: Tokens, n: int = 1) -> TokenRows:

@@ -88,6 +88,10 @@ class Drawing:
         """Pictures (height, width, 3) for a plot: the input, its heat map and the marked features, if any."""
         return ()
 
+    def height_of_plot(self, panel: Panel) -> float:
+        """The height of what `plot` draws of this explanation, in inches."""
+        return self.plot_height
+
     def plot(self, axes: Any, panel: Panel) -> None:
         """Draw the input, coloured by score, on matplotlib axes above the bars."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -43,10 +43,14 @@ class Piece:
 
 
 class TextDrawing(Drawing):
-    """Draws the whole text: what is fixed or was not read is pale, and a set is underlined."""
+    """Draws the whole text: what is fixed or was not read is pale, and a set is underlined.
+
+    Each segment is a paragraph, unless a subclass joins them.
+    """
 
     lists_features = False
     underlines = True
+    joins_segments: ClassVar[bool] = False
 
     def beginning(self, input: Any) -> str:
         """The first words."""
@@ -60,7 +64,8 @@ class TextDrawing(Drawing):
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
         """Each segment, a blank line between them."""
-        segments = _shaded(panel) if colour else _marked(panel, console, width)
+        joined = self.joins_segments
+        segments = _shaded(panel, joined) if colour else _marked(panel, console, width, joined)
         for number, lines in enumerate(segments):
             yield from ([Text()] if number else [])
             yield from lines
@@ -118,10 +123,10 @@ def _runs(input: TextInput, segment: int) -> list[tuple[int, int, tuple[int, ...
     return runs
 
 
-def _shaded(panel: Panel) -> Iterator[list[RenderableType]]:
+def _shaded(panel: Panel, joined: bool) -> Iterator[list[RenderableType]]:
     """Each segment on a dark background, its features shaded."""
     input: Any = panel.explanation.input
-    texts = [Text(style=DARK.ink) for _ in input.text.segments]
+    texts = [Text(style=DARK.ink) for _ in range(1 if joined else len(input.text.segments))]
     for piece in pieces(input):
         feature = piece.strongest(panel.explanation)
         style = Style(dim=piece.unread or not input.text.removable(piece.segment), strike=piece.unread)
@@ -129,20 +134,20 @@ def _shaded(panel: Panel) -> Iterator[list[RenderableType]]:
             marked, share = bool(panel.marked[list(piece.features)].any()), panel.share[feature]
             colour = shade(share, DARK) if abs(share) >= _PLAIN_BELOW else None
             style = Style(bgcolor=colour, bold=marked, underline=marked)
-        texts[piece.segment].append(visible(piece.text), style=style)
+        texts[0 if joined else piece.segment].append(visible(piece.text), style=style)
     for text in texts:
         yield [Padding(text, (0, 2), style=f"on {DARK.ground}")]
 
 
-def _marked(panel: Panel, console: Console, width: int) -> Iterator[list[RenderableType]]:
+def _marked(panel: Panel, console: Console, width: int, joined: bool) -> Iterator[list[RenderableType]]:
     """The lines of each segment, with a line of marks below each line that has a strong feature."""
     input: Any = panel.explanation.input
-    texts = [Text() for _ in input.text.segments]
+    texts = [Text() for _ in range(1 if joined else len(input.text.segments))]
     for piece in pieces(input):
         feature = piece.strongest(panel.explanation)
         mark = MARKS[2] if feature is None else str(MARKS[mark_numbers(panel.share[feature])])
         style = Style(meta={"mark": "~" if piece.unread else mark})
-        texts[piece.segment].append(visible(piece.text), style=style)
+        texts[0 if joined else piece.segment].append(visible(piece.text), style=style)
     for text in texts:
         lines: list[RenderableType] = []
         for line in text.wrap(console, width):

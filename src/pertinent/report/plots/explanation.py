@@ -69,7 +69,7 @@ def show_by_class(found: ByClass, top: int | None = None, **look: Any) -> Figure
 def _height(panel: Panel) -> float:
     """The height of the figure of one explanation, in inches."""
     drawing = drawing_of(panel.explanation.input)
-    return 3.2 if drawing.clips_outliers else drawing.plot_height + _bars_height(panel)
+    return 3.2 if drawing.clips_outliers else drawing.height_of_plot(panel) + _bars_height(panel)
 
 
 def _bars_height(panel: Panel) -> float:
@@ -82,7 +82,8 @@ def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
     if pictures:
         _draw_pictures(figure, panel, pictures[:2])
         return
-    heights = [drawing.plot_height, _bars_height(panel)] if drawing.plot_height else [1.0]
+    height = drawing.height_of_plot(panel)
+    heights = [height, _bars_height(panel)] if height else [1.0]
     *above, axes = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
     for own in above:
         drawing.plot(own, panel)

@@ -1,0 +1,248 @@
+"""Speed of explaining a language model's answer beside plain loops and other libraries, at equal evaluations.
+
+    python benchmarks/language_models.py --device cuda    # 1.1 billion parameters, bfloat16: under 2 minutes
+    OMP_NUM_THREADS=1 python benchmarks/language_models.py --device cpu    # beside captum and context-cite
+
+Random weights in the shape of Llama. On a GPU: a prompt of 512 tokens, an answer of 32, 512 masks that keep
+half; and leave-one-out over all tokens. The plain loops see as many masks of the same kind: one row at a time
+with all logits; and the whole prompt padded, with an attention mask and the answer's logits alone, in the
+best batch.
+
+On the CPU, with a small model: captum's LLMAttribution, which evaluates one mask at a time, by its default
+(token by token) and in one pass per mask; and the loop of context-cite 0.0.4 (kept tokens, left padding, all
+logits), written here because the package needs spacy, nltk and a download, in its default batch of 1 and in
+the best. Each time is the best of `--repeats` after a warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from common import WORDS, random_texts, save, synchronise, word_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import pertinent
+from pertinent.array_types import Masks
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "cuda": {"num_hidden_layers": 22, "hidden_size": 2048, "intermediate_size": 5632, "heads": 32},
+    "cpu": {"num_hidden_layers": 6, "hidden_size": 256, "intermediate_size": 704, "heads": 8},
+}
+SIZES = {"cuda": (512, 32, 512), "cpu": (96, 12, 64)}
+"""Tokens of the prompt, tokens of the answer, masks."""
+
+BATCHES = {"cuda": (16, 32, 64, 128), "cpu": (4, 16)}
+"""Batch sizes that a padded loop may choose from."""
+
+
+class Case:
+    """A model, a prompt with its answer, and masks over its tokens."""
+
+    def __init__(self, device: str, n_prompt: int, n_answer: int, n_masks: int) -> None:
+        self.device, self.n_answer = torch.device(device), n_answer
+        self.tokenizer = word_tokenizer(n_prompt + n_answer + 2)
+        self.tokenizer.backend_tokenizer.post_processor = None  # a language model's text has no end
+        self.tokenizer.padding_side = "left"
+        self.model = llama(device, n_prompt + n_answer + 2)
+        self.prompt, self.answer = random_texts(1, n_prompt + 2)[0], " " + random_texts(1, n_answer + 2, 1)[0]
+        self.ids = np.array(self.tokenizer(self.prompt)["input_ids"])
+        self.answer_ids = np.array(self.tokenizer(self.answer)["input_ids"])
+        self.masks = np.random.default_rng(0).random((n_masks, n_prompt)) < 0.5
+        self.wrapped = pertinent.wrap((self.model, self.tokenizer))
+
+    def explain(self, method: str, **settings: Any) -> Any:
+        """Explain the answer by the tokens of the prompt."""
+        prompt = pertinent.Prompt(self.prompt, answer=self.answer)
+        options: dict[str, Any] = {"features": "tokens", "progress": False, **settings}
+        return pertinent.explain(self.wrapped, prompt, method, **options)
+
+    def kept(self, mask: Masks) -> list[int]:
+        """The ids of the tokens that are kept, and of the answer."""
+        return [*self.ids[mask].tolist(), *self.answer_ids.tolist()]
+
+    def log_likelihoods(self, logits: torch.Tensor) -> torch.Tensor:
+        """Those of the answer, from the logits before its tokens (rows, answer, vocabulary)."""
+        answer = torch.tensor(self.answer_ids, device=self.device)
+        logs = logits.float().log_softmax(dim=-1)
+        return logs.gather(2, answer[None, :, None].expand(len(logs), -1, 1)).sum(dim=(1, 2))
+
+
+def llama(device: str, longest: int) -> Any:
+    """A language model with random weights."""
+    torch.manual_seed(0)
+    shape = dict(SHAPES[device])
+    heads = shape.pop("heads")
+    config = LlamaConfig(
+        vocab_size=32_000,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 8,
+        max_position_embeddings=longest,
+        **shape,
+    )
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    with torch.device(device):
+        model: Any = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
+    return model.to(dtype).eval()
+
+
+# -- plain loops -----------------------------------------------------------------------------------
+
+
+def one_at_a_time(case: Case, masks: Masks) -> torch.Tensor:
+    """Kept tokens, one row at a time, all logits."""
+    found = []
+    for mask in masks:
+        logits = case.model(input_ids=torch.tensor([case.kept(mask)], device=case.device)).logits
+        found.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
+    return torch.cat(found).cpu()
+
+
+def left_padded(case: Case, masks: Masks, size: int) -> torch.Tensor:
+    """Kept tokens in batches of this size, padded on the left, all logits: as context-cite does."""
+    found = []
+    for some in _parts(masks, size):
+        rows = [case.kept(mask) for mask in some]
+        batch = case.tokenizer.pad({"input_ids": rows}, return_tensors="pt").to(case.device)
+        logits = case.model(**batch).logits
+        found.append(case.log_likelihoods(logits[:, -case.n_answer - 1 : -1]))
+    return torch.cat(found).cpu()
+
+
+def whole_padded(case: Case, masks: Masks, size: int) -> torch.Tensor:
+    """The whole prompt in batches of this size, with removed tokens hidden; the answer's logits alone."""
+    ids = torch.tensor([*case.ids, *case.answer_ids], device=case.device)
+    found = []
+    for some in _parts(masks, size):
+        attend = np.concatenate([some, np.ones((len(some), case.n_answer), dtype=bool)], axis=1)
+        mask = torch.tensor(attend.astype(np.int64), device=case.device)
+        places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        logits = case.model(
+            input_ids=ids.expand(len(some), -1),
+            attention_mask=mask,
+            position_ids=places,
+            logits_to_keep=case.n_answer + 1,
+        ).logits
+        found.append(case.log_likelihoods(logits[:, :-1]))
+    return torch.cat(found).cpu()
+
+
+def _parts(masks: Masks, size: int) -> Iterator[Masks]:
+    return (masks[first : first + size] for first in range(0, len(masks), size))
+
+
+# -- measuring -------------------------------------------------------------------------------------
+
+
+def seconds(case: Case, work: Callable[[], Any], repeats: int) -> float:
+    """The least time that it takes, after a first time that is not counted."""
+    times = []
+    for _ in range(repeats + 1):
+        synchronise(case.device)
+        start = time.perf_counter()
+        work()
+        synchronise(case.device)
+        times.append(time.perf_counter() - start)
+    return min(times[1:])
+
+
+def best(case: Case, loop: Any, masks: Masks, sizes: tuple[int, ...], repeats: int) -> tuple[float, int]:
+    """The least seconds of a loop over batch sizes, and that size."""
+    return min((seconds(case, lambda: loop(case, masks, size), repeats), size) for size in sizes)  # noqa: B023
+
+
+@torch.inference_mode()
+def on_gpu(case: Case, repeats: int) -> list[dict[str, Any]]:
+    """Half of the tokens removed, and one token removed at a time."""
+    n, sizes = len(case.masks), BATCHES["cuda"]
+    one = np.ones((case.masks.shape[1],) * 2, dtype=bool)
+    np.fill_diagonal(one, val=False)
+    rows = []
+    for name, method, masks, settings, goal in (
+        ("half of the tokens removed", "banzhaf", case.masks, {"samples": n}, "at most 0.90 s"),
+        ("one token removed", "leave-one-out", one, {}, "at most 0.6 of the padded loop"),
+    ):
+        padded, size = best(case, whole_padded, masks, sizes, repeats)
+        loop = seconds(case, lambda: one_at_a_time(case, masks), 1)  # noqa: B023
+        case.explain(method, **settings)  # the engine finds its batch size
+        ours = seconds(case, lambda: case.explain(method, **settings), repeats + 2)  # noqa: B023
+        rows.append(
+            {
+                "masks": f"{len(masks)}, {name}",
+                "one row at a time, all logits": f"{loop:.2f} s",
+                f"whole prompt padded, best batch of {sizes}": f"{padded:.2f} s ({size})",
+                "pertinent": f"{method} {ours:.3f} s",
+                "/ padded": f"{ours / padded:.2f}",
+                "goal": goal,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+@torch.inference_mode()
+def on_cpu(case: Case, repeats: int) -> list[dict[str, Any]]:
+    """Beside captum and the loop of context-cite."""
+    from captum.attr import FeatureAblation, KernelShap, LLMAttribution, TextTokenInput
+
+    n = len(case.masks)
+
+    def captum(method: Any, *, by_token: bool, **settings: Any) -> Callable[[], Any]:
+        return lambda: LLMAttribution(method(case.model), case.tokenizer).attribute(
+            TextTokenInput(case.prompt, case.tokenizer),
+            target=case.answer,
+            forward_in_tokens=by_token,
+            **settings,
+        )
+
+    half = seconds(case, lambda: case.explain("banzhaf", samples=n), repeats)
+    each = seconds(case, lambda: case.explain("leave-one-out"), repeats)
+    padded, size = best(case, left_padded, case.masks, BATCHES["cpu"], repeats)
+    some = {"n_samples": n}
+    timed = {
+        "captum KernelShap, default": (captum(KernelShap, by_token=True, **some), half),
+        "captum KernelShap, one pass per mask": (captum(KernelShap, by_token=False, **some), half),
+        "captum FeatureAblation, default": (captum(FeatureAblation, by_token=True), each),
+        "captum FeatureAblation, one pass per mask": (captum(FeatureAblation, by_token=False), each),
+        "loop of context-cite, batch of 1": (lambda: left_padded(case, case.masks, 1), half),
+    }
+    peers = [(peer, seconds(case, work, 1), ours) for peer, (work, ours) in timed.items()]
+    peers.append((f"loop of context-cite, best batch ({size})", padded, half))
+    return [
+        {"peer": name, "its seconds": f"{its:.2f}", "pertinent": f"{ours:.2f}", "ratio": f"{its / ours:.2f}"}
+        for name, its, ours in peers
+    ]
+
+
+def agreement(case: Case) -> float:
+    """The largest difference, in nats, between our log-likelihoods and those of the plainest loop."""
+    plain = one_at_a_time(case, case.masks[:8]).numpy()
+    input: Any = case.wrapped.prepare(pertinent.Prompt(case.prompt, answer=case.answer), "tokens")
+    rows = pertinent.removal.SliceOut()(input, case.masks[:8], 0)
+    return float(np.abs(case.wrapped.submit([rows]).outputs()[:, 0] - plain).max())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    parser.add_argument("--sizes", type=int, nargs=3, help="tokens of prompt and answer, masks")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--json", help="also keep the rows here")
+    arguments = parser.parse_args()
+    assert len(WORDS) < 32_000
+    case = Case(arguments.device, *(arguments.sizes or SIZES[arguments.device]))
+    n_weights = sum(own.numel() for own in case.model.parameters())
+    name = torch.cuda.get_device_name() if arguments.device == "cuda" else "CPU"
+    print(f"{name}, torch {torch.__version__}, {n_weights / 1e6:,.0f} million parameters", flush=True)
+    with torch.inference_mode():
+        print(f"largest difference to a plain loop: {agreement(case):.2g} nats", flush=True)
+    run = on_gpu if arguments.device == "cuda" else on_cpu
+    save(run(case, arguments.repeats), arguments.json)
+
+
+if __name__ == "__main__":
+    main()

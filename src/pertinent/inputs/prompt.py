@@ -1,0 +1,262 @@
+"""Prompts of a language model: a text, a template, a question with its sources, or the messages of a chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from string import Formatter
+from typing import Any, TypeAlias
+
+from pertinent.errors import InputError, shown
+from pertinent.inputs.base import Features
+from pertinent.inputs.modality import Modality, modalities, split_collection
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
+
+Message: TypeAlias = Mapping[str, str]
+
+_MARK = "\ue000{}\ue001"
+"""Stands for a message while a chat template is applied; private characters, so that no message has it."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    r"""A prompt, and the answer to explain.
+
+    Parameters
+    ----------
+    text
+        The prompt; with sources, the question about them, which is never removed; with slots, the template
+        that they fill: ``"{name} lives in {city}"``.
+    sources
+        Texts that the question is about, such as retrieved documents. They alone can be removed.
+    slots
+        What stands in each slot of the text. The slots alone can be removed.
+    alternatives
+        By the name of a slot, other texts that it may be replaced by when it is removed; for each slot.
+    messages
+        The messages of a chat in place of a text, each with a role and a content. The contents can be
+        removed; what the tokenizer's chat template adds to them cannot.
+    answer
+        The answer whose log-likelihood is explained, exactly as it follows the prompt: most models write a
+        space first. By default the model's own greedy answer.
+    rather_than
+        Another answer. The contrast log p(answer) − log p(rather_than) is then explained by default.
+    template
+        How sources and question are put together.
+    separator
+        What stands between two sources.
+
+    Examples
+    --------
+    >>> Prompt("Who won?", sources=["Ada won.", "Bob lost."]).rendered().segments
+    ('Ada won.', '\n\n', 'Bob lost.', '\n\nWho won?')
+    >>> Prompt("{name} lives in {city}.", slots={"name": "Ada", "city": "Rome"}).rendered().segments
+    ('Ada', ' lives in ', 'Rome', '.')
+    """
+
+    text: str = ""
+    sources: Sequence[str] = ()
+    slots: Mapping[str, str] = field(default_factory=dict)
+    alternatives: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    messages: Sequence[Message] = ()
+    answer: str | None = None
+    rather_than: str | None = None
+    template: str = "{sources}\n\n{text}"
+    separator: str = "\n\n"
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        for name in ("text", "template", "separator"):
+            _expect_text(getattr(self, name), name)
+        if isinstance(self.sources, str):
+            raise InputError("`sources` must be a list of texts, but got one text: give [text].")
+        object.__setattr__(self, "sources", tuple(self.sources))
+        object.__setattr__(self, "messages", tuple(self.messages))
+        self._check_parts()
+        if bool(self.messages) == bool(self.text.strip()):
+            raise InputError("A prompt must be a text or messages that are not empty: give one of them.")
+        if self.messages and self.sources:
+            raise InputError("Sources go with a text: put them into the contents of the messages instead.")
+        if self.slots and (self.messages or self.sources):
+            raise InputError("Slots go with a text: give sources or messages without slots.")
+        if self.answer is not None and self.answer == self.rather_than:
+            raise InputError("`rather_than` must be another answer, but it is the same as `answer`.")
+
+    def _check_parts(self) -> None:
+        self._check_slots()
+        for name in ("answer", "rather_than"):
+            if getattr(self, name) is not None:
+                _expect_text(getattr(self, name), name, blank=False)
+        for source in self.sources:
+            _expect_text(source, "sources", blank=False)
+        for message in self.messages:
+            _expect_message(message)
+        for place in ("{sources}", "{text}") if self.sources else ():
+            if self.template.count(place) != 1:
+                raise InputError(f"`template` must hold {place} once, but is {shown(self.template)}.")
+
+    def _check_slots(self) -> None:
+        for name in ("slots", "alternatives"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InputError(
+                    f"`{name}` must map the names of slots to texts, but got {shown(getattr(self, name))}."
+                )
+        if not self.slots and not self.alternatives:
+            return
+        named = [name for _, name in self._template() if name is not None]
+        if len(named) != len(self.slots) or set(named) != set(self.slots):
+            raise InputError(
+                f"The text has the slots {_listed(named)}, each of which must be there once, but `slots` are "
+                f"{_listed(self.slots)}."
+            )
+        if self.alternatives and set(self.alternatives) != set(self.slots):
+            raise InputError(
+                f"`alternatives` must be given for all slots or for none: slots are {_listed(self.slots)}, "
+                f"but alternatives are given for {_listed(self.alternatives)}."
+            )
+        for name, value in self.slots.items():
+            _expect_text(value, f"slots[{name!r}]", blank=False)
+            others = self.alternatives.get(name, [])
+            if isinstance(others, str) or (self.alternatives and not others):
+                raise InputError(
+                    f"`alternatives` of {name!r} must be a list of texts, but got {shown(others)}."
+                )
+            for other in others:
+                _expect_text(other, f"alternatives[{name!r}]", blank=False)
+
+    def _template(self) -> list[tuple[str, str | None]]:
+        """The text before each slot, with the name of the slot, and what follows the last with no name."""
+        try:
+            parsed = list(Formatter().parse(self.text))
+        except ValueError as error:
+            raise InputError(
+                f"The text is no template, as braces in it do not match ({error}): write {{{{ for {{."
+            ) from None
+        found: list[tuple[str, str | None]] = []
+        before = ""
+        for literal, name, form, conversion in parsed:
+            before += literal
+            if name is None:
+                continue
+            if form or conversion:
+                raise InputError(
+                    f"A slot is a name in braces, as {{city}}, but the text has {shown(name)} with a format."
+                )
+            found.append((before, name))
+            before = ""
+        return [*found, (before, None)]
+
+    @classmethod
+    def of(cls, raw: Any) -> Prompt:
+        """The prompt of whatever the user gave: a prompt or a text."""
+        if isinstance(raw, Prompt):
+            return raw
+        if isinstance(raw, str):
+            return cls(raw)
+        raise InputError(
+            f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
+        )
+
+    def rendered(self, chat: Callable[[list[dict[str, str]]], str] | None = None) -> RenderedPrompt:
+        """The prompt as the model reads it; `chat` puts messages into the template of a chat."""
+        if self.messages:
+            return self._of_messages(chat)
+        if self.slots:
+            return self._of_slots()
+        if not self.sources:
+            return RenderedPrompt((self.text,), (0,), answer=self.answer or "", rather_than=self.rather_than)
+        before, _, rest = self.template.partition("{sources}")
+        pieces = [before.replace("{text}", self.text)]
+        for number, source in enumerate(self.sources):
+            pieces += [self.separator, source] if number else [source]
+        return self._joined([*pieces, rest.replace("{text}", self.text)], "sources")
+
+    def _of_slots(self) -> RenderedPrompt:
+        pieces: list[str] = []
+        for before, name in self._template():
+            pieces += [before] if name is None else [before, self.slots[name]]
+        others = [self.alternatives.get(name, ()) for _, name in self._template() if name is not None]
+        alternatives = tuple(map(tuple, others)) if self.alternatives else ()
+        return replace(self._joined(pieces, "slots"), alternatives=alternatives)
+
+    def _of_messages(self, chat: Callable[[list[dict[str, str]]], str] | None) -> RenderedPrompt:
+        if chat is None:
+            raise InputError(
+                "The tokenizer has no chat template, so messages have no form: give the prompt as a text."
+            )
+        marks = [_MARK.format(number) for number in range(len(self.messages))]
+        rest = chat([{**own, "content": mark} for own, mark in zip(self.messages, marks, strict=True)])
+        pieces: list[str] = []
+        for mark in marks:
+            before, found, rest = rest.partition(mark)
+            if not found:
+                raise InputError("The chat template leaves out a message, or changes their order.")
+            pieces += [before, ""]
+        pieces.append(rest)
+        whole = chat([dict(own) for own in self.messages])
+        contents = [own["content"] for own in self.messages]
+        for form in (contents, [own.strip() for own in contents]):  # many templates strip contents
+            pieces[1::2] = form
+            if "".join(pieces) == whole:
+                return replace(self._joined(pieces, "messages"), adds_special=False)
+        raise InputError(
+            "The chat template changes what the messages say, so it is not known which tokens are theirs: "
+            "give the prompt as a text."
+        )
+
+    def _joined(self, pieces: Sequence[str], unit: Unit) -> RenderedPrompt:
+        """Fixed pieces at even places, removable ones at odd places; empty ones are left out."""
+        kept = [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]
+        parts = tuple(place for place, (_, removable) in enumerate(kept) if removable)
+        segments = tuple(piece for piece, _ in kept)
+        return RenderedPrompt(segments, parts, unit, answer=self.answer or "", rather_than=self.rather_than)
+
+
+@modalities.register("prompt")
+@dataclass(frozen=True)
+class PromptModality(Modality):
+    """Prompts of language models."""
+
+    summary = "a prompt of a language model, and its answer"
+    input_type = PromptInput
+    features = "words"
+    aligned = False
+    precedence = 1
+    default_removal = "slice-out"
+    fixed_baseline = "zero-vector"
+    drawn_baseline = "random-token"
+    drawing = "pertinent.report.drawings.prompt:PromptDrawing"
+
+    def recognises(self, raw: Any) -> bool:
+        """A `Prompt`."""
+        return isinstance(raw, Prompt | RenderedPrompt)
+
+    def split(self, raw: Any) -> Iterable[Any] | None:
+        """The prompts in a collection."""
+        return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
+
+    def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
+        """Raise an error: only a language model reads prompts."""
+        raise InputError(
+            "A Prompt is for a generative language model, wrap((model, tokenizer)), but this model is none: "
+            "give a text."
+        )
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names)) or "none"
+
+
+def _expect_text(value: Any, name: str, *, blank: bool = True) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"`{name}` must be text, but got {type(value).__name__}.")
+    if not blank and not value.strip():
+        raise InputError(f"`{name}` is empty or blank: there is nothing to explain.")
+
+
+def _expect_message(message: Any) -> None:
+    fine = isinstance(message, Mapping) and all(
+        isinstance(message.get(key), str) for key in ("role", "content")
+    )
+    if not fine:
+        raise InputError(f"A message must be {{'role': …, 'content': …}} of texts, but got {shown(message)}.")

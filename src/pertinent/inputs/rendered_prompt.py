@@ -1,0 +1,112 @@
+"""A prompt as a language model reads it, and the input that is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.array_types import Ints
+from pertinent.digests import digest
+from pertinent.errors import InputError
+from pertinent.inputs.text import GRANULARITIES, TextInput, Tokens, cut
+from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST
+
+Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
+
+UNITS: tuple[Unit, ...] = ("sources", "messages", "slots")
+"""Parts of a prompt that may be features."""
+
+
+@dataclass(frozen=True)
+class RenderedPrompt:
+    """A prompt as a model reads it: strings that together are its text, and the answer.
+
+    Attributes
+    ----------
+    segments
+        The strings.
+    parts
+        The numbers of the segments that can be removed.
+    unit
+        What these are.
+    alternatives
+        For each of them, what it may be replaced by; empty if nothing was given.
+    adds_special
+        Whether the tokenizer adds its special tokens; a chat template has them already.
+    answer, rather_than
+        The answer, and the one that it is compared with; empty before the model has answered.
+    answer_tokens
+        The answer in pieces, one for each of its tokens.
+    answer_ids
+        The ids of these tokens, if the model wrote them; else those are found by the tokenizer.
+    generation
+        How the model found the answer; empty if the user gave it.
+    """
+
+    segments: tuple[str, ...]
+    parts: tuple[int, ...]
+    unit: Unit = ""
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    adds_special: bool = True
+    answer: str = ""
+    rather_than: str | None = None
+    answer_tokens: tuple[str, ...] = ()
+    answer_ids: tuple[int, ...] = ()
+    generation: str = ""
+
+    def removable(self, segment: int) -> bool:
+        """Whether features of this segment may be removed."""
+        return segment in self.parts
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The contrast, if there is one, the whole answer, and each of its tokens."""
+        names = [CONTRAST, ANSWER] if self.rather_than is not None else [ANSWER]
+        for piece in self.answer_tokens:
+            name = piece.strip() or repr(piece)[1:-1] or "…"  # some of the bytes of a character
+            times = 1 + sum(known == name or known.startswith(f"{name} (") for known in names)
+            names.append(name if times == 1 else f"{name} ({times})")
+        return tuple(names)
+
+    @property
+    def first_token(self) -> int:
+        """The number of the column of the answer's first token."""
+        return 1 if self.rather_than is None else 2
+
+    def spans(self, granularity: str) -> Ints:
+        """The (segment, start, end) spans of the removable features."""
+        if granularity not in UNITS:
+            return cut(self, granularity)
+        if granularity != self.unit:
+            raise InputError(f"The prompt has no {granularity}: choose {', '.join(GRANULARITIES)}.")
+        return np.array([(own, 0, len(self.segments[own])) for own in self.parts], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class PromptInput(TextInput):
+    """A prompt, the answer to explain, and the character spans of its features."""
+
+    text: RenderedPrompt  # type: ignore[assignment]  # which has the segments of a text, and an answer
+    kind: ClassVar[str] = "prompt"
+
+
+def prompt_input(
+    prompt: RenderedPrompt, granularity: str, spans: Ints, tokens: Tokens, notes: tuple[str, ...] = ()
+) -> PromptInput:
+    """Make an input from a prompt and its spans; features are named by the characters they cover."""
+    names = tuple([prompt.segments[i][a:b] for i, a, b in spans.tolist()])
+    content: list[object] = [
+        prompt.segments,
+        prompt.parts,
+        prompt.answer,
+        prompt.rather_than,
+        granularity,
+        tokens.ids,
+    ]
+    if prompt.alternatives:
+        content.append(prompt.alternatives)
+    if granularity == "spans":
+        content.append(spans)
+    return PromptInput(prompt, names, granularity, notes, digest(*content), prompt, spans, tokens)

@@ -1,0 +1,79 @@
+"""Log-likelihoods of a language model's answer and of its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.errors import SettingError
+from pertinent.number_texts import number_text
+from pertinent.outputs.base import TINY, Scale
+from pertinent.outputs.values import PlainValues
+
+CONTRAST, ANSWER = "contrast", "answer"
+"""The names of the columns that are about the whole answer of a language model."""
+
+PER_TOKEN = "nats per token"  # noqa: S105
+"""The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
+
+_NO_DECISION = (
+    "This method asks whether the decision stays the same, but the likelihood of an answer is no decision: "
+    "choose one that asks how much it changes, such as parallel-local-search or shapley."
+)
+
+
+@dataclass(frozen=True)
+class LogLikelihoods(PlainValues):
+    """Log-likelihoods in nats, of an answer or of its tokens.
+
+    Unlike other plain values, more is better: what makes the answer likelier supports it.
+    """
+
+    unit: str = "nats"
+    plural = "log-likelihoods"
+    name = "log-likelihood"
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """Log-likelihoods themselves, and the log-odds of the probabilities."""
+        return ("natural", "logit", "log-probability")
+
+    def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
+        """Log-likelihoods, or the log-odds log p − log(1 − p)."""
+        if scale == "raw":
+            raise SettingError("Log-likelihoods are on the scale 'natural' or 'logit', but got 'raw'.")
+        if scale != "logit":
+            return outputs
+        logs = np.minimum(outputs, -TINY)
+        return np.asarray(logs - np.log(-np.expm1(logs)))
+
+    def n_tokens(self, columns: Sequence[str]) -> Ints:
+        """All tokens of the answer for the columns about the whole of it, unless it was divided by these."""
+        found = super().n_tokens(columns)
+        if ANSWER in columns and self.unit != PER_TOKEN:
+            about_all = list(columns).index(ANSWER) + 1
+            found[:about_all] = max(1, len(columns) - about_all)
+        return found
+
+    def objective(self, values: Floats, prediction: Floats, target: int) -> Floats:
+        """The log-likelihood."""
+        return values[:, target]
+
+    def importance(self, scores: Floats) -> Floats:
+        """Signed effects: what supports the answer comes first."""
+        return scores
+
+    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
+        """Raise an error: a likelihood is not a decision."""
+        raise SettingError(_NO_DECISION)
+
+    def side(self, prediction: Floats, target: int) -> float:
+        """Raise an error: a likelihood is not a decision."""
+        raise SettingError(_NO_DECISION)
+
+    def describe(self, value: float) -> str:
+        """As ``-0.105 nats``."""
+        return f"{number_text(value)} {self.unit}"

@@ -1,0 +1,58 @@
+"""A language model in a folder, on the command line."""
+
+import json
+
+import pytest
+
+from pertinent.cli import main
+from tests import tiny_lm
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("models") / "lm"
+    tiny_lm.model("llama").save_pretrained(made)
+    tiny_lm.tokenizer().save_pretrained(made)
+    return str(made)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys, folder):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = main([*arguments, "--model", folder, "--method", "leave-one-out", "--json", "-"])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def first(out):
+    return json.loads(out)["explanations"][0]
+
+
+def test_an_answer_is_explained(run):
+    code, out, _ = run("explain", "Ann keeps the key.", "--answer", " Ann", "--rather-than", " Bob")
+    assert code == 0
+    assert first(out)["classes"][:2] == ["contrast", "answer"]
+    assert first(out)["details"]["answer"] == " Ann"
+
+
+def test_sources_are_features(run):
+    sources = ["--source", "Ann keeps the key.", "--source", "Bob keeps the map."]
+    code, out, _ = run("explain", "Who keeps the map?", *sources, "--answer", " Bob")
+    assert code == 0
+    assert first(out)["features"] == ["Ann keeps the key.", "Bob keeps the map."]
+
+
+def test_the_model_answers_itself(run):
+    code, out, _ = run("explain", "Ann keeps the key.")
+    assert code == 0
+    assert first(out)["details"]["generation"].startswith("greedy, at most 64 tokens")
+
+
+def test_an_empty_answer_is_refused(run):
+    code, _, err = run("explain", "Ann keeps the key.", "--answer", " ")
+    assert code != 0
+    assert "`answer` is empty or blank" in err
