@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
 
-Those of pages and terminals need Chromium, which is looked for on the path.
+Those of pages need Chromium, which is looked for on the path, and those of the web page Playwright, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 import matplotlib as mpl
@@ -87,6 +89,28 @@ def draw_all(folder: Path) -> None:
         subprocess.run(  # noqa: S603  the page is our own
             [chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True
         )
+    web_pages(folder, chromium)
+
+
+def web_pages(folder: Path, chromium: str) -> None:
+    """Pictures of the web page."""
+    from playwright.sync_api import sync_playwright
+
+    addresses: Queue[str] = Queue()
+    settings = {"port": 0, "started": addresses.put}
+    Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 900, "height": 900})
+        page.goto(addresses.get(timeout=60))
+        page.click("text=The best part was when it ended.")
+        page.wait_for_selector("text=Done:")
+        page.click(".text .w >> text=best")
+        page.wait_for_selector("text=The prediction becomes")
+        page.click("summary >> text=Cost and faithfulness")
+        page.screenshot(path=folder / "serve.png", full_page=True)
+        print("serve")
+        browser.close()
 
 
 def time_series() -> Any:

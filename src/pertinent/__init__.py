@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pertinent.api.request import Request
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
+    from pertinent.app.serve import serve
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
@@ -44,6 +45,7 @@ _NAMES = {
     "api.request": "Request",
     "api.service": "Service",
     "api.run_files": "merge",
+    "app.serve": "serve",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
     "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
@@ -70,7 +72,7 @@ _NAMES = {
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
-__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
+__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train", "wrap"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]

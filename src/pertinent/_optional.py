@@ -8,6 +8,7 @@ from typing import Any
 from pertinent.errors import MissingExtra
 
 _EXTRAS = {
+    "app": ("fastapi", "uvicorn"),
     "images": ("PIL", "skimage"),
     "nltk": ("nltk",),
     "peers": ("captum", "lime"),

@@ -101,6 +101,12 @@ COMMANDS = {
     "fit": Command(
         "fit", "learning:fit", ("quiet",), ("what to learn from", "how to fit"), required=("out",)
     ),
+    "serve": Command(
+        "serve",
+        "verbs:serve",
+        titles=("", "what it allows"),
+        elsewhere={"started": "the address is printed"},
+    ),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("methods", "verbs:catalogue"),
     "metrics": Command("metrics", "verbs:catalogue"),
