@@ -69,6 +69,11 @@ def draw_all(folder: Path) -> None:
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=20, progress=False)
         ).plot(),
         "time-series": time_series,
+        "beeswarm": lambda: (
+            pertinent.explain(diabetes, diabetes.background.values, "tree-shap")  # type: ignore[union-attr]
+            .importance(top=8)
+            .plot("beeswarm")
+        ),
     }
     for name, figure in figures.items():
         figure().savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")
@@ -97,19 +102,25 @@ def web_pages(folder: Path, chromium: str) -> None:
     from playwright.sync_api import sync_playwright
 
     addresses: Queue[str] = Queue()
-    settings = {"port": 0, "started": addresses.put}
-    Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
+    with tempfile.TemporaryDirectory() as scratch:
+        saved = Path(scratch) / "reviews.parquet"
+        pertinent.compare(pertinent.load("sentiment"), OPINIONS, ["shapley"], budget=200, out=saved)
+        settings = {"port": 0, "started": addresses.put, "browse": saved}
+        Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
+        address = addresses.get(timeout=60)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 900, "height": 900})
-        page.goto(addresses.get(timeout=60))
+        page.goto(address)
         page.click("text=The best part was when it ended.")
         page.wait_for_selector("text=Done:")
         page.click(".text .w >> text=best")
         page.wait_for_selector("text=The prediction becomes")
         page.click("summary >> text=Cost and faithfulness")
         page.screenshot(path=folder / "serve.png", full_page=True)
-        print("serve")
+        page.click("text=Browse")
+        page.screenshot(path=folder / "browse.png")
+        print("serve, browse")
         browser.close()
 
 

@@ -9,7 +9,7 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
-    "NeighbourStability", "PertinentError",
+    "Importance", "NeighbourStability", "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
     "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.failures import Failure
+    from pertinent.results.importance import Importance
     from pertinent.training.fine_tuning import train
 
 __version__ = "0.2.0"
@@ -65,6 +66,7 @@ _NAMES = {
     "results.evaluation": "Evaluation",
     "results.explanation": "Explanation Explanations",
     "results.failures": "Failure",
+    "results.importance": "Importance",
     "training.fine_tuning": "train",
 }
 """The public names in each module."""
@@ -75,7 +77,7 @@ __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "f
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train", "wrap"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
-__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure"]
+__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "Explanations", "Failure", "Importance"]
 __all__ += ["EarlyStopping", "PertinentError", "Request", "Service", "Text"]
 
 

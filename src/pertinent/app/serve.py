@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from pertinent.app.hosted import Hosted, Limits
 from pertinent.errors import SettingError
 from pertinent.models.embedded.load import NAMES, load
 from pertinent.models.wrap import wrap
+from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Range, checked
 
 _HOST = "127.0.0.1"
@@ -24,6 +26,7 @@ Port = Annotated[int, Range(at_least=0, at_most=65535)]
 def serve(
     model: Any = None,
     *,
+    browse: str | Path | None = None,
     port: Port = 8765,
     at_once: Count = 8,
     most_waiting: Count = 128,
@@ -41,6 +44,8 @@ def serve(
     model
         A model of any kind, or a mapping of names to several; by default the models that come with the
         package, each of which is loaded when it is first used.
+    browse
+        A file of saved explanations to search, sort and see as a whole; no other file is readable.
     port
         The port to listen on; 0 for any that is free.
     at_once
@@ -56,12 +61,14 @@ def serve(
     """
     uvicorn = optional("uvicorn")
     optional("fastapi")
+    from pertinent.app.browse import Saved
     from pertinent.app.desk import Desk
     from pertinent.app.web import Site
 
     limits = Limits(text=longest_text, budget=largest_budget)
     token = token_urlsafe(16)
-    app = Site(hosted_models(model, limits), Desk(at_once, most_waiting)).app(token)
+    saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name)
+    app = Site(hosted_models(model, limits), Desk(at_once, most_waiting), saved).app(token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 
 from pertinent.api.explain_one import scores_of
+from pertinent.app.browse import Filter, Saved
 from pertinent.app.desk import Desk, Full, Turn
 from pertinent.app.guard import Guard
 from pertinent.app.hosted import Hosted, Question
@@ -36,11 +37,12 @@ _PATIENCE = 0.1
 
 
 class Site:
-    """The page: some models, and the desk at which they explain."""
+    """The page: some models, the desk at which they explain, and perhaps saved explanations."""
 
-    def __init__(self, hosted: Sequence[Hosted], desk: Desk) -> None:
+    def __init__(self, hosted: Sequence[Hosted], desk: Desk, saved: Saved | None = None) -> None:
         self.hosted = {each.name: each for each in hosted}
-        self.desk = desk
+        self.desk, self.saved = desk, saved
+        self.views = {"Explain": "/"} | ({} if saved is None else {"Browse": "/browse"})
         self.files = {
             "report.css": str(style("page.css")),
             **{name: own_file(f"static/{name}", _PACKAGE) for name in ("app.css", "explain.js")},
@@ -58,6 +60,9 @@ class Site:
         app = FastAPI(openapi_url=None, lifespan=closing)
         app.add_exception_handler(PertinentError, _told)
         app.get("/")(self.explain_page)
+        if self.saved is not None:
+            app.get("/browse")(self.browse_page)
+            app.get("/browse/{number}")(self.one_page)
         app.get("/static/{name}")(self.file)
         app.get("/api/choices")(self.choices)
         app.post("/api/explain")(self.explain)
@@ -67,7 +72,22 @@ class Site:
 
     async def explain_page(self) -> Response:
         """The page on which one input is explained."""
-        return HTMLResponse(from_template(f"{_PACKAGE}:explain.html", models=list(self.hosted)))
+        return self._page("explain.html", "Explain", models=list(self.hosted))
+
+    async def browse_page(self, request: Request) -> Response:
+        """The page on which saved explanations are searched."""
+        assert self.saved is not None
+        wanted = Filter.of(dict(request.query_params))
+        return self._page("browse.html", "Browse", **await asyncio.to_thread(self.saved.list_view, wanted))
+
+    async def one_page(self, number: int) -> Response:
+        """The page of one saved explanation."""
+        assert self.saved is not None
+        return self._page("one.html", "Browse", **await asyncio.to_thread(self.saved.one_view, number))
+
+    def _page(self, file: str, view: str, **content: Any) -> Response:
+        """A page from a template, with the way to the other views."""
+        return HTMLResponse(from_template(f"{_PACKAGE}:{file}", views=self.views, view=view, **content))
 
     async def file(self, name: str) -> Response:
         """A style sheet or script: one of a few, whatever lies beside them."""

@@ -12,6 +12,7 @@ _DISPLAYS = {
     "Explanations": "explanation.show_all",
     "ByClass": "explanation.show_by_class",
     "Evaluation": "tables.show_evaluation",
+    "Importance": "importance.show",
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",
     "Catalogue": "tables.show_catalogue",

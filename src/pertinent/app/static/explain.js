@@ -405,7 +405,7 @@ async function addPanel(like) {
   const panel = new Panel(like);
   open.push(panel);
   arrange();
-  if (!like) return panel.choose();
+  if (!like) return panel.choose({}, new URLSearchParams(location.search).get("text") ?? undefined);
   const values = Object.fromEntries(["method", "target", "budget", "removal", "features", "seed"].map((name) => [name, like.field(name).value]));
   panel.field("model").value = like.field("model").value;
   await panel.choose(values, like.given());
