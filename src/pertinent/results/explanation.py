@@ -313,6 +313,16 @@ class Explanation(Result):
         figure: Figure = display(self, "interactions", kind, top)
         return figure
 
+    @checked
+    def plot_waterfall(self, top: Count = 10) -> Figure:
+        """A matplotlib figure of how the scores lead from the base value to the prediction.
+
+        For methods whose scores add up to it, such as Shapley values. `top` is how many features have a bar
+        of their own; the others share one.
+        """
+        figure: Figure = display(self, "waterfall", top)
+        return figure
+
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
         return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
