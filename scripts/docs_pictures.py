@@ -1,6 +1,6 @@
 """Draw the pictures of the documentation: python scripts/docs_pictures.py docs/pictures
 
-Those of pages and terminals need Chromium, which is looked for on the path.
+Those of pages need Chromium, which is looked for on the path, and those of the web page Playwright, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 import matplotlib as mpl
@@ -67,6 +69,11 @@ def draw_all(folder: Path) -> None:
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=20, progress=False)
         ).plot(),
         "time-series": time_series,
+        "beeswarm": lambda: (
+            pertinent.explain(diabetes, diabetes.background.values, "tree-shap")  # type: ignore[union-attr]
+            .importance(top=8)
+            .plot("beeswarm")
+        ),
     }
     for name, figure in figures.items():
         figure().savefig(folder / f"{name}.png", dpi=110, bbox_inches="tight")
@@ -87,6 +94,34 @@ def draw_all(folder: Path) -> None:
         subprocess.run(  # noqa: S603  the page is our own
             [chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True
         )
+    web_pages(folder, chromium)
+
+
+def web_pages(folder: Path, chromium: str) -> None:
+    """Pictures of the web page."""
+    from playwright.sync_api import sync_playwright
+
+    addresses: Queue[str] = Queue()
+    with tempfile.TemporaryDirectory() as scratch:
+        saved = Path(scratch) / "reviews.parquet"
+        pertinent.compare(pertinent.load("sentiment"), OPINIONS, ["shapley"], budget=200, out=saved)
+        settings = {"port": 0, "started": addresses.put, "browse": saved}
+        Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
+        address = addresses.get(timeout=60)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 900, "height": 900})
+        page.goto(address)
+        page.click("text=The best part was when it ended.")
+        page.wait_for_selector("text=Done:")
+        page.click(".text .w >> text=best")
+        page.wait_for_selector("text=The prediction becomes")
+        page.click("summary >> text=Cost and faithfulness")
+        page.screenshot(path=folder / "serve.png", full_page=True)
+        page.click("text=Browse")
+        page.screenshot(path=folder / "browse.png")
+        print("serve, browse")
+        browser.close()
 
 
 def time_series() -> Any:

@@ -145,8 +145,8 @@ def test_commands_are_understood(page, line, words):
         assert args.method in learned
     elif methods and not any(method.startswith("./") for method in methods):
         load_methods(methods, args.set)
-    model = getattr(args, "model", None)
-    assert not model or model in NAMES or model.startswith(("./", "/")) or is_own(model)
+    for model in filter(None, (getattr(args, "model", None) or "").split(",")):
+        assert model in NAMES or model.startswith(("./", "/")) or is_own(model)
 
 
 def test_there_are_commands_to_check():

@@ -27,6 +27,7 @@ LAYERS = [
     {"learned"},
     {"diagnostics"},
     {"report"},
+    {"app"},
     {"__init__"},
     {"cli"},
     {"__main__"},

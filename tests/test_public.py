@@ -9,12 +9,12 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "Cluster", "EarlyStopping", "Evaluation", "Explanation", "ExplanationFolder",
-    "Explanations", "Failure",
+    "Explanations", "Failure", "Importance",
     "NeighbourStability", "PertinentError", "Prompt",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
     "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",
-    "sensitivity", "stability", "train", "wrap",
+    "sensitivity", "serve", "stability", "train", "wrap",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pertinent.api.request import Request
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
+    from pertinent.app.serve import serve
     from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
+    from pertinent.results.importance import Importance
     from pertinent.training.fine_tuning import train
 
 __version__ = "0.2.0"
@@ -47,6 +49,7 @@ _NAMES = {
     "api.request": "Request",
     "api.service": "Service",
     "api.run_files": "merge",
+    "app.serve": "serve",
     "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
@@ -69,6 +72,7 @@ _NAMES = {
     "results.explanation": "Explanation Explanations",
     "results.explanation_folder": "ExplanationFolder",
     "results.failures": "Failure",
+    "results.importance": "Importance",
     "training.fine_tuning": "train",
 }
 """The public names in each module."""
@@ -76,11 +80,11 @@ _NAMES = {
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
-__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "train", "wrap"]
+__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train", "wrap"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]
-__all__ += ["Failure"]
+__all__ += ["Failure", "Importance"]
 __all__ += ["Cluster", "EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
 
 

@@ -9,6 +9,7 @@ from pertinent.errors import MissingExtra
 
 _EXTRAS = {
     "cluster": ("ray",),
+    "app": ("fastapi", "uvicorn"),
     "images": ("PIL", "skimage"),
     "nltk": ("nltk",),
     "peers": ("captum", "lime"),

@@ -95,6 +95,30 @@ def test_a_callback_that_fails_is_logged(caplog):
     assert "`on_partial` failed" in caplog.text
 
 
+def test_a_prediction_without_some_features():
+    with pertinent.Service(pertinent.wrap(Counting(), kind="text")) as service:
+        whole, without = service.predict("not good film"), service.predict("not good film", [1])
+        np.testing.assert_allclose(whole.result(20)[1], 1 / (1 + np.exp(-1.6)))
+        np.testing.assert_allclose(without.result(20)[1], 1 / (1 + np.exp(0.4)))
+        with pytest.raises(SettingError, match="`without` must be numbers below 3, but got \\[3\\]"):
+            service.predict("not good film", [3]).result(20)
+        with pytest.raises(InputError, match="empty"):
+            service.predict(" ").result(20)
+        with pytest.raises(SettingError, match="at least 0"):
+            service.predict("good", [-1])
+    with pytest.raises(ModelError, match="The service is closed"):
+        service.predict("good")
+
+
+def test_a_prediction_without_features_is_that_of_the_removal():
+    model = pertinent.load("sentiment")
+    with pertinent.Service(model) as service:
+        e = pertinent.explain(model, "A slow start, then wonderful.", "leave-one-out", removal="mask-token")
+        for i in range(len(e.features)):
+            without = service.predict("A slow start, then wonderful.", [i], removal="mask-token").result(20)
+            np.testing.assert_allclose(e.prediction[e.target] - without[e.target], e.scores[i], atol=1e-5)
+
+
 def test_closing_finishes_what_was_submitted():
     service = pertinent.Service(Counting())
     future = service.submit(TEXTS[0])

@@ -119,7 +119,7 @@ def explanation_steps(
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
             warnings=(*finding.warnings, *_too_few(explainer, budget, input), *filter(None, [doubt])),
-            **_scores(finding, explainer.meaning, target, d),
+            **scores_of(finding, explainer.meaning, target, d),
         )
         if repeat:
             run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
@@ -181,8 +181,11 @@ def measured(
     return (replace(explanation, measures=measures, better=better) if metrics else explanation), unmeasured
 
 
-def _scores(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
-    """The finding's scores for the target and what they mean, and those for all columns if there are any."""
+def scores_of(finding: Finding, meaning: ScoreMeaning, target: int, d: int) -> dict[str, Any]:
+    """The fields of an explanation that say what was found about `d` features.
+
+    These are the scores for the target and what they mean, and those for all columns if there are any.
+    """
     scores, standard_errors = finding.scores, finding.standard_errors
     found: dict[str, Any] = {}
     if scores is None:

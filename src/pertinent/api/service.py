@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pertinent.api.explain_run import outcome_of, works
-from pertinent.api.request import DEFAULT_METHOD, Method, Request
-from pertinent.api.run import Run
+from pertinent.api.request import DEFAULT_METHOD, Method, Request, check_features, make_removal
+from pertinent.api.run import Run, Work
+from pertinent.array_types import Floats
+from pertinent.asks import Algorithm, Values
+from pertinent.decoding import Index
 from pertinent.engine.engine import Engine
 from pertinent.engine.job import Done, Job, Published
-from pertinent.errors import InputError, ModelError
+from pertinent.errors import InputError, ModelError, require
+from pertinent.inputs.base import Input
+from pertinent.masks import full_mask
 from pertinent.models.wrap import wrap
+from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation
-from pertinent.settings import Count, checked
+from pertinent.settings import Count, Seed, checked
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What was ordered: the run that it belongs to, and what its result is made of when the job has ended."""
+
+    run: Run
+    result: Callable[[Done], Any]
 
 
 class Service:
@@ -52,7 +68,7 @@ class Service:
     def __init__(self, model: Any, *, batch_size: Count | None = None) -> None:
         self.model = wrap(model)
         self._todo: SimpleQueue[Callable[[Engine], None] | None] = SimpleQueue()
-        self._runs: dict[Future[Explanation], tuple[Run, Request]] = {}
+        self._orders: dict[Future[Any], _Order] = {}
         self._engine = Engine(self.model, batch_size=batch_size, on_partial=self._hand_on)
         self._is_closed = False
         self._thread = Thread(target=self._serve, name="pertinent-service", daemon=True)
@@ -82,14 +98,67 @@ class Service:
         **words
             The other words of `explain`, such as ``budget=200``, and settings of the method.
         """
-        if self._is_closed:
-            raise ModelError("The service is closed.")
+        self._check_open()
         request = Request.of_words(method, words)
         run = Run(self.model, [input], one=True, on_partial=on_partial)
-        future: Future[Explanation] = Future()
         (work,) = works(run, [request])
-        job = run.job(work)
-        self._todo.put(lambda engine: self._begin(engine, replace(job, key=future), run, request))
+
+        def explanation(done: Done) -> Explanation:
+            outcome = outcome_of(run, [request], replace(done, key=(0, 0)))
+            if outcome.explanation is None:
+                raise outcome.failures[0].error or InputError(outcome.failures[0].reason)
+            return outcome.explanation
+
+        return self._order(run.job(work), _Order(run, explanation))
+
+    @checked
+    def predict(
+        self,
+        input: Any,
+        without: Sequence[Index] = (),
+        *,
+        removal: str | Removal | None = None,
+        features: Any = None,
+        seed: Seed = 0,
+    ) -> Future[Floats]:
+        """Ask the model about one input without some of its features, and return the future of its answer.
+
+        The answer is a row of probabilities or values, as `Explanation.prediction`. Errors are raised as by
+        `submit`.
+
+        Parameters
+        ----------
+        input
+            One text, image or row.
+        without
+            The numbers of the features to remove, from 0; by default none.
+        removal, features, seed
+            As in `explain`.
+        """
+        self._check_open()
+        run, chosen = Run(self.model, [input], one=True), make_removal(removal)
+
+        def steps(prepared: Input, _: Removal) -> Algorithm:
+            mask = full_mask(prepared.n_features)
+            outside = [number for number in without if number >= prepared.n_features]
+            require(not outside, "without", f"numbers below {prepared.n_features}", outside)
+            mask[:, list(without)] = False
+            return _answer(mask)
+
+        try:
+            work: Work | Done = Work(None, run.prepare(input, check_features(features)), steps, chosen, seed)
+        except Exception as error:  # noqa: BLE001  raised by the future
+            work = Done(None, None, error)
+        return self._order(run.job(work), _Order(run, _answered))
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ModelError("The service is closed.")
+
+    def _order(self, job: Job | Done, order: _Order) -> Future[Any]:
+        """Hand a job to the service's thread."""
+        future: Future[Any] = Future()
+        self._todo.put(lambda engine: self._begin(engine, replace(job, key=future), order))
         return future
 
     def close(self) -> None:
@@ -121,44 +190,56 @@ class Service:
                     self._conclude(done)
             except Exception as error:
                 logger.exception("The service could not go on with what is under way.")
-                for future in list(self._runs):
+                for future in list(self._orders):
                     self._conclude(Done(future, None, error))
 
-    def _begin(self, engine: Engine, job: Job | Done, run: Run, request: Request) -> None:
-        future: Future[Explanation] = job.key
-        self._runs[future] = run, request
+    def _begin(self, engine: Engine, job: Job | Done, order: _Order) -> None:
+        future: Future[Any] = job.key
+        self._orders[future] = order
         if isinstance(job, Done):
             self._conclude(job)
             return
         number = engine.submit(job)
 
-        def forget(done: Future[Explanation]) -> None:
+        def forget(done: Future[Any]) -> None:
             if done.cancelled():
                 self._todo.put(lambda engine: self._cancel(engine, done, number))
 
         future.add_done_callback(forget)
 
-    def _cancel(self, engine: Engine, future: Future[Explanation], number: int) -> None:
-        self._runs.pop(future, None)
+    def _cancel(self, engine: Engine, future: Future[Any], number: int) -> None:
+        self._orders.pop(future, None)
         engine.cancel(number)
 
     def _conclude(self, done: Done) -> None:
-        """Give the future its explanation or error."""
-        future: Future[Explanation] = done.key
-        run, request = self._runs.pop(future, (None, None))
-        if run is None or request is None or not future.set_running_or_notify_cancel():
+        """Give the future its result or error."""
+        future: Future[Any] = done.key
+        order = self._orders.pop(future, None)
+        if order is None or not future.set_running_or_notify_cancel():
             return
-        outcome = outcome_of(run, [request], replace(done, key=(0, 0)))
-        if outcome.explanation is not None:
-            future.set_result(outcome.explanation)
-        else:
-            future.set_exception(outcome.failures[0].error or InputError(outcome.failures[0].reason))
+        try:
+            future.set_result(order.result(done))
+        except Exception as error:  # noqa: BLE001  for whoever waits for the result
+            future.set_exception(error)
 
     def _hand_on(self, published: Published) -> None:
         """Hand a partial finding to whoever asked for it; what goes wrong there is logged."""
-        run, _ = self._runs.get(published.key, (None, None))
-        if run is not None and run.on_partial is not None:
+        order = self._orders.get(published.key)
+        if order is not None and order.run.on_partial is not None:
             try:
-                run.on_partial(published)
+                order.run.on_partial(published)
             except Exception:
                 logger.exception("`on_partial` failed.")
+
+
+def _answer(mask: Any) -> Algorithm:
+    """Ask for the model's answer to one mask."""
+    return np.asarray((yield Values(mask))[0])
+
+
+def _answered(done: Done) -> Floats:
+    """The answer of a job that asked for one, or its error."""
+    if done.error is not None:
+        raise done.error
+    answer: Floats = done.result
+    return answer

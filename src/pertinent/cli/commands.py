@@ -110,6 +110,12 @@ COMMANDS = {
         required=("out",),
         without=_ANSWERS,
     ),
+    "serve": Command(
+        "serve",
+        "verbs:serve",
+        titles=("", "what it allows"),
+        elsewhere={"started": "the address is printed"},
+    ),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("methods", "verbs:catalogue"),
     "metrics": Command("metrics", "verbs:catalogue"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -237,6 +238,16 @@ def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
     for failure in explained.failures:
         call.records[failure.index] = replace(call.records[failure.index], error=failure.error)
     return sets
+
+
+def serve(args: Namespace) -> int:
+    """Serve the web page until it is interrupted, which is how it ends."""
+    models = {
+        name: given(args, GivenModel, model=name).load() for name in filter(None, args.model.split(","))
+    }
+    with suppress(KeyboardInterrupt):
+        pertinent.serve(models or None, **arguments_of(args))
+    return 0
 
 
 def catalogue(args: Namespace) -> int:

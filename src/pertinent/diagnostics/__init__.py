@@ -33,7 +33,7 @@ def read(path: str | Path) -> Any:
         sensitivity,
         stability,
     )
-    from pertinent.results import attack_results, evaluation  # noqa: F401
+    from pertinent.results import attack_results, evaluation, importance  # noqa: F401
 
     plain = read_json(Path(path))
     said = plain if isinstance(plain, dict) else {}

@@ -12,6 +12,7 @@ _DISPLAYS = {
     "Explanations": "explanation.show_all",
     "ByClass": "explanation.show_by_class",
     "Evaluation": "tables.show_evaluation",
+    "Importance": "importance.show",
     "Attacks": "tables.show_attacks",
     "Diagnostic": "tables.show_diagnostic",
     "Catalogue": "tables.show_catalogue",
@@ -23,8 +24,8 @@ def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     """A result in one of the forms; only the module that draws it is imported."""
     if form in ("markdown", "latex"):
         return getattr(import_module("pertinent.report.text_tables"), form)(result)
-    if form == "interactions":
-        return import_module("pertinent.report.plots.interactions").show(result, *args, **options)
+    if form in ("interactions", "waterfall", "curves"):
+        return import_module(f"pertinent.report.plots.{form}").show(result, *args, **options)
     module, function = next(
         _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS
     ).split(".")

@@ -15,6 +15,7 @@ from pertinent.number_texts import measure_text, number_text
 from pertinent.report.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks, not_attacked
 from pertinent.results.evaluation import Evaluation
+from pertinent.results.importance import Importance
 
 SIGNIFICANT = 0.05
 
@@ -151,3 +152,14 @@ def diagnostic_warnings(diagnostic: Diagnostic) -> list[str]:
 def diagnostic_notes(diagnostic: Diagnostic) -> list[str]:
     """How to read the table of a diagnostic, and what was left out."""
     return [*diagnostic.table().notes, *failure_notes(diagnostic.failures)]
+
+
+def importance_caption(importance: Importance, *, of_points: bool = False) -> str:
+    """What the numbers or the points are of, and how many features are not shown."""
+    n, left = sum(importance.sizes.values()), importance.n_features - len(importance.features)
+    rest = f" {left:,} less important feature{'s are' if left > 1 else ' is'} not shown." if left > 0 else ""
+    if of_points:
+        return f"The score of each feature in each of {n:,} explanations.{rest}"
+    several = len(importance.groups) > 1
+    sizes = ", ".join(f"{name}: {size:,}" for name, size in importance.sizes.items()) if several else f"{n:,}"
+    return f"Mean size of the scores over all explanations ({sizes}), 95% bootstrap intervals.{rest}"

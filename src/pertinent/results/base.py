@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Form: TypeAlias = Literal["terminal", "html", "figure", "interactions", "markdown", "latex"]
+Form: TypeAlias = Literal[
+    "terminal", "html", "figure", "interactions", "waterfall", "curves", "markdown", "latex"
+]
 
 KINDS: dict[str, type[Result]] = {}
 """The classes of results by the name of their file format; each subclass registers itself."""
@@ -129,7 +131,8 @@ class ResultSequence(Result, Sequence[T]):
 def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     """A result as something rich prints, as HTML, as a matplotlib figure, or as a plain table.
 
-    The form ``"interactions"`` is a figure of pairs of features.
+    The forms ``"interactions"``, ``"waterfall"`` and ``"curves"`` are figures, too: of pairs of features, of
+    scores that add up to the prediction, and of what is measured at each sparsity.
 
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.

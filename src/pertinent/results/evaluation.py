@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from pertinent.results.base import Result, display
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 from pertinent.settings import checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _RESAMPLES = 10_000
 _TESTS = ("bootstrap", "t")
@@ -202,6 +205,16 @@ class Evaluation(Measures):
             placed[e.seed, (e.input.fingerprint, seen[name])] = float(np.mean(of_one))
             seen[name] += 1
         return placed
+
+    def plot_curves(self) -> Figure:
+        """A matplotlib figure: what was measured against the share of features, a line for each method.
+
+        For metrics that are measured at several sparsities. With ``"comprehensiveness"`` it shows what is
+        lost as the most important features are removed (a deletion curve), with ``"sufficiency"`` as only
+        they are kept (an insertion curve).
+        """
+        figure: Figure = display(self, "curves")
+        return figure
 
     def to_markdown(self) -> str:
         """The table in Markdown, the best mean of each metric in bold, and what it says below."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ from pertinent.results.attack_results import not_attacked
 from pertinent.results.base import Result, ResultSequence, check_suffix, display
 from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
 from pertinent.results.failures import failures_from_plain
+from pertinent.results.importance import Importance, importance_of
 from pertinent.results.pairs import Pair, Triple
 from pertinent.settings import Count, Share, checked
 
@@ -317,6 +318,16 @@ class Explanation(Result):
         figure: Figure = display(self, "interactions", kind, top)
         return figure
 
+    @checked
+    def plot_waterfall(self, top: Count = 10) -> Figure:
+        """A matplotlib figure of how the scores lead from the base value to the prediction.
+
+        For methods whose scores add up to it, such as Shapley values. `top` is how many features have a bar
+        of their own; the others share one.
+        """
+        figure: Figure = display(self, "waterfall", top)
+        return figure
+
     def __repr__(self) -> str:
         best = ", ".join(f"{name!r} {score:+.3f}" for name, score in self.top(3))
         return f"<Explanation of {self.target_name!r} by {visible(self.method)}: {best}>"
@@ -361,6 +372,16 @@ class Explanations(ResultSequence[Explanation]):
         Table rows give a matrix (explanations, features), texts an array of arrays.
         """
         return exports.shap_explanations(self)
+
+    @checked
+    def importance(self, groups: str | Sequence[Any] | None = None, *, top: Count = 20) -> Importance:
+        """Which features matter over all of them: the mean size of their scores, with intervals.
+
+        `groups` compares cohorts: ``"target"`` for the class explained, ``"method"``, or a name for each
+        explanation. Of texts, features are words in lower case; all occurrences in a text count together.
+        `top` is how many features are kept.
+        """
+        return importance_of(self, groups, top)
 
     @checked
     def plot(

@@ -24,6 +24,13 @@ from pertinent.results.explanation import Explanation
 
 _PLAIN_BELOW = 0.02
 
+_LONG, _STRETCH, _CONTEXT = 200, 60, 12
+"""On pages a text with more features than the first number is folded: stretches of more pieces (words, and
+what is between them) than the second, but for the third at each end."""
+
+_NOTABLE = 0.1
+"""The share of the largest score from which a feature is not folded away."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -78,7 +85,8 @@ class TextDrawing(Drawing):
         for piece in pieces(input):
             told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
             segments[piece.segment].append((piece, piece.strongest(e), told))
-        return from_template("text.html", panel=panel, segments=segments, text=input.text)
+        folded = [folds([i for _, i, _ in own], panel) for own in segments]
+        return from_template("text.html", panel=panel, segments=segments, folded=folded, text=input.text)
 
     def html_pairs(self, panel: Panel) -> Markup:
         """Arcs over the words."""
@@ -87,6 +95,25 @@ class TextDrawing(Drawing):
         named = [f"{pairs.names_text(e, a.i, a.j)} {pairs.value_text(e, a.i, a.j)}" for a in found.arcs]
         label = "Arcs that join words: " + ", ".join(reversed(named))
         return from_template("arcs.html", e=e, panel=panel, found=found, label=label, pairs=pairs)
+
+
+def folds(strongest: list[int | None], panel: Panel) -> dict[int, int]:
+    """The first and last of the pieces that are folded away: long stretches without a notable feature.
+
+    `strongest` is the strongest feature of each piece. Of a text with few features none is folded.
+    """
+    if len(panel.share) <= _LONG:
+        return {}
+    quiet = [i is None or (abs(panel.share[i]) < _NOTABLE and not panel.marked[i]) for i in strongest]
+    found, start = {}, 0
+    for place in range(len(quiet) + 1):
+        if place == len(quiet) or not quiet[place]:
+            first = start + (_CONTEXT if start else 0)
+            last = place - 1 - (_CONTEXT if place < len(quiet) else 0)
+            if last - first >= _STRETCH:
+                found[first] = last
+            start = place + 1
+    return found
 
 
 def pieces(input: TextInput) -> Iterator[Piece]:

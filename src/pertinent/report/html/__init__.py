@@ -68,7 +68,7 @@ def ends(e: Explanation, features: Iterable[int]) -> list[tuple[float, float]]:
 
 
 def from_template(file: str, /, **context: Any) -> Markup:
-    """A part of a page from a file in `templates/`."""
+    """A part of a page from a file in `templates/`, or, as ``package:file``, of that folder in a package."""
     return Markup(_environment().get_template(file).render(context))
 
 
@@ -78,9 +78,9 @@ def fragment(*parts: Markup) -> str:
 
 
 @cache
-def own_file(name: str) -> str:
-    """The text of a file of this folder."""
-    return files(__name__).joinpath(name).read_text(encoding="utf-8")
+def own_file(name: str, package: str = __name__) -> str:
+    """The text of a file of this folder, or of another package's."""
+    return files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
@@ -98,7 +98,7 @@ def style(*more: str) -> Markup:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FunctionLoader(lambda name: own_file(f"templates/{name}")),
+        loader=FunctionLoader(_template),
         autoescape=True,
         finalize=_shown,
         trim_blocks=True,
@@ -109,6 +109,11 @@ def _environment() -> Environment:
     environment.globals |= {"say": wording, "Axis": Axis, "ends": ends}
     environment.globals |= {"measure_text": measure_text, "number_text": number_text}
     return environment
+
+
+def _template(name: str) -> str:
+    package, _, file = name.rpartition(":")
+    return own_file(f"templates/{file}", package or __name__)
 
 
 def _shown(value: Any) -> Any:

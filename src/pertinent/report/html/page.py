@@ -20,6 +20,7 @@ from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
+from pertinent.report.html.importance import importance_card
 from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
@@ -87,6 +88,7 @@ def save_report(
         inputs=inputs,
         count=_count(inputs),
         summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
+        importance=_importance(every),
         failures=failure_list(failures),
         sections=(_section(found, Look(opacity=opacity), by_class=by_class) for found in inputs),
         index=_index(inputs) if len(inputs) > 1 else None,
@@ -95,6 +97,15 @@ def save_report(
     if path is not None:
         write_text(Path(path), str(page))
     return str(page)
+
+
+def _importance(explanations: Sequence[Explanation]) -> Markup:
+    """Which features matter over many texts or rows; nothing for few, for images and for several methods."""
+    is_drawn = any(drawing_of(e.input).clips_outliers for e in explanations)
+    alike = len({(e.method, e.input.kind) for e in explanations}) == 1
+    if len(explanations) < _MANY or is_drawn or not alike:
+        return Markup()
+    return importance_card(Explanations(explanations).importance(top=15))
 
 
 def _section(found: Explained, look: Look, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
@@ -122,6 +133,9 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
     measured = {key(e): e for e in evaluation.explanations}
     return [e if e.measures else measured.get(key(e), e) for e in explanations]
 
+
+_MANY = 20
+"""From how many explanations on a report says which features matter."""
 
 _MEASURE = "number more"
 _MOST_MEASURES = 4

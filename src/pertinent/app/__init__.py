@@ -1,0 +1,1 @@
+"""The web page: explain in a browser, on this machine."""

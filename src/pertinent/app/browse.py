@@ -1,0 +1,201 @@
+"""Saved explanations on the page: search, filter, sort, and which features matter over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from pertinent.control_characters import shortened
+from pertinent.decoding import Index, decode
+from pertinent.errors import FileError, InputError
+from pertinent.report import wording as say
+from pertinent.report.by_input import name_of
+from pertinent.report.drawings import drawing_of
+from pertinent.report.html.explanation import card
+from pertinent.report.html.importance import importance_card
+from pertinent.results.explanation import Explanation, Explanations
+
+_ROWS = 25
+"""How many inputs there are on a page."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a reader wants to see of the explanations of a `method`.
+
+    Attributes
+    ----------
+    q
+        What must occur in the input or its id: words or parts of words, in any order.
+    predicted
+        The predicted class.
+    feature
+        A feature that the input must have, as the global view names it.
+    sort
+        A name from `Saved.orders`.
+    page
+        The number of the page, from 0.
+    """
+
+    method: str = ""
+    q: str = ""
+    predicted: str = ""
+    feature: str = ""
+    sort: str = ""
+    page: Index = 0
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Filter:
+        """The filter in the query of an address."""
+        page = given.get("page", "0")
+        if not page.isdecimal() or len(page) > 9:
+            raise InputError(f"`page` must be a whole number, but got {shortened(repr(page), 60)}.")
+        return decode(Filter, {**given, "page": int(page)})
+
+    def address(self, **changes: Any) -> str:
+        """The address of the page with this filter, changed in some fields; a change begins at page 0."""
+        fields = {**vars(self), "page": 0, **changes}
+        return f"/browse?{urlencode({name: value for name, value in fields.items() if value})}"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One explanation, and what it is searched and sorted by."""
+
+    number: int
+    explanation: Explanation
+    text: str
+    features: frozenset[str]
+
+    @property
+    def predicted(self) -> str:
+        return self.explanation.classes[say.predicted(self.explanation)]
+
+    @property
+    def confidence(self) -> float:
+        return float(self.explanation.prediction[say.predicted(self.explanation)])
+
+    @property
+    def error(self) -> float:
+        errors = self.explanation.standard_errors
+        return 0.0 if errors is None else float(np.nan_to_num(errors).max(initial=0.0))
+
+
+class Saved:
+    """The explanations of a file; those of one input and method are a row of the page."""
+
+    def __init__(self, explanations: Explanations, name: str) -> None:
+        if not len(explanations):
+            raise FileError(f"There are no explanations in {name!r}.")
+        self.explanations, self.name = explanations, name
+        self._rows = [_row(number, e) for number, e in enumerate(explanations)]
+        self.methods = list(dict.fromkeys(e.method for e in explanations))
+        self._importance = lru_cache(64)(self._importance_of)
+
+    def orders(self, method: str) -> dict[str, Callable[[_Row], float]]:
+        """The ways to sort the explanations of a method, by the name that a reader sees."""
+        own = [row.explanation for row in self._rows if row.explanation.method == method]
+        is_value = any(e.output.kind == "value" for e in own)
+        high, low = ("highest value", "lowest value") if is_value else ("most confident", "least confident")
+        found: dict[str, Callable[[_Row], float]] = {
+            "as in the file": lambda row: row.number,
+            f"{low} first": lambda row: row.confidence,
+            f"{high} first": lambda row: -row.confidence,
+        }
+        if any(e.standard_errors is not None for e in own):
+            found["largest standard error first"] = lambda row: -row.error
+        for measure in {m.name: m for e in own for m in say.measures(e)}.values():
+            sign = -1 if measure.better == "lower" else 1
+            found[f"worst {measure.name} first"] = _by_measure(measure.name, sign)
+            found[f"best {measure.name} first"] = _by_measure(measure.name, -sign)
+        return found
+
+    def filtered(self, wanted: Filter) -> list[_Row]:
+        """The rows that fit, in the order wanted."""
+        words = wanted.q.casefold().split()
+        rows = [
+            row
+            for row in self._rows
+            if row.explanation.method == (wanted.method or self.methods[0])
+            and wanted.predicted in ("", row.predicted)
+            and (not wanted.feature or wanted.feature in row.features)
+            and all(word in row.text for word in words)
+        ]
+        order = self.orders(wanted.method or self.methods[0]).get(wanted.sort)
+        return rows if order is None else sorted(rows, key=order)
+
+    def list_view(self, wanted: Filter) -> dict[str, Any]:
+        """What the page shows: the global view, and a list of the explanations that fit."""
+        rows, method = self.filtered(wanted), wanted.method or self.methods[0]
+        of_method = [row for row in self._rows if row.explanation.method == method]
+        shown = rows[wanted.page * _ROWS :][:_ROWS]
+        importance = self._importance(method, wanted.predicted)
+        return {
+            "saved": self,
+            "wanted": wanted,
+            "method": method,
+            "predictions": sorted({row.predicted for row in of_method}),
+            "orders": list(self.orders(method)),
+            "importance": importance
+            and importance_card(importance, lambda name: f"{wanted.address(feature=name)}#list"),
+            "n": len(rows),
+            "n_all": len(of_method),
+            "rows": [(row, *_cells(row)) for row in shown],
+            "measures": list(dict.fromkeys(m.name for row in shown for m in say.measures(row.explanation))),
+            "first": wanted.page * _ROWS,
+            "last_page": max(0, (len(rows) - 1) // _ROWS),
+        }
+
+    def one_view(self, number: int) -> dict[str, Any]:
+        """What the page of one input shows: its explanations by all methods."""
+        if not 0 <= number < len(self._rows):
+            raise InputError(f"There is no explanation {number}: there are {len(self._rows):,}.")
+        e = self._rows[number].explanation
+        same = [row.explanation for row in self._rows if _same_input(row.explanation, e)]
+        input: Any = e.input
+        return {
+            "name": name_of(e),
+            "cards": [card(each, by_class=each.class_scores is not None) for each in same],
+            "text": input.text.first if input.kind == "text" and input.text.second is None else "",
+        }
+
+    def _importance_of(self, method: str, predicted: str) -> Any:
+        rows = [row for row in self._rows if row.explanation.method == method]
+        chosen = [row.explanation for row in rows if predicted in ("", row.predicted)]
+        if not chosen or drawing_of(chosen[0].input).clips_outliers:
+            return None  # the patches of different images are different things
+        return Explanations(chosen).importance(top=15)
+
+
+def _row(number: int, e: Explanation) -> _Row:
+    names = [" ".join(name.casefold().split()) for name in e.features]
+    values = e.input.shown() or ()
+    begin = drawing_of(e.input).beginning(e.input) if not drawing_of(e.input).clips_outliers else ""
+    input: Any = e.input
+    texts = input.text.segments if e.input.kind == "text" else (begin, *values)
+    return _Row(number, e, " ".join([*texts, e.id or ""]).casefold(), frozenset((*names, *e.features)))
+
+
+def _same_input(a: Explanation, b: Explanation) -> bool:
+    return a.index == b.index and a.input.content == b.input.content
+
+
+def _by_measure(name: str, sign: int) -> Callable[[_Row], float]:
+    def key(row: _Row) -> float:
+        found = [m.mean for m in say.measures(row.explanation) if m.name == name]
+        return sign * found[0] if found else float("inf")
+
+    return key
+
+
+def _cells(row: _Row) -> tuple[Any, str, dict[str, str], Sequence[str]]:
+    """What a line of the list shows: the beginning, the amount, the measures and the strongest features."""
+    e = row.explanation
+    measures = {m.name: f"{m.mean:.3f}" for m in say.measures(e)}
+    strongest = [say.clipped(e.features[i], 20) for i in say.strongest(e, 3).tolist()]
+    return drawing_of(e.input).beginning(e.input), say.amount(e, say.predicted(e)), measures, strongest

@@ -1,0 +1,139 @@
+"""Start the web page."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Annotated, Any
+
+from pertinent._optional import optional
+from pertinent.app.hosted import Hosted, Limits
+from pertinent.errors import SettingError
+from pertinent.models.embedded.load import NAMES, load
+from pertinent.models.wrap import wrap
+from pertinent.results.explanation import Explanations
+from pertinent.settings import Count, Range, checked
+
+_HOST = "127.0.0.1"
+Port = Annotated[int, Range(at_least=0, at_most=65535)]
+
+
+@checked
+def serve(
+    model: Any = None,
+    *,
+    browse: str | Path | None = None,
+    port: Port = 8765,
+    at_once: Count = 8,
+    most_waiting: Count = 128,
+    longest_text: Count = 20_000,
+    largest_budget: Count = 10_000,
+    started: Callable[[str], object] | None = None,
+) -> None:
+    """Serve a web page on which inputs are explained, until it is interrupted.
+
+    It answers on this machine alone (127.0.0.1), to who knows the token in its address. Nothing is loaded
+    from elsewhere, and nothing that a user sends is kept.
+
+    Parameters
+    ----------
+    model
+        A model of any kind, or a mapping of names to several; by default the models that come with the
+        package, each of which is loaded when it is first used.
+    browse
+        A file of saved explanations to search, sort and see as a whole; no other file is readable.
+    port
+        The port to listen on; 0 for any that is free.
+    at_once
+        How many explanations are under way at the same time; the others wait.
+    most_waiting
+        How many explanations may wait; who comes then is told to try again.
+    longest_text
+        How many characters a text may have.
+    largest_budget
+        How many evaluations an explanation may ask for.
+    started
+        Called with the address of the page, token included; by default it is printed.
+    """
+    uvicorn = optional("uvicorn")
+    optional("fastapi")
+    from pertinent.app.browse import Saved
+    from pertinent.app.desk import Desk
+    from pertinent.app.web import Site
+
+    limits = Limits(text=longest_text, budget=largest_budget)
+    token = token_urlsafe(16)
+    saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name)
+    app = Site(hosted_models(model, limits), Desk(at_once, most_waiting), saved).app(token)
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((_HOST, port))
+        except OSError as error:
+            raise SettingError(
+                f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any."
+            ) from error
+        (started or _say)(f"http://{_HOST}:{listening.getsockname()[1]}/?token={token}")
+        settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
+        uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listening])
+
+
+def _say(address: str) -> None:
+    sys.stdout.write(f"Open {address}\nCtrl-C ends it.\n")
+    sys.stdout.flush()
+
+
+def hosted_models(model: Any, limits: Limits) -> list[Hosted]:
+    """The models of the page, by name."""
+    if model is None:
+        return [Hosted(name, partial(load, name), limits, _EXAMPLES[name]) for name in NAMES]
+    several = dict(model) if isinstance(model, Mapping) else {"model": model}
+    if not several:
+        raise SettingError("`model` must be at least one model, but got an empty mapping.")
+    return [
+        Hosted(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple))
+        for name, each in several.items()
+    ]
+
+
+def _texts(*texts: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: texts
+
+
+def _digits() -> list[Any]:
+    from pertinent.models.embedded.digits import example_digit
+
+    return [example_digit()]
+
+
+def _wines() -> list[Any]:
+    from pertinent.models.embedded.tables import example_row
+
+    return [example_row()]
+
+
+def _patients() -> list[Any]:
+    from pertinent.models.embedded.tables import example_patient
+
+    return [example_patient()]
+
+
+_EXAMPLES: Mapping[str, Callable[[], Any]] = {
+    "sentiment": _texts(
+        "The first half drags, but the acting is superb and the ending is a quiet triumph.",
+        "A clumsy script and flat jokes waste a talented cast and a lovely score.",
+        "The best part was when it ended.",
+    ),
+    "topics": _texts(
+        "The chip maker's shares rose 4 percent after it raised its sales forecast for the year.",
+        "The goalkeeper saved two penalties and the home side won the cup final in extra time.",
+    ),
+    "digits": _digits,
+    "table": _wines,
+    "diabetes": _patients,
+}
+"""Inputs to begin with, for the models that come with the package."""

@@ -1,0 +1,230 @@
+"""The web page: its addresses, and what each of them answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+
+from pertinent.api.explain_one import scores_of
+from pertinent.app.browse import Filter, Saved
+from pertinent.app.desk import Desk, Full, Turn
+from pertinent.app.guard import Guard
+from pertinent.app.hosted import Hosted, Question
+from pertinent.app.views import explanation_view, input_view, prediction_view
+from pertinent.array_types import Floats
+from pertinent.decoding import decode, json_text
+from pertinent.engine.job import Published
+from pertinent.errors import InputError, PertinentError, unknown
+from pertinent.explainers.base import explainers
+from pertinent.inputs.base import Input
+from pertinent.outputs import column_index
+from pertinent.report.html import from_template, own_file, style
+from pertinent.results.explanation import Explanation
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PACKAGE = "pertinent.app"
+_KINDS = {"css": "text/css", "js": "text/javascript"}
+_PATIENCE = 0.1
+"""Seconds between two partial findings that are sent to the page."""
+
+
+class Site:
+    """The page: some models, the desk at which they explain, and perhaps saved explanations."""
+
+    def __init__(self, hosted: Sequence[Hosted], desk: Desk, saved: Saved | None = None) -> None:
+        self.hosted = {each.name: each for each in hosted}
+        self.desk, self.saved = desk, saved
+        self.views = {"Explain": "/"} | ({} if saved is None else {"Browse": "/browse"})
+        self.files = {
+            "report.css": str(style("page.css")),
+            **{name: own_file(f"static/{name}", _PACKAGE) for name in ("app.css", "explain.js")},
+        }
+
+    def app(self, token: str) -> ASGIApp:
+        """The application, behind its guard."""
+
+        @asynccontextmanager
+        async def closing(_: FastAPI) -> AsyncIterator[None]:
+            yield
+            for each in self.hosted.values():
+                each.close()
+
+        app = FastAPI(openapi_url=None, lifespan=closing)
+        app.add_exception_handler(PertinentError, _told)
+        app.get("/")(self.explain_page)
+        if self.saved is not None:
+            app.get("/browse")(self.browse_page)
+            app.get("/browse/{number}")(self.one_page)
+        app.get("/static/{name}")(self.file)
+        app.get("/api/choices")(self.choices)
+        app.post("/api/explain")(self.explain)
+        app.post("/api/predict")(self.predict)
+        (body,) = {each.limits.body for each in self.hosted.values()}
+        return Guard(app, token, body)
+
+    async def explain_page(self) -> Response:
+        """The page on which one input is explained."""
+        return self._page("explain.html", "Explain", models=list(self.hosted))
+
+    async def browse_page(self, request: Request) -> Response:
+        """The page on which saved explanations are searched."""
+        assert self.saved is not None
+        wanted = Filter.of(dict(request.query_params))
+        return self._page("browse.html", "Browse", **await asyncio.to_thread(self.saved.list_view, wanted))
+
+    async def one_page(self, number: int) -> Response:
+        """The page of one saved explanation."""
+        assert self.saved is not None
+        return self._page("one.html", "Browse", **await asyncio.to_thread(self.saved.one_view, number))
+
+    def _page(self, file: str, view: str, **content: Any) -> Response:
+        """A page from a template, with the way to the other views."""
+        return HTMLResponse(from_template(f"{_PACKAGE}:{file}", views=self.views, view=view, **content))
+
+    async def file(self, name: str) -> Response:
+        """A style sheet or script: one of a few, whatever lies beside them."""
+        if name not in self.files:
+            return PlainTextResponse("There is no such file.", 404)
+        return Response(self.files[name], media_type=_KINDS[name.rpartition(".")[2]])
+
+    async def choices(self, model: str) -> Response:
+        """What may be chosen for a model."""
+        return _json(await asyncio.to_thread(self._hosted(model).choices))
+
+    async def predict(self, request: Request) -> Response:
+        """What the model answers without some features."""
+        question = await _question(request)
+        hosted, turn = self._hosted(question.model), self.desk.enter()
+        try:
+            async for _ in turn.positions():
+                pass
+            input = await asyncio.to_thread(hosted.prepare, question)
+            future = await asyncio.to_thread(hosted.predict, question, input)
+            answer = await asyncio.wrap_future(future)
+            return _json(prediction_view(hosted.model, input, answer))
+        finally:
+            turn.leave()
+
+    async def explain(self, request: Request) -> Response:
+        """An explanation while it is refined, as server-sent events; who goes away cancels it."""
+        question = await _question(request)
+        hosted, turn = self._hosted(question.model), self.desk.enter()
+        return _EventStream(_explained(hosted, question, turn), turn.leave)
+
+    def _hosted(self, name: str) -> Hosted:
+        if name not in self.hosted:
+            raise unknown("model", name, self.hosted)
+        return self.hosted[name]
+
+
+class _EventStream(StreamingResponse):
+    """Server-sent events; `at_end` is called however they end, even before the first."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[str], at_end: Callable[[], None]) -> None:
+        super().__init__(events)
+        self.at_end = at_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.at_end()
+
+
+async def _explained(hosted: Hosted, question: Question, turn: Turn) -> AsyncIterator[str]:
+    """The events of one explanation: its place in line, the input, partial findings, the explanation."""
+    async for position in turn.positions():
+        yield _event("queued", {"position": position})
+    try:
+        input = await asyncio.to_thread(hosted.prepare, question)
+        yield _event("input", input_view(input))
+        prediction = await asyncio.wrap_future(await asyncio.to_thread(hosted.predict, question, input))
+        yield _event("prediction", prediction_view(hosted.model, input, prediction))
+        async for found in _findings(hosted, question, input):
+            is_done = not isinstance(found, Published)
+            e = (
+                found
+                if isinstance(found, Explanation)
+                else _so_far(hosted, question, input, prediction, found)
+            )
+            yield _event("done" if is_done else "partial", explanation_view(e))
+    except PertinentError as error:
+        yield _event("failed", {"reason": str(error)})
+
+
+async def _findings(
+    hosted: Hosted, question: Question, input: Input
+) -> AsyncIterator[Published | Explanation]:
+    """What is found so far, as often as the page can use it, and at last the explanation."""
+    loop, told = asyncio.get_running_loop(), asyncio.Queue[Published | None]()
+
+    def tell(published: Published | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(told.put_nowait, published)
+
+    future = await asyncio.to_thread(hosted.explain, question, input, tell)
+    try:
+        future.add_done_callback(lambda _: tell(None))
+        while (published := await told.get()) is not None:
+            if told.empty():  # only the latest
+                yield published
+                await asyncio.sleep(_PATIENCE)
+        yield future.result()
+    finally:
+        future.cancel()
+
+
+def _so_far(
+    hosted: Hosted, question: Question, input: Input, prediction: Floats, published: Published
+) -> Explanation:
+    """A partial finding as an explanation."""
+    output, classes = hosted.model.output, hosted.model.columns_of(input)
+    target = output.default_target(prediction)
+    if question.target is not None:
+        target = column_index(question.target, classes, "target")
+    return Explanation(
+        method=question.method,
+        settings={},
+        removal=question.removal or hosted.model.default_removal(input),
+        input=input,
+        classes=classes,
+        target=target,
+        prediction=prediction,
+        output=output,
+        evaluations=published.evaluations,
+        **scores_of(published.finding, explainers.get(question.method).meaning, target, input.n_features),
+    )
+
+
+async def _question(request: Request) -> Question:
+    try:
+        plain = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise InputError("The request is not JSON.") from error
+    return decode(Question, plain)
+
+
+async def _told(_: Request, error: Exception) -> Response:
+    """An error in words: 429 if there is no room, else 422."""
+    if isinstance(error, Full):
+        return PlainTextResponse(str(error), 429, {"Retry-After": "5"})
+    return PlainTextResponse(str(error), 422)
+
+
+def _event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json_text(data)}\n\n"
+
+
+def _json(plain: Any) -> Response:
+    return Response(json_text(plain), media_type="application/json")

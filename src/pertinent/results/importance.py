@@ -1,0 +1,205 @@
+"""Which features matter over many inputs: the mean size of their scores, with intervals, by group."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.array_types import Array, Floats
+from pertinent.control_characters import encodable
+from pertinent.decoding import NOT_FINITE, Index, decode, encode
+from pertinent.errors import SettingError, require, unknown
+from pertinent.inputs.modality import modality_named
+from pertinent.intervals import bootstrap
+from pertinent.results.base import Result
+from pertinent.settings import checked
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from pertinent.results.explanation import Explanation
+
+_RESAMPLES = 2000
+_GROUPS = ("target", "method")
+
+
+@dataclass(frozen=True)
+class FeatureImportance:
+    """How much one feature matters in a group of explanations.
+
+    Attributes
+    ----------
+    feature, group
+        The name of the feature (of a text, a word in lower case), and of the group; empty if there is one.
+    mean, low, high
+        The mean size of its score (that is, without sign) over all explanations of the group, those without
+        the feature counting as 0, and the bounds of its 95% interval.
+    effect
+        The mean of its score, with its sign.
+    n
+        The number of explanations of the group that have the feature.
+    """
+
+    feature: str
+    group: str
+    mean: float
+    low: Annotated[float, NOT_FINITE]
+    high: Annotated[float, NOT_FINITE]
+    effect: float
+    n: Index
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The scores of one feature in all explanations that have it, and where its values lie.
+
+    A score belongs to the group of the same position. A position is the rank of the feature's value among all
+    its values, from 0 to 1; NaN if the values have no order.
+    """
+
+    scores: tuple[float, ...]
+    groups: tuple[str, ...]
+    positions: tuple[Annotated[float, NOT_FINITE], ...]
+
+
+@dataclass(frozen=True)
+class Importance(Result):
+    """Which features matter over many inputs, the most important first.
+
+    Attributes
+    ----------
+    rows
+        A `FeatureImportance` for each feature shown and each group.
+    sizes
+        The number of explanations in each group.
+    scored
+        For each feature shown, its scores.
+    n_features
+        How many features there are in all.
+    """
+
+    kind = "importance"
+
+    rows: tuple[FeatureImportance, ...]
+    sizes: Mapping[str, Index]
+    scored: Mapping[str, Scored]
+    n_features: Index
+
+    @property
+    def features(self) -> list[str]:
+        """The features shown, the most important first."""
+        return list(self.scored)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups, in their order."""
+        return list(self.sizes)
+
+    def of(self, feature: str) -> list[FeatureImportance]:
+        """The rows of a feature, one for each group."""
+        return [row for row in self.rows if row.feature == feature]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts."""
+        plain: dict[str, Any] = encode(self)
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Importance:
+        """The inverse of `to_dict`; an `InputError` says what it cannot be made of."""
+        return decode(Importance, {name: each for name, each in plain.items() if name != "format"})
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with one row per feature and group."""
+        rows = [{name: encodable(value) for name, value in vars(row).items()} for row in self.rows]
+        return optional("pandas").DataFrame(rows)
+
+    @checked
+    def plot(self, kind: Literal["bars", "beeswarm"] = "bars") -> Figure:
+        """A matplotlib figure: bars with intervals, or a beeswarm of the scores of every input.
+
+        In a beeswarm each point is the score of a feature in one input; where values have an order, as in a
+        column of numbers, it is coloured by the value, low to high.
+        """
+        return super().plot(kind)
+
+    def __repr__(self) -> str:
+        best = ", ".join(repr(name) for name in self.features[:3])
+        return f"<Importance over {sum(self.sizes.values())} explanations: {best}>"
+
+
+def importance_of(
+    explanations: Sequence[Explanation], groups: str | Sequence[Any] | None, top: int
+) -> Importance:
+    """The `top` features by the mean size of their scores, in each of the groups."""
+    require(len(explanations) > 0, "explanations", "at least one", 0)
+    names = _group_names(explanations, groups)
+    methods = dict.fromkeys(e.method for e in explanations)
+    if len(methods) > 1 and groups != "method":
+        raise SettingError(
+            f"The explanations are by several methods ({', '.join(methods)}), whose scores differ: choose "
+            "those of one, or groups='method'."
+        )
+    scores: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    values: defaultdict[str, dict[int, Any]] = defaultdict(dict)
+    for k, e in enumerate(explanations):
+        own = e.input.feature_values() if e.input.shown() is not None else None
+        for i, feature in enumerate(_feature_names(e)):
+            scores[feature][k] = scores[feature].get(k, 0.0) + float(np.nan_to_num(e.scores[i]))
+            if own is not None:
+                values[feature][k] = own[i]
+    shown = sorted(scores, key=lambda name: -sum(map(abs, scores[name].values())))[:top]
+    members = {name: [k for k, own in enumerate(names) if own == name] for name in dict.fromkeys(names)}
+    return Importance(
+        tuple(_row(name, group, own, scores[name]) for name in shown for group, own in members.items()),
+        {group: len(own) for group, own in members.items()},
+        {name: _scored(scores[name], values[name], names) for name in shown},
+        len(scores),
+    )
+
+
+def _group_names(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> list[str]:
+    if groups is None:
+        return [""] * len(explanations)
+    if isinstance(groups, str):
+        if groups not in _GROUPS:
+            raise unknown("groups", groups, _GROUPS)
+        return [e.target_name if groups == "target" else e.method for e in explanations]
+    n = len(explanations)
+    require(len(groups) == n, "groups", f"as many names as the {n} explanations", len(groups))
+    return [str(each) for each in groups]
+
+
+def _feature_names(e: Explanation) -> list[str]:
+    """The names of features that are the same thing in every input; of a text the words in lower case."""
+    if modality_named(e.input.kind).aligned:
+        return list(e.features)
+    return [" ".join(name.casefold().split()) for name in e.features]
+
+
+def _row(name: str, group: str, members: Sequence[int], scores: Mapping[int, float]) -> FeatureImportance:
+    found = np.array([scores.get(k, 0.0) for k in members])
+    interval = bootstrap(np.abs(found), resamples=_RESAMPLES)
+    n = sum(k in scores for k in members)
+    return FeatureImportance(name, group, interval.mean, interval.low, interval.high, float(found.mean()), n)
+
+
+def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]) -> Scored:
+    positions = _positions(np.array([values.get(k) for k in scores], dtype=object))
+    return Scored(tuple(scores.values()), tuple(names[k] for k in scores), tuple(positions.tolist()))
+
+
+def _positions(values: Array) -> Floats:
+    """The rank of each number among all, from 0 to 1; NaN where there is none."""
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.full(len(values), np.nan)
+    known = np.unique(numbers[np.isfinite(numbers)])
+    found = np.searchsorted(known, numbers) / max(1, len(known) - 1)
+    return np.where(np.isfinite(numbers), found, np.nan)

@@ -1,0 +1,58 @@
+"""A page that is served for tests, by a real server in a thread."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import uvicorn
+
+from pertinent.app.desk import Desk
+from pertinent.app.hosted import Limits
+from pertinent.app.serve import hosted_models
+from pertinent.app.web import Site
+
+TOKEN = "a-token-of-tests"
+WEIGHTS = {"good": 2.0, "bad": -2.0, "not": -0.5}
+
+
+class Counting:
+    """Two classes by the words of a text; counts rows, and waits if it is told to."""
+
+    def __init__(self):
+        self.rows, self.gate = 0, threading.Event()
+        self.gate.set()
+
+    def __call__(self, texts):
+        self.gate.wait(20)
+        self.rows += len(texts)
+        sums = np.array([sum(WEIGHTS.get(word, 0.1) for word in text.split()) for text in texts])
+        p = 1 / (1 + np.exp(-sums))
+        return np.stack([1 - p, p], axis=1)
+
+
+def site(model, *, at_once=8, most_waiting=128, **limits):
+    return Site(hosted_models(model, Limits(**limits)), Desk(at_once, most_waiting))
+
+
+@contextmanager
+def serving(app):
+    """Serve an application on a free port; the address is what is yielded."""
+    settings = {"log_level": "warning", "timeout_graceful_shutdown": 1}
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, ws="none", **settings))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started and server.servers)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+def until(condition, seconds=20):
+    """Wait until a condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.01)

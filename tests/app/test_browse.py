@@ -1,0 +1,129 @@
+"""Saved explanations on the page: what fits, in which order, and what is shown of it."""
+
+import re
+
+import httpx
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.app.browse import Filter, Saved
+from pertinent.app.desk import Desk
+from pertinent.app.guard import COOKIE
+from pertinent.app.hosted import Limits
+from pertinent.app.serve import hosted_models
+from pertinent.app.web import Site
+from pertinent.errors import FileError, InputError
+from tests.app.browser import chromium, new_page
+from tests.app.served import TOKEN, Counting, serving
+
+TEXTS = [f"{word} film number {i}" for i in range(30) for word in ("good", "bad <i>")]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.wrap(Counting(), kind="text", classes=["bad", "good"])
+
+
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("browse") / "run.parquet"
+    found = pertinent.compare(model, TEXTS, ["shapley", "leave-one-out"], budget=40, out=path)
+    assert len(found.explanations) == 2 * len(TEXTS)
+    return Saved(pertinent.Explanations.read(path), "run.parquet")
+
+
+def texts(rows):
+    return [row.explanation.input.text.first for row in rows]
+
+
+def test_search_filter_and_the_global_view(saved):
+    assert texts(saved.filtered(Filter())) == TEXTS
+    assert texts(saved.filtered(Filter(q="FILM 17"))) == ["good film number 17", "bad <i> film number 17"]
+    assert texts(saved.filtered(Filter(predicted="bad"))) == TEXTS[1::2]
+    assert texts(saved.filtered(Filter(feature="good"))) == TEXTS[::2]
+    assert texts(saved.filtered(Filter(q="17", feature="good", predicted="bad"))) == []
+    assert {row.explanation.method for row in saved.filtered(Filter(method="leave-one-out"))} == {
+        "leave-one-out"
+    }
+    important = saved._importance("shapley", "")
+    assert set(important.features[:2]) == {"good", "bad"} and important.of("good")[0].n == 30
+
+
+def test_orders(saved):
+    orders = saved.orders("shapley")
+    assert "worst sufficiency first" in orders and "largest standard error first" in orders
+    for name, key in orders.items():
+        values = [key(row) for row in saved.filtered(Filter(sort=name))]
+        assert values == sorted(values)
+    surest = saved.filtered(Filter(sort="most confident first"))[0].explanation
+    assert surest.prediction.max() == max(e.prediction.max() for e in saved.explanations)
+    best = saved.filtered(Filter(sort="best comprehensiveness first"))[0].explanation
+    assert np.mean(list(best.measures["comprehensiveness"].values())) == max(
+        np.mean(list(e.measures["comprehensiveness"].values()))
+        for e in saved.explanations
+        if e.method == "shapley"
+    )
+
+
+def test_the_address_keeps_what_is_wanted():
+    wanted = Filter.of({"q": "a b&c", "page": "2"})
+    assert (wanted.q, wanted.page) == ("a b&c", 2)
+    assert wanted.address(feature="x=y") == "/browse?q=a+b%26c&feature=x%3Dy"
+    for page in ("-1", "x", "9" * 20):
+        with pytest.raises(InputError, match="`page` must be"):
+            Filter.of({"page": page})
+
+
+def test_an_empty_file(tmp_path):
+    with pytest.raises(FileError, match="no explanations"):
+        Saved(pertinent.Explanations([]), "empty.parquet")
+
+
+@pytest.fixture(scope="module")
+def address(saved, model):
+    site = Site(hosted_models({"words": model}, Limits()), Desk(2, 2), saved)
+    with serving(site.app(TOKEN)) as found:
+        yield found
+
+
+def test_the_pages(address):
+    with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
+        page = client.get("/browse", params={"q": "<script>"}).text
+        assert "<script>" not in page and "Nothing fits" in page
+        page = client.get("/browse", params={"page": 1, "predicted": "bad"}).text
+        assert "26–30 of 30" in page and "bad &lt;i&gt; film" in page
+        assert client.get("/browse", params={"page": "x"}).status_code == 422
+        one = client.get("/browse/3").text
+        assert "leave-one-out" in one and "shapley" in one and "bad &lt;i&gt; film number 1" not in one
+        assert client.get("/browse/999").status_code == 422
+        assert '<a href="/browse">Browse</a>' in client.get("/").text
+
+
+def test_rows_and_images_can_be_browsed(tmp_path):
+    table, digits = pertinent.load("table"), pertinent.load("digits")
+    rows = Saved(pertinent.explain(table, table.background.values[:5], "leave-one-out"), "rows")
+    view = rows.list_view(Filter(feature="alcohol"))
+    assert view["n"] == 5 and 'href="/browse?feature=proline#list"' in view["importance"]
+    from pertinent.models.embedded.digits import example_digit
+
+    images = Saved(pertinent.explain(digits, [example_digit()] * 2, "leave-one-out"), "images")
+    assert images.list_view(Filter())["importance"] is None
+    assert images.one_view(1)["text"] == ""
+
+
+def test_from_a_bar_to_its_examples_in_a_browser(address):
+    with chromium() as browser, new_page(browser, viewport={"width": 320, "height": 800}) as page:
+        page.goto(f"{address}/browse?token={TOKEN}")
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        page.click(".importance a >> text=good")
+        page.wait_for_selector("#list:has-text('30 inputs with “good”')")
+        page.select_option("[name=sort]", "least confident first")
+        page.fill("[name=q]", "number 29")
+        page.click("button >> text=Show")
+        page.wait_for_selector("#list:has-text('1 input with “good”')")
+        page.click(".listing a")
+        page.click("text=Try other versions of it")
+        page.wait_for_selector(".go:not([disabled])")
+        assert page.input_value("textarea") == "good film number 29"
+        assert re.search(r"text=good", page.url)

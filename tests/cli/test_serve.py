@@ -1,0 +1,71 @@
+"""`pertinent serve` starts, says where, answers, and ends when it is interrupted."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+import pertinent
+from pertinent.cli import main
+from pertinent.errors import MissingExtra, SettingError
+
+MODULE = "def model(texts):\n    return [[0.9, 0.1] if 'bad' in t else [0.2, 0.8] for t in texts]\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_interrupted(tmp_path, how):
+    (tmp_path / "served_model.py").write_text(MODULE)
+    command = [
+        sys.executable,
+        "-m",
+        "pertinent",
+        "serve",
+        "--port",
+        "0",
+        "--model",
+        "served_model:model,topics",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(Path(pertinent.__file__).parents[1])}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        address = process.stdout.readline().split()[-1]
+        with httpx.Client(follow_redirects=True) as client:
+            page = client.get(address)
+            assert ">served_model:model</option>" in page.text and ">topics</option>" in page.text
+            asked = {"model": "served_model:model", "text": "so bad"}
+            answer = client.post(str(page.url.join("/api/predict")), json=asked)
+            assert answer.json()["values"] == [0.9, 0.1]
+        process.send_signal(how)
+        assert process.wait(20) == 0, process.stderr.read()
+        assert process.stderr.read() == ""
+
+
+def test_a_port_that_is_taken(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 2
+    assert f"The port {port} cannot be used" in capsys.readouterr().err
+
+
+def test_what_it_needs_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'pertinent\[app\]'"):
+        pertinent.serve()
+
+
+def test_settings_are_checked(capsys):
+    with pytest.raises(SettingError, match="`at_once` must be at least 1"):
+        pertinent.serve(at_once=0)
+    with pytest.raises(SettingError, match="at least one model"):
+        pertinent.serve({})
+    assert main(["serve", "--port", "70000"]) == 2
+    assert main(["serve", "--model", "sentimental"]) == 2
+    assert "sentiment" in capsys.readouterr().err

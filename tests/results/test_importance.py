@@ -1,0 +1,123 @@
+"""Which features matter over many inputs: known means, groups, and what is saved and shown."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.errors import InputError, SettingError
+from pertinent.report.plots.importance import spread
+from pertinent.results.importance import Importance
+
+WEIGHTS = np.array([3.0, -1.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+@pytest.fixture(scope="module")
+def linear(rows):
+    """Exact Shapley values of a linear model: weight × (value − mean of the background)."""
+    model = pertinent.wrap(
+        lambda x: x @ WEIGHTS, kind="table", output="value", background=rows, columns=["a", "b", "c"]
+    )
+    return pertinent.explain(model, rows, "exact-shapley", removal="mean")
+
+
+def test_the_mean_size_of_exact_scores(linear, rows):
+    found = linear.importance()
+    sizes = np.abs(WEIGHTS * (rows - rows.mean(axis=0))).mean(axis=0)
+    assert found.features == ["a", "b", "c"] and found.groups == [""] and found.sizes == {"": 40}
+    np.testing.assert_allclose([row.mean for row in found.rows], sizes, atol=1e-9)
+    np.testing.assert_allclose([row.effect for row in found.rows], 0, atol=1e-9)
+    assert all(row.low <= row.mean <= row.high and row.n == 40 for row in found.rows)
+    assert found.rows[0].low > found.rows[1].high  # told apart
+    np.testing.assert_allclose(found.scored["a"].positions, np.argsort(np.argsort(rows[:, 0])) / 39)
+
+
+def test_cohorts_stand_beside_each_other(linear, rows):
+    cohorts = np.where(rows[:, 0] > 1, "large", "small")
+    found = linear.importance(cohorts, top=1)
+    assert found.sizes == {name: int((cohorts == name).sum()) for name in found.groups}
+    large, small = (next(row for row in found.of("a") if row.group == name) for name in ("large", "small"))
+    assert large.low > small.high and large.effect > 0 > small.effect
+    assert found.n_features == 3 and found.features == ["a"]
+
+
+def test_words_of_texts_count_together_whatever_their_case():
+    model = pertinent.wrap(
+        lambda texts: [[0.5 - 0.1 * (n := t.lower().count("good")), 0.5 + 0.1 * n] for t in texts],
+        kind="text",
+    )
+    es = pertinent.explain(
+        model, ["Good and good", "good", "plain and simple", "and"], "leave-one-out", target=1
+    )
+    found = es.importance()
+    (good,) = found.of("good")
+    np.testing.assert_allclose([good.mean, good.effect], [(0.2 + 0.1) / 4] * 2)
+    assert (
+        good.n == 2
+        and found.features[0] == "good"
+        and set(found.features) == {"good", "and", "plain", "simple"}
+    )
+    assert np.isnan(found.scored["good"].positions).all()
+
+
+def test_methods_are_not_mixed(linear):
+    both = pertinent.Explanations(
+        [linear[0], pertinent.Explanation.from_dict({**linear[1].to_dict(), "method": "x"})]
+    )
+    with pytest.raises(SettingError, match=r"several methods \(exact-shapley, x\)"):
+        both.importance()
+    assert both.importance("method").groups == ["exact-shapley", "x"]
+
+
+def test_bad_settings(linear):
+    with pytest.raises(SettingError, match="Unknown groups 'age'"):
+        linear.importance("age")
+    with pytest.raises(
+        SettingError, match="`groups` must be as many names as the 40 explanations, but got 2"
+    ):
+        linear.importance(["a", "b"])
+    with pytest.raises(SettingError, match="`explanations` must be at least one"):
+        pertinent.Explanations([]).importance()
+    with pytest.raises(SettingError, match="Unknown kind 'pie'"):
+        linear.importance().plot("pie")
+
+
+def test_it_is_saved_read_and_converted(linear, tmp_path):
+    found = linear.importance("target", top=2)
+    found.save(tmp_path / "i.json")
+    again = pertinent.read(tmp_path / "i.json")
+    assert isinstance(again, Importance) and again == found
+    assert list(found.to_dataframe().feature) == ["a", "b"]
+    plain = json.loads((tmp_path / "i.json").read_text())
+    plain["rows"][0]["mean"] = "much"
+    with pytest.raises(InputError, match=r"rows\[0\].mean"):
+        Importance.from_dict(plain)
+
+
+def test_it_is_shown_and_drawn(linear, rows):
+    found = linear.importance(np.where(rows[:, 0] > 0, "<b>", "small"))
+    page = found.to_html()
+    assert "&lt;b&gt;" in page and "<b>" not in page.replace("<body>", "")
+    for kind in ("bars", "beeswarm"):
+        (axes, *_) = found.plot(kind).axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    points = found.plot("beeswarm").axes[0].collections
+    assert sum(len(each.get_offsets()) for each in points) == 120
+    assert repr(found) == "<Importance over 40 explanations: 'a', 'b', 'c'>"
+
+
+def test_points_of_a_swarm_do_not_cover_each_other():
+    moved = spread(np.zeros(5), 0.0, 1.0)
+    assert len(set(moved)) == 5 and np.abs(moved).max() < 0.5
+    assert np.abs(spread(np.zeros(500), 0.0, 1.0)).max() < 0.5
+
+
+def test_a_report_of_many_rows_says_which_features_matter(linear):
+    assert "Which features matter" in pertinent.save_report(linear)
+    assert "Which features matter" not in pertinent.save_report(linear[:5])
