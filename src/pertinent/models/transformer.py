@@ -44,6 +44,16 @@ PASS = 4
 """Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
 
 
+def _launch_overhead(model: Any, n_weights: float) -> int:
+    """The tokens that a causal network computes while a batch is launched.
+
+    A token of a larger network takes longer; a launch takes longer the more layers there are, and a decoder's
+    layer launches about three times as many kernels as BERT's.
+    """
+    n_layers = getattr(model.config, "num_hidden_layers", None) or 12
+    return min(8192, int(8192 * 3 * n_layers / 12 * BERT_BASE / n_weights))
+
+
 class TransformerModel(Model):
     """Wraps a transformers model and a fast tokenizer; the head says what the model reads and answers.
 
@@ -89,10 +99,9 @@ class TransformerModel(Model):
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
-            if (
-                head is not None and head.is_causal
-            ):  # a token of a larger network takes longer, a launch does not
-                self.launch_overhead = min(8192, int(8192 * BERT_BASE / self._n_weights))
+            if head is not None and head.is_causal:
+                self.mixed_length_penalty = 0.0  # padding at the end needs no mask
+                self.launch_overhead = _launch_overhead(model, self._n_weights)
         self.head = ClassificationHead(model.config) if head is None else head
         self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
