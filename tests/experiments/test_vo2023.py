@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pertinent
 from tests.miniature import scripts
 
 
@@ -112,3 +114,125 @@ def test_what_is_found_of_true_words(load):
     ranks = [5, 2, 3, 4, 6, 1], [6, 4.5, 3, 1, 4.5, 2]
     assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
     assert found(np.zeros(6), truth, k=2)[2] == 0.0
+
+
+def test_log_odds_of_the_tasks(load):
+    own = load("known_features")
+    x = np.zeros((2, 10))
+    x[:, :2], x[:, 9] = (2, 3), (1, -1)
+    assert own.log_odds("xor", x).tolist() == [6, 6]
+    assert own.log_odds("orange skin", x).tolist() == [4 + 9 - 4] * 2
+    additive = -10 * np.sin(0.4) + 3 + 0 + 1 - 2.4
+    assert own.log_odds("additive", x) == pytest.approx([additive] * 2)
+    # Up, a switch is orange skin of the first columns, down the additive task of columns 4 to 7, here 0.
+    assert own.log_odds("switch", x) == pytest.approx([9, 1 - 2.4])
+    assert own.black_box("xor")(x)[0] == pytest.approx([1 / (1 + np.exp(6)), 1 / (1 + np.exp(-6))])
+
+
+def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
+    own = load("words")
+    monkeypatch.setattr(own, "is_contaminated", {"the", "."}.__contains__)
+    monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
+    assert own.purity(["the", "good", ".", "the"]) == 0.75
+    runs = {
+        "imdb_l2x_0": {"words": [["The", "good", "the", "a", "b", "c"]], "failures": []},
+        "imdb_l2x_5_0": {"words": [["good", "film", "the", "x", "y", "z"]], "failures": []},
+    }
+    found = own.word_measures(runs, "imdb", "l2x")
+    assert found["purity 5"].mean == pytest.approx(1 / 5)  # of what was fitted with K = 5
+    assert found["purity 10"].mean == pytest.approx(2 / 6) and found["brevity 10"].mean == 5
+    assert "purity 20" not in found and own.word_measures(runs, "imdb", "aim") == {}
+
+
+def test_stability_is_the_overlap_with_neighbours(load, monkeypatch):
+    """Two texts with the same decision are neighbours; a third has none. Stop words do not count."""
+    own = load("words")
+    monkeypatch.setattr(own, "is_contaminated", {"the"}.__contains__)
+    texts = ["a good film with actors", "a good film with music", "a bad film with actors"]
+    run = {"words": [["Good", "the", "film"], ["good", "music"], ["bad"]], "targets": ["yes", "yes", "no"]}
+    found = own.stability(run, texts)
+    assert found[:2] == pytest.approx([1 / 3, 1 / 3]) and np.isnan(found[2])
+
+
+def test_means_over_seeds_of_a_form(load):
+    own = load("paper_form")
+    runs = [{"kept": 1.0}, {"kept": 2.0}, {"kept": 3.0}, {"kept": None}, {}]
+    assert own.over_seeds(runs, "kept") == "2.000 ± 1.000"
+    assert own.over_seeds(runs[:1], "kept") == "1.000" and own.over_seeds(runs, "true words") == "–"
+
+
+def logistic(weights):
+    """A model of table rows whose log-odds are a weighted sum; removed columns become 0."""
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array(weights, dtype=float)))
+        return np.column_stack([1 - p, p])
+
+    return pertinent.wrap(classify, kind="table", background=np.zeros((1, len(weights))))
+
+
+def test_metrics_of_a_form(load):
+    """Ten of twelve columns are kept or removed; at a sparsity of 10% two of them."""
+    own, weights = load("paper_form"), np.arange(12, 0, -1) / 20
+    model = logistic(weights)
+    found = pertinent.explain(model, np.ones((2, 12)), "leave-one-out", removal="mean", progress=False)
+    means = own.measured(model, found, every_class=False)
+    p = {n: 1 / (1 + np.exp(-weights[n:].sum())) for n in (0, 2)}
+    assert means["faithfulness"] == 1.0 and means["explained"] == 2 and means["failures"] == 0
+    assert means["positive-delta-log-odds"] == pytest.approx(weights[:10].sum())
+    assert means["negative-delta-log-odds"] == pytest.approx(weights[10:].sum())
+    assert means["comprehensiveness"] == pytest.approx(p[0] - p[2])
+
+
+def test_aim_beside_lime_on_the_texts_of_both(load):
+    """Of the texts that every row has, AIM's mean over seeds."""
+    own = load("tables")
+    runs = {
+        name: {"values": dict.fromkeys(own.PAIRED, values), "words": [["w"]] * len(values)}
+        for name, values in (
+            ("imdb_aim_0", [0.5, 0.5, 0.0]),
+            ("imdb_aim_1", [0.7, 0.7, 0.0]),
+            ("imdb_lime_0", [0.4, 0.4]),
+        )
+    }
+    assert own._shared(runs, "imdb") == 2
+    first, second = own.differences(runs).splitlines()[2:4]
+    assert first.startswith("| imdb | class-faithfulness | 60.0 | 40.0 | 20.0 [20.0, 20.0] |")
+    assert second.startswith("| imdb | positive-delta-log-odds | 0.60 | 0.40 | 0.20 [0.20, 0.20] |")
+
+
+def test_faithfulness_of_l2x_that_was_fitted_with_this_k(load):
+    runs = {
+        "imdb_l2x_0": {"values": {"faithfulness of 5": [0.0], "faithfulness of 10": [1.0]}, "words": []},
+        "imdb_l2x_5_0": {"values": {"faithfulness of 5": [1.0]}, "words": []},
+    }
+    own = load("pictures")
+    assert own.faithfulness(runs, "imdb", "l2x", 5).mean == 1.0
+    assert own.faithfulness(runs, "imdb", "l2x", 10).mean == 1.0
+    assert own.faithfulness(runs, "imdb", "l2x", 20) is None
+    assert own.marked(["good", "no", "good"]) == "good ×2 · no"
+
+
+def test_rows_in_deviations_of_others(load):
+    like = pd.DataFrame({"a": [0.0, 2.0], "b": [1.0, 5.0]})
+    found = load("tabular").standardised(pd.DataFrame({"a": [3.0], "b": [3.0]}), like)
+    assert found.to_numpy().tolist() == [[2.0, 0.0]]
+
+
+def test_rows_are_measured_by_what_masking_changes(load):
+    """With log-odds 3 and 1 and K = 1: the first column decides, and masking it costs 3."""
+    own = load("tabular")
+    ones = pd.DataFrame({"a": [1.0, 1.0], "b": [1.0, 1.0]})
+    rows = own.Rows(logistic([3, 1]), ones * 0, ones, 1, 1.0, ("mean",))
+    found = own.measured(rows, "admission", "kernel-shap", 0, draws=2)["values"]
+    assert found["faithfulness, mean"] == [1.0, 1.0]
+    assert found["positive-delta-log-odds, mean"] == pytest.approx([3.0, 3.0])
+
+
+def test_what_a_search_has_reached(load):
+    """One of five columns is kept, and ten evaluations try all."""
+    own, weights = load("refinement"), np.array([0.1, 0.2, 2.0, 0.3, 0.4])
+    case = own.Case(logistic(weights), None, None, {})
+    found = own.reached(case, np.ones((3, 5)), "parallel-local-search", 10, 2, removal="mean")
+    p = 1 / (1 + np.exp(-np.array([3.0, 2.0])))
+    assert found == pytest.approx(np.full((2, 3), p[0] - p[1]))
