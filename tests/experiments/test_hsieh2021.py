@@ -277,3 +277,30 @@ def test_photographs_are_judged_by_the_better_direction(load, tmp_path):
     assert line.split(" | ")[1:4] == ["win", "loss", "–"]
     (line,) = [each for each in report.robustness_table(found).splitlines() if each.startswith("| random")]
     assert line.startswith("| random | 17.98 | 1.2 [") and line.split(" | ")[3] == "1.1"
+
+
+def test_photographs_that_could_not_be_measured_are_missing(load, tmp_path, monkeypatch):
+    """Of three photographs the second has no explanation, and the third no measure."""
+    photo, records = load("photo"), load("records")
+    rows = [SimpleNamespace(metric="insertion", explanation=0, value=0.25)]
+    judged = SimpleNamespace(rows=rows, failures=[])
+    monkeypatch.setattr(photo.pertinent, "evaluate", lambda *_, **options: judged)
+    writer = records.Writer(tmp_path / "photo.jsonl", "photographs")
+    own = SimpleNamespace(model=None, images=[None] * 3, writer=writer)
+    found = [SimpleNamespace(index=0), SimpleNamespace(index=2)]
+    metric = SimpleNamespace(name="insertion")
+    photo.Photographs._judge(own, "random", found, None, [metric], {"reference": "0"})
+    values = records.Records(tmp_path).values("photographs", "random", "insertion", reference="0")
+    np.testing.assert_array_equal(values, [0.25, np.nan, np.nan])
+
+
+def test_pictures_take_magnitudes_and_colour_what_is_relevant(load, tmp_path):
+    own = load("figures")
+    np.savez(tmp_path / "gradient.npz", scores=np.array([[-2.0, 1.0]]))
+    assert own.scores_of(tmp_path, "gradient").tolist() == [[-2.0, 1.0]]
+    assert own.scores_of(tmp_path, "gradient, magnitude").tolist() == [[2.0, 1.0]]
+    relevant = np.arange(784) < 2
+    found = own.coloured(np.ones(784), relevant, np.arange(784) < 1).reshape(784, 3)
+    assert found[0] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.LIGHTER))
+    assert found[1] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.DARKER))
+    assert found[2] == pytest.approx([0.75] * 3)

@@ -236,3 +236,70 @@ def test_what_a_search_has_reached(load):
     found = own.reached(case, np.ones((3, 5)), "parallel-local-search", 10, 2, removal="mean")
     p = 1 / (1 + np.exp(-np.array([3.0, 2.0])))
     assert found == pytest.approx(np.full((2, 3), p[0] - p[1]))
+
+
+def test_shares_are_shown_in_percent(load):
+    """Of texts that every row has, and of all; the classes' mean is over their values."""
+    own = load("tables")
+    few, many = [0.5] * 2, [0.5, 0.5, 1.0, 1.0]
+    shares = (
+        "faithfulness",
+        "class-faithfulness",
+        "class-iou",
+        "class-faithfulness 0",
+        "class-faithfulness 1",
+    )
+    deltas = ("positive-delta-log-odds", "negative-delta-log-odds")
+    runs = {
+        name: {"values": dict.fromkeys((*shares, *deltas), values), "words": [["w"] * 11] * len(values)}
+        for name, values in (("imdb_aim_0", many), ("imdb_lime_0", few))
+    }
+    cells = own.texts(runs).splitlines()[2].split(" | ")
+    assert cells[2] == "99.62" and cells[3].startswith("75.0 [") and cells[4].startswith("50.0 [")
+    assert cells[6].startswith("0.75 [") and cells[-2:] == ["4", "1 |"]
+    cells = own.classes(runs).splitlines()[2].split(" | ")
+    assert cells[2] == "98.09 / 98.96" and cells[4] == "98.5"
+    assert cells[6].startswith("50.0 [") and cells[7].startswith("75.0 [")
+
+
+def test_the_fastest_of_several_times(load):
+    found = {"imdb_timed": {"inputs": 1000, "black box": [2.0, 1.0, 3.0], "aim": [1.5, 2.5, 1.75]}}
+    assert "| imdb | 1,000 | 1.00 s | 1.50 s | 1.50× |" in load("tables").seconds(found)
+
+
+def test_faithfulness_of_images_by_size(load):
+    run = {"aim": {"200": [1.0, 0.0], "300": [1.0, 1.0], "400": [1.0, 1.0]}}
+    lines = load("tables").images({"mnist_pixels_0": run}).splitlines()
+    assert len(lines) == 3 and lines[2].startswith(
+        "| mnist | pixels | 200 / 300 / 400 | `aim` | 96.2 / 97.0 / 97.3 |"
+    )
+    assert "| 50.0 [" in lines[2] and " / 100.0 [" in lines[2]
+
+
+def test_forms_over_seeds(load):
+    own = load("paper_form")
+    made = {
+        f"imdb | network | paper | {seed}": {"faithfulness": value, "kept": None}
+        for seed, value in enumerate((0.9, 0.7))
+    }
+    lines = own.page_table(made, "imdb", "network").splitlines()
+    assert lines == [
+        "| form | faithfulness | seeds |",
+        "| --- | --- | --- |",
+        "| `paper` | 0.800 ± 0.141 | 2 |",
+    ]
+
+
+def test_rows_of_tables_beside_the_papers(load, tmp_path):
+    own = load("tabular")
+    names = [f"{metric}, {masking}" for metric in own.METRICS for masking in own.MASKINGS]
+    for seed, value in enumerate((0.5, 1.0)):
+        run = {
+            "values": {name: [value] * 4 for name in names},
+            "fit seconds": 10.0 + seed,
+            "seconds an input": 0.002,
+        }
+        (tmp_path / f"{own.file_stem('admission', 'aim')}_seed{seed}.json").write_text(json.dumps(run))
+    cells = own.tables(tmp_path)["admission"].splitlines()[2].strip("| ").split(" | ")
+    assert cells[1].startswith("(94.0) 75.0 [") and cells[3].startswith("(1.12) 0.75 [")
+    assert cells[-3:] == ["10", "2.0", "2"]

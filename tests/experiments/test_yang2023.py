@@ -203,3 +203,33 @@ def test_agreement_by_length(load):
     }
     assert list(means.values()) == [1.0, 0.25]
     assert own.by_length(Stages({}), "sst2", "KS-25") is None
+
+
+def test_references_are_read_as_they_were_written(load):
+    own = load("measure")
+    truth = own.Truth([np.array([1.0, 2.0])], [np.array([0.1, 0.2])], [np.array([3.0, 4.0])])
+    again = own.Truth.from_dict(truth.to_dict())
+    assert [own.svs[0].tolist() for own in (truth, again)] == [[3.0, 4.0]] * 2
+    assert again.scores[0].tolist() == [1.0, 2.0] and again.errors[0].tolist() == [0.1, 0.2]
+
+
+def test_padding_is_compared_on_the_same_texts(load):
+    columns = {
+        "method-KS-200": {"spearman": [0.5, 0.7, 0.0]},
+        "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.4, 0.4]},
+    }
+    results = Stages(columns)
+    results.sets = ["sst2"]
+    (line,) = load("sampled_tables").padding(results).splitlines()[2:]
+    cells = line.strip("| ").split(" | ")
+    assert cells[:2] == ["SST-2, KS-200", "0.16"] and cells[2].startswith("0.10")
+    assert cells[3].startswith("0.40") and cells[4].startswith("0.60")
+
+
+def test_calibration_in_percent(load):
+    row = {"mean": 0.7, "low": 0.65, "high": 0.75, "auc": 0.8}
+    row["beside BOW"] = {"mean": 0.01, "low": -0.02, "high": 0.04}
+    found = {"uncalibrated": row, "rows": {"amortized": row}, "pairs": 1000, "splits": 20, "train": 500}
+    page = load("learned_tables").calibration(Stages({}, stages={"calibration": found}))
+    assert page.startswith("1,000 pairs, 20 splits with 500")
+    assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | 80.0 |" in page
