@@ -20,8 +20,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.interaction_index import Index, Measure
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.explainers.shapley.interaction_index import Index, Measure, triples_of
 from pertinent.explainers.shapley.odd_process import (
     CONSTANT,
     Prior,
@@ -43,12 +43,15 @@ class InteractionPosterior:
     """The values of features (features, columns) and of pairs (features, features, columns), with errors.
 
     Pairs have only the columns that were asked for; their matrices are symmetric, with zeros on the diagonal.
+    Triples (triples, columns) are in the order of `triples_of`; there are none if the index has none.
     """
 
     singles: Floats
     single_errors: Floats
     pairs: Floats
     pair_errors: Floats
+    triples: Floats
+    triple_errors: Floats
 
 
 def estimate(
@@ -78,6 +81,8 @@ def estimate(
         np.sqrt(found.single_errors**2 + (one.singles - other.singles) ** 2 / 2),
         found.pairs,
         np.sqrt(found.pair_errors**2 + (one.pairs - other.pairs) ** 2 / 2),
+        found.triples,
+        np.sqrt(found.triple_errors**2 + (one.triples - other.triples) ** 2 / 2),
     )
 
 
@@ -100,12 +105,14 @@ def posterior(
     d = x.shape[1]
     singles, single_variances = np.zeros((2, d, odd.shape[1]))
     pairs, pair_variances = np.zeros((2, d, d, len(of_pairs)))
-    both = _parts(prior, masks, odd, even)
-    for part, scale, of_single, of_pair, linear in (
-        (both[0], scales[0], index.singles_odd, index.pairs_odd, prior.linear),
-        (both[1], scales[1], index.singles_even, index.pairs_even, 0.0),
+    both = [
+        replace(part, scale=np.broadcast_to(scale, odd.shape[1]))
+        for part, scale in zip(_parts(prior, masks, odd, even), scales, strict=True)
+    ]
+    for part, of_single, of_pair, linear in (
+        (both[0], index.singles_odd, index.pairs_odd, prior.linear),
+        (both[1], index.singles_even, index.pairs_even, 0.0),
     ):
-        part = replace(part, scale=np.broadcast_to(scale, odd.shape[1]))
         if len(of_single.nodes):
             alone = linear * of_single.weights.sum()
             lever = _with_single(prior.r * x, of_single) + alone * prior.r * x
@@ -118,7 +125,15 @@ def posterior(
             found, variances = _pairs(part, prior.r, x, of_pair, of_pairs)
             pairs += found
             pair_variances += variances
-    return InteractionPosterior(singles, np.sqrt(single_variances), pairs, np.sqrt(pair_variances))
+    triples, triple_variances = _triples(both[0], prior.r, x, index.triples_odd, of_pairs)
+    return InteractionPosterior(
+        singles,
+        np.sqrt(single_variances),
+        pairs,
+        np.sqrt(pair_variances),
+        triples,
+        np.sqrt(triple_variances),
+    )
 
 
 def _parts(prior: Prior, masks: Masks, odd: Floats, even: Floats) -> tuple[_Part, _Part]:
@@ -208,6 +223,23 @@ def _pairs(part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[in
     return found[0], found[1]
 
 
+def _triples(
+    part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[int]
+) -> tuple[Floats, Floats]:
+    """The means of the values of triples (triples, columns), and their variances."""
+    if not len(measure.nodes):
+        return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
+    found = triples_of(x.shape[1])
+    terms, prior_terms = _Pairs.of(r * x, measure), _Pairs.of(r[None], measure.squared())
+    step = max(1, int(AT_ONCE / terms.products.size))
+    parts = [found[first : first + step] for first in range(0, len(found), step)]
+    estimates = [
+        part.estimate(terms.of_triples(each), prior_terms.of_triples(each)[0], columns) for each in parts
+    ]
+    values, variances = zip(*estimates, strict=True) if estimates else ([np.zeros((0, len(columns)))],) * 2
+    return np.concatenate(values), np.concatenate(variances)
+
+
 def _with_single(terms: Floats, measure: Measure) -> Floats:
     """The integral of term_i ∏(1 + u term_k) over all other k, for each column i (rows, columns)."""
     found = np.zeros_like(terms)
@@ -238,3 +270,10 @@ class _Pairs:
         """A matrix for each row, of i from `first` to `last` and j from `first` on."""
         weighted = self.products * self.ratios[:, :, first:last]
         return np.asarray(weighted.transpose(0, 2, 1) @ self.ratios[:, :, first:])
+
+    def of_triples(self, triples: Ints) -> Floats:
+        """The same with a third term, for each row and triple."""
+        i, j, k = triples.T
+        return np.asarray(
+            (self.products * self.ratios[:, :, i] * self.ratios[:, :, j] * self.ratios[:, :, k]).sum(axis=1)
+        )
