@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import pertinent
+from pertinent.rank_correlation import spearman
 from tests.miniature import scripts
 
 
@@ -304,3 +305,23 @@ def test_pictures_take_magnitudes_and_colour_what_is_relevant(load, tmp_path):
     assert found[0] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.LIGHTER))
     assert found[1] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.DARKER))
     assert found[2] == pytest.approx([0.75] * 3)
+
+
+def test_sanity_of_attacks_and_of_other_methods(load):
+    """The nearest other decision of a linear network changes each pixel by the size of its weight."""
+    own = load("checks")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(9, 2))
+    model = pertinent.wrap(module.eval(), kind="image", output="logit", classes=["no", "yes"])
+    copied = own.RandomisedModel(model, 0)
+    copied.randomise(own.layers_of(model)[0])
+    sizes = [
+        np.abs(np.diff(each[1].weight.detach().numpy(), axis=0)[0]) for each in (module, copied.model.module)
+    ]
+    images, options = [np.full((1, 3, 3), 0.5, dtype=np.float32)], {"features": "pixels", "progress": False}
+    attack = own.explainers.get("counterfactual")()
+    (found,) = own.correlations(model, images, attack, options | {"removal": "constant"})
+    assert found.spearman == pytest.approx(spearman(np.stack(sizes))[0, 1])
+    random = own.explainers.get("random")()
+    (found,) = own.correlations(model, images, random, options | {"removal": "constant"})
+    assert found.spearman == 1.0
