@@ -46,6 +46,12 @@ def test_ranks_are_those_of_the_largest_scores(load):
     assert ranks.tolist() == [[2, 1, 3]]
 
 
+@pytest.mark.parametrize(("task", "median"), [("xor", 1.5), ("orange skin", 2.5)])
+def test_shapley_values_of_the_tasks_rank_relevant_columns_first(load, task, median):
+    found = load("known_features").measure(task, "kernel-shap", 40, 0, n_test=10)
+    assert found[:2] == (median, 1.0) and np.isnan(found[2:]).all()  # it selects no number of columns
+
+
 def test_means_over_seeds_and_inputs(load):
     results = load("results")
     runs = [
