@@ -66,8 +66,8 @@ What stands in for what:
 - Features are the {squares} squares of {patch} × {patch} pixels, not pixels. Greedy-AS draws {subsets}
   subsets in each step, not 5,000, and its attacks have {attack_steps} steps; those of the
   criteria {criterion_steps}.
-- A set in which no attack is found counts as the norm of the photograph. A few photographs with very large
-  areas dominate the mean of robustness-of-relevant: see the median.
+- A set in which no attack is found counts as 1.5 times the largest radius that was found. A few photographs
+  with very large areas dominate the mean of robustness-of-relevant: see the median.
 
 Seed 0; 95% bootstrap intervals over photographs. Areas of radii are over 5% to 45% of the squares, those of
 insertion and deletion from 0 to 1. The paper's areas are of other units, so only the order compares.

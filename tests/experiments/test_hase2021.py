@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import pertinent
 from tests.miniature import scripts
 
 
@@ -94,3 +95,109 @@ def test_budgets(load):
     assert budgets["thompson-search"] == {250}
     assert budgets["ordered-search"] == {250, 1000}
     assert budgets["parallel-local-search"] == {1000}
+
+
+def logistic(weights):
+    """A model of table rows whose log-odds are a weighted sum; removed columns become 0."""
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array(weights, dtype=float)))
+        return np.column_stack([1 - p, p])
+
+    return pertinent.wrap(classify, kind="table", background=np.zeros((1, len(weights))))
+
+
+def test_metrics_on_both_scales(load):
+    """Of log-odds 3 and 1: kept alone, the first loses 1 of 4 and its probability; removed, 3 of 4."""
+    own = load("explain")
+    model = logistic([3, 1])
+    options = {"sparsity": own.SPARSITIES, "removal": "mean", "progress": False}
+    found = pertinent.explain(model, np.ones((1, 2)), "leave-one-out", **options)
+    kept, removed = (own.measured(found, model, name) for name in ("sufficiency", "comprehensiveness"))
+    share = 1 / (1 + np.exp(-np.array([4.0, 3.0, 1.0])))
+    assert kept["weight-of-evidence"] == [pytest.approx([1.0] * 4)]
+    assert removed["weight-of-evidence"] == [pytest.approx([3.0] * 4)]
+    assert kept["probability"] == [pytest.approx([share[0] - share[1]] * 4)]
+    assert removed["probability"] == [pytest.approx([share[0] - share[2]] * 4)]
+
+
+def test_what_a_search_had_reached(load, tmp_path):
+    own = load("collect")
+    course = [[None if n < 50 else n / 1000 for n in own.GRID]]
+    row = {"method": "random-search", "budget": 1000, "metric": "sufficiency", "course": course, "values": {}}
+    (tmp_path / "snli-attention-mask-0-sufficiency.json").write_text(json.dumps({"results": [row]}))
+    results = own.Results(tmp_path)
+    (key,) = results.cells("snli")
+    assert results.after(key, 250).tolist() == [[25.0]]
+    assert np.isnan(results.after(key, 10)).all()
+
+
+def test_means_are_shown_with_half_of_their_interval(load):
+    own = load("collect")
+    assert own.shown(SimpleNamespace(mean=2.0, low=1.5, high=3.0)) == "2.00 (0.75)"
+    found = own.interval(np.array([[1.0, 1.0], [3.0, 3.0], [np.nan, np.nan]]))
+    assert (found.mean, found.low, found.high) == pytest.approx((2.0, 1.0, 3.0))
+
+
+def test_beside_the_best_of_others(load):
+    tables = load("tables")
+    values = {name: np.full((2, 30), level) for name, level in (("a", 1.0), ("b", 2.0), ("c", 4.0))}
+    assert tables.ahead(values, "sufficiency", "c", "abx").startswith("c is 3.00 points worse")
+    assert tables.ahead(values, "sufficiency", "c", "abx").endswith("than a")
+    assert tables.ahead(values, "comprehensiveness", "c", "abc").endswith("than b")
+    values["b"][1] = np.nan
+    assert tables.few_seeds(values["b"]) == " [1]" and tables.few_seeds(values["a"]) == ""
+    assert tables.budget_of("lime", "fever") is None and tables.budget_of("thompson-search", "snli") == 250
+
+
+def test_gaps_between_removals(load):
+    found = {("CT", removal, 0.5): np.full((2, 9), share) for removal, share in (("a", 70.0), ("b", 68.5))}
+    assert load("figures")._gap(found, "CT", "a", "b", 0.5).startswith("b by 1.50")
+
+
+def test_times_beside_the_paper(load, tmp_path):
+    rows = [
+        {"method": name, "points": 500, "paper hours": hours, "seconds per 500": 36.0, "times faster": times}
+        for name, hours, times in (("lime", 1.0, 100.0), ("gradient", 0.99, 99.0), ("thompson", None, None))
+    ]
+    path = tmp_path / "speed.json"
+    path.write_text(json.dumps({"device": "GPU", "rows": rows}))
+    lines = load("pages").speed_page([path]).splitlines()[-3:]
+    assert lines[0] == "| lime | 500 | 3,600 | 36.0 | 100× | yes |"
+    assert lines[1].endswith("| 99× | NO |") and lines[2].endswith("| – | 36.0 | – | – |")
+
+
+def test_the_best_after_a_reduced_budget(load):
+    assert load("own_search")._after([[10, 0.2], [250, 0.4], [251, 0.9]]) == 0.4
+
+
+def test_accuracies_beside_the_papers(load, tmp_path):
+    """Two seeds of four points: counterfactual training costs one point in four."""
+    for training, right in (("standard", [1, 1, 1, 1]), ("attention-mask", [1, 1, 1, 0])):
+        for seed in range(2):
+            path = tmp_path / f"snli-{training}-{seed}.train.json"
+            path.write_text(json.dumps({"right": right}))
+    (line,) = [
+        each for each in load("tables").accuracy_table(tmp_path).splitlines() if each.startswith("| SNLI")
+    ]
+    cells = line.strip("| ").split(" | ")
+    assert cells[1:3] == ["85.84 (0.69)", "85.08 (0.71)"]
+    assert cells[3].startswith("100.00") and cells[4].startswith("75.00") and cells[5].startswith("-25.00")
+
+
+def test_findings_of_table_1(load):
+    """Counterfactual-trained models are 2 points higher, which is worse for sufficiency."""
+    own = load("tables")
+    levels = {"parallel-local-search": 1.0, "random-search": 3.0, "lime": 2.0, "gradient": 9.0}
+    levels["thompson-search"] = 0.5
+
+    def cell(method, metric, training):
+        return np.full((2, 20), levels[method] + 2 * (training != "standard")) if method in levels else None
+
+    page = own.findings(cell)
+    assert "Sufficiency, CT: parallel-local-search is 1.00 points better" in page
+    assert (
+        "than lime; lime is 7.00 points better" in page and "than gradient; thompson-search is 0.50" in page
+    )
+    assert "Sufficiency of CT models beside Standard's: 2.00 points worse" in page
+    assert "Comprehensiveness of CT models beside Standard's: 2.00 points better" in page

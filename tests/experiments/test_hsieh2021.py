@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+import pertinent
+from pertinent.rank_correlation import spearman
 from tests.miniature import scripts
 
 
@@ -113,3 +115,213 @@ def test_areas_of_texts(load, tmp_path):
     )
     assert results.capped("BiLSTM", "random") == pytest.approx(2 / 5)
     assert results.areas("BiLSTM", "lime", "insertion", "") is None
+
+
+def attacked(radii):
+    """Stands in for `attack_radius`: the same radii of every input."""
+    return lambda model, inputs, sets, **options: [SimpleNamespace(radii=np.array(radii)) for _ in inputs]
+
+
+def test_sets_without_an_attack_on_a_table(load, monkeypatch):
+    """They count as the row's distance from the mean row, and their share is told."""
+    own = load("forest")
+    monkeypatch.setattr(own.pertinent, "attack_radius", attacked([np.inf] + [1.0] * 8 + [2.0] * 9))
+    found = own.radii(None, [0], np.arange(20.0)[None], reach=np.array([7.0]))
+    assert found["robustness of relevant"] == pytest.approx(5 * (7 + 1) / 2 + 35)
+    assert found["robustness of irrelevant"] == pytest.approx(80)
+    assert found["relevant without attack"] == pytest.approx(1 / 9)
+    assert found["irrelevant without attack"] == pytest.approx(0)
+
+
+def test_sets_without_an_attack_on_an_image(load, monkeypatch):
+    """They count as 1.5 times the largest radius that was found."""
+    own = load("criteria")
+    monkeypatch.setattr(own.pertinent, "attack_radius", attacked([np.inf, 1.0, 4.0, 2.0]))
+    judge = own.Judge(None, None, np.zeros((1, 1, 2, 2)), None)
+    found = judge.radii(np.zeros((1, 2, 4), dtype=bool))
+    assert found["relevant"].tolist() == [[6.0, 1.0]] and found["irrelevant"].tolist() == [[4.0, 2.0]]
+
+
+def test_differences_are_over_the_inputs_of_both(load):
+    own = load("records")
+    assert own.difference(np.array([3.0, 4.0, 9.0]), np.array([1.0, 2.0])).mean == pytest.approx(2.0)
+    assert own.difference(None, np.ones(2)) is None
+    assert own.shown(np.full(4, 0.5)) == "0.50 [0.50, 0.50]" and own.shown(np.array([np.nan])) == "–"
+    assert load("tables")._mean_and_half(np.full(4, 3.4)) == "3 ± 0"
+
+
+def test_verdicts_in_words(load):
+    own = load("conclusions")
+    up, down, open = (SimpleNamespace(mean=m, low=m - 1, high=m + 1) for m in (2.0, -2.0, 0.5))
+    assert [own.holds(each) for each in (up, down, open, None)] == [
+        "yes",
+        "no, the reverse",
+        "undecided",
+        "–",
+    ]
+    assert own.signed(up) == "+2.0 [+1.0, +3.0]" and own.signed(down) == "-2.0 [-3.0, -1.0]"
+
+
+def written(records, folder, which, **levels):
+    """Records of both criteria by attack, the same radius at every size, and of insertion and deletion."""
+    writer = records.Writer(folder / f"{which}.jsonl", which)
+    for name, level in levels.items():
+        method = name.replace("__", ", ").replace("_", "-")
+        values = level + np.linspace(0, 0.01, 12)
+        for metric in ("robustness of irrelevant", "robustness of relevant"):
+            writer.write(method, metric, np.repeat(values[:, None], 9, axis=1))
+        for reference in (0.0, 0.5, 1.0, "uniform"):
+            writer.write(method, "insertion logit", values, reference=reference)
+            writer.write(method, "deletion logit", -values, reference=reference)
+    return records.Records(folder)
+
+
+def test_greedy_as_against_the_papers_methods(load, tmp_path):
+    own = load("conclusions")
+    levels = {"greedy_as": 3.0, "greedy_as__relevant": 1.0, "gradient": 2.0, "gradient__magnitude": 4.0}
+    found = written(load("records"), tmp_path, "mnist", **levels, random=2.5, shapley=5.0)
+    wins = own.against(found, "mnist", "greedy-as", own.IRRELEVANT)
+    assert wins == {"gradient": "win", "gradient, magnitude": "loss", "random": "win"}
+    first = own.own_criteria(found, "mnist")[0]
+    assert first[1:3] == ["irrelevant, its own", "2 wins, 0 draws, 1 loss"]
+    assert first[3] == first[4] == "`gradient, magnitude`"  # it loses to it, which is the best of the others
+    assert first[5:] == ["-40.0 [-40.0, -40.0]", "no, the reverse"]
+    last = own.own_criteria(found, "mnist")[3]
+    assert last[1:3] == ["relevant, its own", "3 wins, 0 draws, 0 losses"] and last[-1] == "yes"
+    # By the better of its orders, or in that of the authors: gradients are ahead of Greedy-AS in both.
+    for as_authors in (False, True):
+        at = own.place(found, "mnist", "greedy-as", "insertion logit", as_authors=as_authors, reference=0.0)
+        assert at == (2, 3)
+    (shapley, *_) = own.standing(found, "mnist")
+    assert shapley[1] == "win, 1 of 3" and shapley[2] == "loss, 3 of 3"
+    (gradients,) = [row for row in own.farther(found, "mnist") if row[0] == "`gradient, magnitude`"]
+    assert gradients[1:] == ["1 of 2"] * 6
+    assert own.reference_name("uniform") == "uniform noise" and own.reference_name(0.5) == "0.5"
+
+
+def test_variants_by_the_criterion_that_they_optimise(load, tmp_path):
+    own = load("conclusions")
+    levels = {"greedy_as": 3.0, "one_step_banzhaf": 2.0, "greedy": 4.0}
+    levels |= {"greedy_as__relevant": 3.0, "one_step_banzhaf__relevant": 2.0, "greedy__relevant": 4.0}
+    rows = own.variants(written(load("records"), tmp_path, "mnist", **levels), "mnist")
+    assert [row[1] for row in rows] == ["irrelevant"] * 2 + ["relevant"] * 2
+    assert [row[-1] for row in rows] == ["yes", "no, the reverse", "no, the reverse", "yes"]
+    on_forest = own.on_forest(
+        written(load("records"), tmp_path, "forest", greedy_as=3.0, lime=2.0, random=1.0), ["lime", "random"]
+    )
+    assert on_forest[0][1:3] == ["irrelevant", "`lime`"] and on_forest[0][-1] == "yes"
+
+
+def test_orders_of_signed_scores(load):
+    own = load("rows")
+    assert own.lines(["gradient", "random"]) == ["gradient", "gradient, magnitude", "random"]
+    assert own.authors_line("gradient") == "gradient, magnitude"
+    assert own.authors_line("leave-one-out") == "leave-one-out"
+
+
+def test_curves_of_first_words(load):
+    """With log-odds 6, 5, … 1 of six words: the first n alone, and all but these."""
+    own = load("text_criteria")
+    weights = np.arange(6.0, 0, -1) / 4
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ weights))
+        return np.column_stack([1 - p, p])
+
+    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 6)))
+    found = pertinent.explain(model, np.ones((1, 6)), "leave-one-out", removal="mean", progress=False)
+    judged = pertinent.evaluate(model, found, [own.TopInsertion(), own.TopDeletion()], progress=False)
+    sums = np.cumsum(weights)[:5]
+    for name, logits in (("insertion", sums), ("deletion", weights.sum() - sums)):
+        values = [row.value for row in judged.rows if row.metric == name]
+        assert values == pytest.approx((1 / (1 + np.exp(-logits))).tolist())
+
+
+def test_wins_on_texts(load, tmp_path):
+    """Greedy-AS has larger radii and probabilities: better by the criteria of which more is better."""
+    records, report = load("records"), load("text_report")
+    writer = records.Writer(tmp_path / "text.jsonl", "AG News, BiLSTM")
+    writer.write("–", "norm", np.full(8, 100.0))
+    writer.write("–", "accuracy", [0.75])
+    for row, level in (("greedy-as", 2.0), ("random", 1.0), ("gradient", 3.0)):
+        for metric, removal in report.CRITERIA:
+            curves = np.repeat((level + np.linspace(0, 0.1, 8))[:, None], 5, axis=1)
+            writer.write(row, metric, curves, **({"removal": removal} if removal else {}))
+    results = report.Results(records.Records(tmp_path), {}, {})
+    found = report.verdicts(results, "BiLSTM", "greedy-as")
+    assert [found["random"][own] for own in report.CRITERIA] == ["win", "loss"] * 3
+    assert [found["gradient"][own] for own in report.CRITERIA] == ["loss", "win"] * 3
+    assert report.counted(found, ("insertion", "")) == "1 win, 0 draws, 1 loss"
+    assert report.counted(found, ("insertion", ""), ["random"]) == "1 win, 0 draws, 0 losses"
+    assert results.number("BiLSTM", "–", "accuracy") == 0.75
+    assert np.isnan(results.number("MiniLM", "–", "accuracy"))
+    assert report._ends(["a", "b", "c", "d"]) == "`a`, `b`, `c`; last `d`"
+
+
+def test_explained_texts_are_balanced_and_of_a_length(load):
+    own = load("text_models")
+    words = " ".join(["word"] * own.SHORTEST_TEXT)
+    labels = [0, 0, 0, 1, 2, 3, 1, 2, 3]
+    texts = ["too short", *[f"{words} {i}"[: -1 - len(str(i))] for i in range(1, 9)]]
+    found = own.explained_texts(own.Texts(texts, labels), 6)
+    assert found.labels == [0, 1, 2, 3, 0, 1] and "too short" not in found.texts
+
+
+def test_photographs_are_judged_by_the_better_direction(load, tmp_path):
+    report, records = load("photo_report"), load("records")
+    writer = records.Writer(tmp_path / "photo.jsonl", "photographs")
+    for row, level in (("greedy-as", 2.0), ("random", 1.0)):
+        for metric, settings, _ in report.CRITERIA[:2]:
+            writer.write(row, metric, level + np.array([0.0, 0.1, 0.5]), **settings)
+    found = records.Records(tmp_path)
+    (line,) = [each for each in report.verdict_table(found).splitlines() if each.startswith("| random")]
+    assert line.split(" | ")[1:4] == ["win", "loss", "–"]
+    (line,) = [each for each in report.robustness_table(found).splitlines() if each.startswith("| random")]
+    assert line.startswith("| random | 17.98 | 1.2 [") and line.split(" | ")[3] == "1.1"
+
+
+def test_photographs_that_could_not_be_measured_are_missing(load, tmp_path, monkeypatch):
+    """Of three photographs the second has no explanation, and the third no measure."""
+    photo, records = load("photo"), load("records")
+    rows = [SimpleNamespace(metric="insertion", explanation=0, value=0.25)]
+    judged = SimpleNamespace(rows=rows, failures=[])
+    monkeypatch.setattr(photo.pertinent, "evaluate", lambda *_, **options: judged)
+    writer = records.Writer(tmp_path / "photo.jsonl", "photographs")
+    own = SimpleNamespace(model=None, images=[None] * 3, writer=writer)
+    found = [SimpleNamespace(index=0), SimpleNamespace(index=2)]
+    metric = SimpleNamespace(name="insertion")
+    photo.Photographs._judge(own, "random", found, None, [metric], {"reference": "0"})
+    values = records.Records(tmp_path).values("photographs", "random", "insertion", reference="0")
+    np.testing.assert_array_equal(values, [0.25, np.nan, np.nan])
+
+
+def test_pictures_take_magnitudes_and_colour_what_is_relevant(load, tmp_path):
+    own = load("figures")
+    np.savez(tmp_path / "gradient.npz", scores=np.array([[-2.0, 1.0]]))
+    assert own.scores_of(tmp_path, "gradient").tolist() == [[-2.0, 1.0]]
+    assert own.scores_of(tmp_path, "gradient, magnitude").tolist() == [[2.0, 1.0]]
+    relevant = np.arange(784) < 2
+    found = own.coloured(np.ones(784), relevant, np.arange(784) < 1).reshape(784, 3)
+    assert found[0] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.LIGHTER))
+    assert found[1] == pytest.approx(0.25 * 0.75 + 0.75 * np.array(own.DARKER))
+    assert found[2] == pytest.approx([0.75] * 3)
+
+
+def test_sanity_of_attacks_and_of_other_methods(load):
+    """The nearest other decision of a linear network changes each pixel by the size of its weight."""
+    own = load("checks")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(9, 2))
+    model = pertinent.wrap(module.eval(), kind="image", output="logit", classes=["no", "yes"])
+    copied = own.RandomisedModel(model, 0)
+    copied.randomise(own.layers_of(model)[0])
+    sizes = [
+        np.abs(np.diff(each[1].weight.detach().numpy(), axis=0)[0]) for each in (module, copied.model.module)
+    ]
+    images, options = [np.full((1, 3, 3), 0.5, dtype=np.float32)], {"features": "pixels", "progress": False}
+    attack = own.explainers.get("counterfactual")()
+    (found,) = own.correlations(model, images, attack, options | {"removal": "constant"})
+    assert found.spearman == pytest.approx(spearman(np.stack(sizes))[0, 1])
+    random = own.explainers.get("random")()
+    (found,) = own.correlations(model, images, random, options | {"removal": "constant"})
+    assert found.spearman == 1.0

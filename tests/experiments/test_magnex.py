@@ -1,9 +1,14 @@
 """Numbers of `experiments/magnex` on cases with a known answer."""
 
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+import pertinent
+from tests import tiny
 from tests.miniature import scripts
 
 
@@ -64,3 +69,151 @@ def test_antithetic_masks_estimate_the_gradient(load):
     # The loss is a mean over inputs and pairs; each pair has its own estimate.
     found = -logits.grad.sum(0)
     assert found.tolist() == pytest.approx((w * p * (1 - p)).tolist(), abs=0.03)
+
+
+def test_answers_of_a_reader(load):
+    """The best of the known answers counts: one is exact, one has half of the words, one none."""
+    own = load("models")
+    said = {"q1": "the tower", "q2": "red dog", "q3": "cat"}
+    model = SimpleNamespace(
+        prepare=lambda raw: raw["question"], details=lambda question: {"answer": said[question]}
+    )
+    known = {"q1": ["Rome", "Tower!"], "q2": ["dog house"], "q3": ["mouse"]}
+    rows = [{"question": key, "context": "", "answers": answers} for key, answers in known.items()]
+    found = own._answers(model, rows)
+    assert found == {"exact match": pytest.approx(1 / 3), "F1": pytest.approx(1.5 / 3), "questions": 3}
+
+
+def test_tokens_of_an_answer(load):
+    own, tokenizer = load("models"), tiny.tokenizer()
+    row = {"question": "w1 w2", "context": "w3 w4 w5 w6", "answers": ["w4 w5"], "answer_start": [3]}
+    read, (first, last) = own._span(tokenizer, row)
+    assert tokenizer.convert_ids_to_tokens(read["input_ids"])[first : last + 1] == ["w4", "w5"]
+    assert own._span(tokenizer, row | {"answer_start": [50]}) is None  # it was cut off
+
+
+def test_batches_have_every_question_once(load):
+    own = load("models")
+    lengths = list(range(3 * own.BATCH + 1))
+    batches = own._batches(lengths)
+    assert sorted(i for batch in batches for i in batch) == lengths
+    assert all(batch == list(range(batch[0], batch[0] + len(batch))) for batch in batches)  # similar lengths
+
+
+def test_accuracy_of_a_black_box(load):
+    def classify(rows):
+        return np.column_stack([np.asarray(rows)[:, 0] < 0, np.asarray(rows)[:, 0] >= 0]).astype(float)
+
+    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 2)))
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
+    assert load("models").accuracy(model, rows, [1, 0, 0, 1]) == 0.75
+
+
+def test_as_many_features_as_were_selected(load):
+    own = load("stages")
+
+    @dataclass(frozen=True)
+    class Found:
+        scores: object
+        details: dict
+
+    e, scores = Found(None, {"selected": 2}), np.array([0.1, 0.5, 0.3, 0.2, *np.zeros(21)])
+    assert np.flatnonzero(own._top(e, scores).scores).tolist() == [1, 2]
+    job = SimpleNamespace(which="squad")  # the paper's explainer removes 76%: 6 of 25 are kept
+    assert np.flatnonzero(own._share(job, e, scores).scores).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def results_of(load, fits, **stages):
+    """Results of the forest alone: what each seed measured, and other stages."""
+    tables = load("tables")
+    own = [
+        (
+            SimpleNamespace(name=f"fit{i}"),
+            dict(zip(("sufficiency-of-selected", "share-removed"), each, strict=True)),
+        )
+        for i, each in enumerate(fits)
+    ]
+    results = SimpleNamespace(
+        fits=lambda which: own if which == "forest" else [],
+        stage=lambda which, name: stages.get(name) if which == "forest" else None,
+        estimators=stages.get("estimators"),
+    )
+    return tables, results
+
+
+def test_goals_are_reached_by_the_mean_of_seeds(load):
+    """0.99 at 0.81: the first seed misses it by sparsity, the mean of both does not."""
+    tables, results = results_of(load, [([1.0, 0.98], [0.8, 0.8]), ([1.0, 1.0], [0.9, 0.8])])
+    (line,) = [each for each in tables.goals(results).splitlines() if "forest" in each]
+    cells = [each.strip() for each in line.strip("|").split("|")]
+    assert cells[1:] == ["0.99 at 0.81", "0.995 at 0.825", "0.990 at 0.800; 1.000 at 0.850", "yes", "1 of 2"]
+
+
+def test_means_of_a_table(load):
+    tables, results = results_of(load, [([0.9, 0.7], [0.5, 0.5]), ([0.8, 0.8], [0.5, 0.5])])
+    assert tables._mean([own for _, own in results.fits("forest")], tables.SUFFICIENCY).startswith("0.800 [")
+    # The deviation is over inputs, 0.1 with the first seed and 0 with the second.
+    assert tables._mean([own for _, own in results.fits("forest")], tables.SUFFICIENCY).endswith(" ± 0.05")
+    assert tables._mean([], tables.SUFFICIENCY) == "–"
+
+
+def test_differences_at_as_many_features(load):
+    lime = {f"fit{i}": {"sufficiency-of-selected": [0.5, 0.5]} for i in range(2)}
+    tables, results = results_of(
+        load, [([0.9, 0.9], [0.5, 0.5])] * 2, **{"lime-compared": lime | {"at the paper's sparsity": None}}
+    )
+    assert "| lime | 0.400 [0.400, 0.400]" in tables.differences(results)
+
+
+def test_seconds_beside_predictions(load):
+    speed = {"magnex": 3.0, "prediction": 1.5, "device": "cpu", "inputs": 1000}
+    tables, results = results_of(load, [], speed=speed)
+    assert "| cpu | 1000 | 1.50 s | 3.00 s | 2.00× |" in tables.speed(results)
+
+
+def test_variances_of_estimators(load):
+    found = {"variance": {"early": {"a": 0.5}, "late": {"a": 0.25, "b": 1.0}}, "quality": {"a": [1.0, 2.0]}}
+    tables, results = results_of(load, [], estimators=found)
+    lines = tables.estimators(results).splitlines()
+    assert lines[2] == "| a | 0.5 | 0.25 | 1.500 | 1.000, 2.000 |" and lines[3] == "| b | – | 1 | – |  |"
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_variance_of_the_gradient(load, monkeypatch, samples):
+    """The quality is whether the first of 64 pixels is kept, with probability 1/2, and the baseline 1/2.
+
+    Then the gradient (τ₁ − ½)(τⱼ − ½) is ¼ for the first pixel, and ±¼ for each other: 63 / 16 for one mask.
+    """
+    own = load("estimators")
+
+    class First(own.LearnsMAGNEx):
+        def quality(self, answers, kept, real, predictions):
+            return kept[..., 0].float()
+
+    e = SimpleNamespace(scores=np.full(64, 0.5), prediction=np.full(10, 0.1))
+    monkeypatch.setattr(own.pertinent, "explain", lambda model, raw, fitted, **options: [e] * len(raw))
+    monkeypatch.setattr(own.Fixed, "ask", lambda batch, kept: torch.zeros(*kept.shape[:2], 10))
+    torch.manual_seed(0)
+    raw = [np.zeros((1, 8, 8), dtype=np.float32)] * 60
+    learner = First(baseline="moving-average", samples=samples)
+    monkeypatch.setattr(own, "ModelAnswers", lambda *_: None)
+    model = SimpleNamespace(prepare=lambda image, features: image)
+    found = own.variance(model, None, raw, learner, repeats=40)
+    assert found == pytest.approx(63 / 16, rel=0.03)
+
+
+def test_sufficiency_and_sparsity_of_a_selection(load):
+    """Of log-odds 3 and 1 the first is selected: what is lost of the probability, and half is removed."""
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array([3.0, 1.0])))
+        return np.column_stack([1 - p, p])
+
+    own = load("stages")
+    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 2)))
+    e = pertinent.explain(model, np.ones(2), "leave-one-out", removal="mean", progress=False)
+    e = replace(e, scores=own.top(e.scores, 1).astype(float), details={"selected": 1})
+    p = 1 / (1 + np.exp(-np.array([4.0, 3.0])))
+    found = own._measured([e], model)
+    assert found["sufficiency-of-selected"] == pytest.approx([1 - (p[0] - p[1])])
+    assert found["share-removed"] == [0.5]

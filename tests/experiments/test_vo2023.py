@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pertinent
 from tests.miniature import scripts
 
 
@@ -42,6 +44,12 @@ def test_what_a_decision_depends_on(load):
 def test_ranks_are_those_of_the_largest_scores(load):
     ranks = load("known_features").ranks_of(np.array([[0.1, 3.0, -1.0]]), np.random.default_rng(0))
     assert ranks.tolist() == [[2, 1, 3]]
+
+
+@pytest.mark.parametrize(("task", "median"), [("xor", 1.5), ("orange skin", 2.5)])
+def test_shapley_values_of_the_tasks_rank_relevant_columns_first(load, task, median):
+    found = load("known_features").measure(task, "kernel-shap", 40, 0, n_test=10)
+    assert found[:2] == (median, 1.0) and np.isnan(found[2:]).all()  # it selects no number of columns
 
 
 def test_means_over_seeds_and_inputs(load):
@@ -112,3 +120,192 @@ def test_what_is_found_of_true_words(load):
     ranks = [5, 2, 3, 4, 6, 1], [6, 4.5, 3, 1, 4.5, 2]
     assert rho == pytest.approx(np.corrcoef(*ranks)[0, 1])
     assert found(np.zeros(6), truth, k=2)[2] == 0.0
+
+
+def test_log_odds_of_the_tasks(load):
+    own = load("known_features")
+    x = np.zeros((2, 10))
+    x[:, :2], x[:, 9] = (2, 3), (1, -1)
+    assert own.log_odds("xor", x).tolist() == [6, 6]
+    assert own.log_odds("orange skin", x).tolist() == [4 + 9 - 4] * 2
+    additive = -10 * np.sin(0.4) + 3 + 0 + 1 - 2.4
+    assert own.log_odds("additive", x) == pytest.approx([additive] * 2)
+    # Up, a switch is orange skin of the first columns, down the additive task of columns 4 to 7, here 0.
+    assert own.log_odds("switch", x) == pytest.approx([9, 1 - 2.4])
+    assert own.black_box("xor")(x)[0] == pytest.approx([1 / (1 + np.exp(6)), 1 / (1 + np.exp(-6))])
+
+
+def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
+    own = load("words")
+    monkeypatch.setattr(own, "is_contaminated", {"the", "."}.__contains__)
+    monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
+    assert own.purity(["the", "good", ".", "the"]) == 0.75
+    runs = {
+        "imdb_l2x_0": {"words": [["The", "good", "the", "a", "b", "c"]], "failures": []},
+        "imdb_l2x_5_0": {"words": [["good", "film", "the", "x", "y", "z"]], "failures": []},
+    }
+    found = own.word_measures(runs, "imdb", "l2x")
+    assert found["purity 5"].mean == pytest.approx(1 / 5)  # of what was fitted with K = 5
+    assert found["purity 10"].mean == pytest.approx(2 / 6) and found["brevity 10"].mean == 5
+    assert "purity 20" not in found and own.word_measures(runs, "imdb", "aim") == {}
+
+
+def test_stability_is_the_overlap_with_neighbours(load, monkeypatch):
+    """Two texts with the same decision are neighbours; a third has none. Stop words do not count."""
+    own = load("words")
+    monkeypatch.setattr(own, "is_contaminated", {"the"}.__contains__)
+    texts = ["a good film with actors", "a good film with music", "a bad film with actors"]
+    run = {"words": [["Good", "the", "film"], ["good", "music"], ["bad"]], "targets": ["yes", "yes", "no"]}
+    found = own.stability(run, texts)
+    assert found[:2] == pytest.approx([1 / 3, 1 / 3]) and np.isnan(found[2])
+
+
+def test_means_over_seeds_of_a_form(load):
+    own = load("paper_form")
+    runs = [{"kept": 1.0}, {"kept": 2.0}, {"kept": 3.0}, {"kept": None}, {}]
+    assert own.over_seeds(runs, "kept") == "2.000 ± 1.000"
+    assert own.over_seeds(runs[:1], "kept") == "1.000" and own.over_seeds(runs, "true words") == "–"
+
+
+def logistic(weights):
+    """A model of table rows whose log-odds are a weighted sum; removed columns become 0."""
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array(weights, dtype=float)))
+        return np.column_stack([1 - p, p])
+
+    return pertinent.wrap(classify, kind="table", background=np.zeros((1, len(weights))))
+
+
+def test_metrics_of_a_form(load):
+    """Ten of twelve columns are kept or removed; at a sparsity of 10% two of them."""
+    own, weights = load("paper_form"), np.arange(12, 0, -1) / 20
+    model = logistic(weights)
+    found = pertinent.explain(model, np.ones((2, 12)), "leave-one-out", removal="mean", progress=False)
+    means = own.measured(model, found, every_class=False)
+    p = {n: 1 / (1 + np.exp(-weights[n:].sum())) for n in (0, 2)}
+    assert means["faithfulness"] == 1.0 and means["explained"] == 2 and means["failures"] == 0
+    assert means["positive-delta-log-odds"] == pytest.approx(weights[:10].sum())
+    assert means["negative-delta-log-odds"] == pytest.approx(weights[10:].sum())
+    assert means["comprehensiveness"] == pytest.approx(p[0] - p[2])
+
+
+def test_aim_beside_lime_on_the_texts_of_both(load):
+    """Of the texts that every row has, AIM's mean over seeds."""
+    own = load("tables")
+    runs = {
+        name: {"values": dict.fromkeys(own.PAIRED, values), "words": [["w"]] * len(values)}
+        for name, values in (
+            ("imdb_aim_0", [0.5, 0.5, 0.0]),
+            ("imdb_aim_1", [0.7, 0.7, 0.0]),
+            ("imdb_lime_0", [0.4, 0.4]),
+        )
+    }
+    assert own._shared(runs, "imdb") == 2
+    first, second = own.differences(runs).splitlines()[2:4]
+    assert first.startswith("| imdb | class-faithfulness | 60.0 | 40.0 | 20.0 [20.0, 20.0] |")
+    assert second.startswith("| imdb | positive-delta-log-odds | 0.60 | 0.40 | 0.20 [0.20, 0.20] |")
+
+
+def test_faithfulness_of_l2x_that_was_fitted_with_this_k(load):
+    runs = {
+        "imdb_l2x_0": {"values": {"faithfulness of 5": [0.0], "faithfulness of 10": [1.0]}, "words": []},
+        "imdb_l2x_5_0": {"values": {"faithfulness of 5": [1.0]}, "words": []},
+    }
+    own = load("pictures")
+    assert own.faithfulness(runs, "imdb", "l2x", 5).mean == 1.0
+    assert own.faithfulness(runs, "imdb", "l2x", 10).mean == 1.0
+    assert own.faithfulness(runs, "imdb", "l2x", 20) is None
+    assert own.marked(["good", "no", "good"]) == "good ×2 · no"
+
+
+def test_rows_in_deviations_of_others(load):
+    like = pd.DataFrame({"a": [0.0, 2.0], "b": [1.0, 5.0]})
+    found = load("tabular").standardised(pd.DataFrame({"a": [3.0], "b": [3.0]}), like)
+    assert found.to_numpy().tolist() == [[2.0, 0.0]]
+
+
+def test_rows_are_measured_by_what_masking_changes(load):
+    """With log-odds 3 and 1 and K = 1: the first column decides, and masking it costs 3."""
+    own = load("tabular")
+    ones = pd.DataFrame({"a": [1.0, 1.0], "b": [1.0, 1.0]})
+    rows = own.Rows(logistic([3, 1]), ones * 0, ones, 1, 1.0, ("mean",))
+    found = own.measured(rows, "admission", "kernel-shap", 0, draws=2)["values"]
+    assert found["faithfulness, mean"] == [1.0, 1.0]
+    assert found["positive-delta-log-odds, mean"] == pytest.approx([3.0, 3.0])
+
+
+def test_what_a_search_has_reached(load):
+    """One of five columns is kept, and ten evaluations try all."""
+    own, weights = load("refinement"), np.array([0.1, 0.2, 2.0, 0.3, 0.4])
+    case = own.Case(logistic(weights), None, None, {})
+    found = own.reached(case, np.ones((3, 5)), "parallel-local-search", 10, 2, removal="mean")
+    p = 1 / (1 + np.exp(-np.array([3.0, 2.0])))
+    assert found == pytest.approx(np.full((2, 3), p[0] - p[1]))
+
+
+def test_shares_are_shown_in_percent(load):
+    """Of texts that every row has, and of all; the classes' mean is over their values."""
+    own = load("tables")
+    few, many = [0.5] * 2, [0.5, 0.5, 1.0, 1.0]
+    shares = (
+        "faithfulness",
+        "class-faithfulness",
+        "class-iou",
+        "class-faithfulness 0",
+        "class-faithfulness 1",
+    )
+    deltas = ("positive-delta-log-odds", "negative-delta-log-odds")
+    runs = {
+        name: {"values": dict.fromkeys((*shares, *deltas), values), "words": [["w"] * 11] * len(values)}
+        for name, values in (("imdb_aim_0", many), ("imdb_lime_0", few))
+    }
+    cells = own.texts(runs).splitlines()[2].split(" | ")
+    assert cells[2] == "99.62" and cells[3].startswith("75.0 [") and cells[4].startswith("50.0 [")
+    assert cells[6].startswith("0.75 [") and cells[-2:] == ["4", "1 |"]
+    cells = own.classes(runs).splitlines()[2].split(" | ")
+    assert cells[2] == "98.09 / 98.96" and cells[4] == "98.5"
+    assert cells[6].startswith("50.0 [") and cells[7].startswith("75.0 [")
+
+
+def test_the_fastest_of_several_times(load):
+    found = {"imdb_timed": {"inputs": 1000, "black box": [2.0, 1.0, 3.0], "aim": [1.5, 2.5, 1.75]}}
+    assert "| imdb | 1,000 | 1.00 s | 1.50 s | 1.50× |" in load("tables").seconds(found)
+
+
+def test_faithfulness_of_images_by_size(load):
+    run = {"aim": {"200": [1.0, 0.0], "300": [1.0, 1.0], "400": [1.0, 1.0]}}
+    lines = load("tables").images({"mnist_pixels_0": run}).splitlines()
+    assert len(lines) == 3 and lines[2].startswith(
+        "| mnist | pixels | 200 / 300 / 400 | `aim` | 96.2 / 97.0 / 97.3 |"
+    )
+    assert "| 50.0 [" in lines[2] and " / 100.0 [" in lines[2]
+
+
+def test_forms_over_seeds(load):
+    own = load("paper_form")
+    made = {
+        f"imdb | network | paper | {seed}": {"faithfulness": value, "kept": None}
+        for seed, value in enumerate((0.9, 0.7))
+    }
+    lines = own.page_table(made, "imdb", "network").splitlines()
+    assert lines == [
+        "| form | faithfulness | seeds |",
+        "| --- | --- | --- |",
+        "| `paper` | 0.800 ± 0.141 | 2 |",
+    ]
+
+
+def test_rows_of_tables_beside_the_papers(load, tmp_path):
+    own = load("tabular")
+    names = [f"{metric}, {masking}" for metric in own.METRICS for masking in own.MASKINGS]
+    for seed, value in enumerate((0.5, 1.0)):
+        run = {
+            "values": {name: [value] * 4 for name in names},
+            "fit seconds": 10.0 + seed,
+            "seconds an input": 0.002,
+        }
+        (tmp_path / f"{own.file_stem('admission', 'aim')}_seed{seed}.json").write_text(json.dumps(run))
+    cells = own.tables(tmp_path)["admission"].splitlines()[2].strip("| ").split(" | ")
+    assert cells[1].startswith("(94.0) 75.0 [") and cells[3].startswith("(1.12) 0.75 [")
+    assert cells[-3:] == ["10", "2.0", "2"]

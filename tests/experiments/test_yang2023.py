@@ -1,10 +1,12 @@
 """Numbers of `experiments/yang2023` on cases with a known answer."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import pertinent
 from tests.miniature import scripts, write_nltk
 
 
@@ -101,3 +103,133 @@ def test_verdicts(load):
     assert own.verdict([sure, sure]) == "yes" and own.verdict([never]) == "no, the reverse"
     assert own.verdict([sure, open]) == "on some sets" and own.verdict([open, never]) == "no"
     assert own.verdict([sure, never]) == "on some sets, on others the reverse" and own.verdict([]) == "–"
+
+
+class Stages:
+    """Results with these columns and these right decisions, by stage."""
+
+    def __init__(self, columns, right=None, stages=None):
+        self._columns, self._right, self._stages = columns, right or {}, stages or {}
+
+    def column(self, which, stage, measure, row=None):
+        found = self._columns.get(stage if row is None else f"{stage} {row}", {}).get(measure)
+        return None if found is None else np.array(found)
+
+    def right(self, which, stage, removal, share):
+        return self._right.get((stage, removal, share))
+
+    def stage(self, which, name):
+        return self._stages.get(name)
+
+
+def test_findings_are_differences_that_are_positive_where_they_hold(load):
+    own = load("conclusions")
+    columns = {
+        "method-KS-200": {"spearman": [0.9, 0.1, 0.5, 0.3], "features": [5, 80, 10, 40]},
+        "padded-KS-200": {"spearman of all": [0.1, 0.1]},
+        "method-amortized": {"svs spearman": [0.5, 0.5]},
+        "adapted alg. 1 5": {"svs spearman": [0.7, 0.7]},
+        "adapted SVS 5": {"svs spearman": [0.6, 0.6]},
+        "transfer-imdb amortized": {"svs spearman": [0.6, 0.8]},
+        "transfer-imdb KS-100": {"svs spearman": [0.4, 0.5]},
+    }
+    right = {("method-KS-200", "pad-token", "0.2"): np.array([1.0, 1.0])}
+    right |= {("method-amortized", "pad-token", "0.2"): np.array([0.0, 1.0])}
+    results = Stages(columns, right)
+    assert own.below("KS-200", 0.4)(results, "sst2").mean == pytest.approx(0.4 - 0.45)
+    assert own.padding(results, "sst2").mean == pytest.approx(0.4)  # of the two texts of both
+    assert own.shorter(results, "sst2").mean == pytest.approx(0.7 - 0.2)
+    assert own.adapted("alg. 1", 5, "SVS")(results, "sst2").mean == pytest.approx(0.1)
+    assert own.adapted("alg. 1", 5, None)(results, "sst2").mean == pytest.approx(0.2)
+    assert own.transferred(results, "sst2").mean == pytest.approx(0.25)
+    assert own.transferred(results, "mnli") is None
+    assert own.masked("KS-200", "amortized")(results, "sst2").mean == pytest.approx(0.5)
+    assert own.between("SVS-25", "KS-200", "spearman")(results, "sst2") is None
+    beside = {"mean": -0.1, "low": -0.2, "high": 0.0, "p_value": 0.05, "n": 9}
+    results = Stages({}, stages={"calibration": {"rows": {"amortized": {"beside KS-2000": beside}}}})
+    assert own.calibrated(results, "mnli").mean == -0.1 and own.calibrated(Stages({}), "mnli") is None
+
+
+def test_columns_that_were_read(load, tmp_path):
+    own = load("collect")
+    stage = {
+        "columns": {"mse": [1.0, None], "row": {"mse": [2.0]}},
+        "accuracy": {"pad-token": {"0.2": [1, 0]}},
+    }
+    (tmp_path / "sst2.one.json").write_text(json.dumps(stage))
+    (tmp_path / "sst2.two.json").write_text(json.dumps({"error": "first\nlast line\n"}))
+    results = own.Results(tmp_path)
+    np.testing.assert_array_equal(results.column("sst2", "one", "mse"), [1.0, np.nan])
+    assert results.column("sst2", "one", "mse", "row").tolist() == [2.0]
+    assert results.right("sst2", "one", "pad-token", "0.2").tolist() == [1.0, 0.0]
+    assert results.column("sst2", "two", "mse") is None and results.errors == {"sst2.two": "last line"}
+    assert own.shown(np.full(3, 0.5), factor=10) == "5.00 [5.00, 5.00]"
+    assert own.shown(np.full(3, 1.5e-4), 4) == "1.50e-04 [1.50e-04, 1.50e-04]"
+    assert own.difference(np.array([3.0, 9.0]), np.array([1.0])).mean == 2.0
+
+
+def test_errors_and_ranks_over_methods_and_texts(load):
+    """On a falling line the correlation is −1, whatever method a text is of; missing ones do not count."""
+    columns = {
+        "method-KS-25": {"mse": [1.0, np.nan], "spearman": [0.0, 0.9]},
+        "method-KS-200": {"mse": [0.5, 0.0], "spearman": [0.5, 1.0]},
+    }
+    own = load("sampled_tables")
+    assert own.mse_and_spearman(Stages(columns), "sst2") == pytest.approx(-1.0)
+    assert np.isnan(own.mse_and_spearman(Stages({}), "sst2"))
+
+
+def test_accuracy_without_the_top_features(load, monkeypatch):
+    """Of log-odds 3, −1 and −1 without the first: the other class is predicted, at every share."""
+    own = load("measure")
+    monkeypatch.setattr(own, "REMOVALS", ("mean",))
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array([3.0, -1.0, -1.0])))
+        return np.column_stack([1 - p, p])
+
+    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 3)))
+    found = pertinent.explain(model, np.ones((2, 3)), "leave-one-out", removal="mean", progress=False)
+    right = own.accuracy(model, found, [1, 0])["mean"]
+    assert right == {"0": [1, 0], **{str(share): [0, 1] for share in own.SHARES}}
+
+
+def test_agreement_by_length(load):
+    own = load("figures")
+    columns = {name: [1.0, 0.0, 0.5] for name in own.MEASURES} | {"features": [5, 50, 60]}
+    found = own.by_length(Stages({"method-KS-25": columns}), "sst2", "KS-25")
+    means = {
+        each.low: each.measures["spearman"].mean for each in found.by_length if each.measures["spearman"].n
+    }
+    assert list(means.values()) == [1.0, 0.25]
+    assert own.by_length(Stages({}), "sst2", "KS-25") is None
+
+
+def test_references_are_read_as_they_were_written(load):
+    own = load("measure")
+    truth = own.Truth([np.array([1.0, 2.0])], [np.array([0.1, 0.2])], [np.array([3.0, 4.0])])
+    again = own.Truth.from_dict(truth.to_dict())
+    assert [own.svs[0].tolist() for own in (truth, again)] == [[3.0, 4.0]] * 2
+    assert again.scores[0].tolist() == [1.0, 2.0] and again.errors[0].tolist() == [0.1, 0.2]
+
+
+def test_padding_is_compared_on_the_same_texts(load):
+    columns = {
+        "method-KS-200": {"spearman": [0.5, 0.7, 0.0]},
+        "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.4, 0.4]},
+    }
+    results = Stages(columns)
+    results.sets = ["sst2"]
+    (line,) = load("sampled_tables").padding(results).splitlines()[2:]
+    cells = line.strip("| ").split(" | ")
+    assert cells[:2] == ["SST-2, KS-200", "0.16"] and cells[2].startswith("0.10")
+    assert cells[3].startswith("0.40") and cells[4].startswith("0.60")
+
+
+def test_calibration_in_percent(load):
+    row = {"mean": 0.7, "low": 0.65, "high": 0.75, "auc": 0.8}
+    row["beside BOW"] = {"mean": 0.01, "low": -0.02, "high": 0.04}
+    found = {"uncalibrated": row, "rows": {"amortized": row}, "pairs": 1000, "splits": 20, "train": 500}
+    page = load("learned_tables").calibration(Stages({}, stages={"calibration": found}))
+    assert page.startswith("1,000 pairs, 20 splits with 500")
+    assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | 80.0 |" in page
