@@ -2,6 +2,7 @@
 
     python benchmarks/cluster.py throughput [--rows 150] [--waits]  1 and 2 workers, 10 ms a row
     python benchmarks/cluster.py overhead [--texts 2000]            1 worker beside plain `explain`
+    python benchmarks/cluster.py one [--inputs 2000]                what one process does with cheap models
     python benchmarks/cluster.py memory [--inputs 2000,100000]      the driver's memory by number of inputs
     python benchmarks/cluster.py kills [--inputs 5000] [--kills 100] [--driver-kills 10] [--seed 0]
 
@@ -170,6 +171,30 @@ def overhead(n: int) -> None:
         )
 
 
+def one_process(n: int) -> None:
+    """What one process does with cheap models, and how much of it is the model's own time."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(n, 20))
+    fitted = LogisticRegression().fit(rows, rows[:, 0] + rows[:, 1] > 0)
+    table = pertinent.wrap(fitted, background=rows[:50])
+    function = pertinent.wrap(lambda ts: [[0.9, 0.1] if "bad" in t else [0.3, 0.7] for t in ts], kind="text")
+    cases: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+        "a function of texts, leave-one-out": (function, texts(n), {"method": "leave-one-out"}),
+        "logistic regression, 20 columns, kernel-shap, 200 evaluations": (
+            table,
+            rows,
+            {"method": "kernel-shap", "budget": 200, "removal": "constant"},
+        ),
+    }
+    for what, (model, inputs, words) in cases.items():
+        begin = time.process_time()
+        wall = seconds(pertinent.explain, model, inputs, progress=False, **words)
+        spent = time.process_time() - begin
+        print(f"{what}: {1000 * spent / n:.2f} ms of a processor an input, {spent / wall:.2f} cores used")
+
+
 MEMORY = """
 import sys, threading, time
 import pertinent
@@ -218,7 +243,7 @@ def model_of(folder):
     def classify(rows):
         (folder / "pids" / str(os.getpid())).touch()
         with (folder / "asked").open("a") as log:
-            log.write(f"{len(rows)}\\\\n")
+            log.write(f"{len(rows)}\\n")
         time.sleep(0.0006 * len(rows))
         # One row at a time: numpy's exp rounds by where in an array a number stands.
         p = [1 / (1 + math.exp(-sum((row * np.linspace(-1, 1, len(row))).tolist()))) for row in rows]
@@ -277,9 +302,9 @@ def kills(inputs: int, wanted: int, of_driver: int, seed: int) -> None:
         begin, done = time.perf_counter(), {"worker": 0, "driver": 0}
         process = start(killed, inputs)
         for what in plan:
-            time.sleep(rng.uniform(0.2, 3.0))
             while process.poll() is None and not any((killed / "pids").iterdir()):
                 time.sleep(0.02)  # until a worker is at work
+            time.sleep(rng.uniform(0.1, 3.0))
             if process.poll() is not None:
                 break
             if what == "driver":
@@ -290,7 +315,9 @@ def kills(inputs: int, wanted: int, of_driver: int, seed: int) -> None:
                 process = start(killed, inputs)
                 done[what] += 1
             else:
-                done[what] += kill_a_worker(killed, rng)
+                while not kill_a_worker(killed, rng) and process.poll() is None:
+                    time.sleep(0.02)
+                done[what] += 1
         code = process.wait()
         print(
             f"killed: {done['worker']} workers, {done['driver']} drivers; {time.perf_counter() - begin:.0f} s"
@@ -308,7 +335,7 @@ def kills(inputs: int, wanted: int, of_driver: int, seed: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["throughput", "overhead", "memory", "kills"])
+    parser.add_argument("what", choices=["throughput", "overhead", "one", "memory", "kills"])
     parser.add_argument("--rows", type=int, default=150)
     parser.add_argument("--waits", action="store_true")
     parser.add_argument("--texts", type=int, default=2000)
@@ -321,6 +348,8 @@ def main() -> None:
         throughput(given.rows, waits=given.waits)
     elif given.what == "overhead":
         overhead(given.texts)
+    elif given.what == "one":
+        one_process(int(given.inputs or 2000))
     elif given.what == "memory":
         memory([int(n) for n in (given.inputs or "2000,100000").split(",")])
     else:

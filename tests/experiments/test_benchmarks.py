@@ -92,3 +92,14 @@ def test_interactions_in_miniature(load, tmp_path, capsys, monkeypatch):
         assert row["best peer"] in row
         assert row["coverage"].endswith("%")
     assert "within 1.05 in" in capsys.readouterr().out
+
+
+def test_the_schedule_of_blocks_for_one_worker(load):
+    """It loads the model for 30 s and does 600 s of work, in twice the time if it is slow."""
+    schedule = load("block_schedule")
+    words = {"minutes": 10, "seconds": 0.01, "seed": 0}
+    fast, slow, lost = (schedule.Case(1, 100, slow, lost) for slow, lost in ((0, 0), (1, 0), (0, 30)))
+    assert schedule.efficiency(fast, **words) == pytest.approx(600 / 630, abs=0.01)
+    assert schedule.efficiency(slow, **words) == pytest.approx(600 / 1230, abs=0.01)
+    # In 600 s about five workers are lost, each of which costs 30 s and the blocks done twice.
+    assert 600 / (630 + 12 * 35) < schedule.efficiency(lost, **words) < 600 / (630 + 30)

@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 QUEUED = 2
 """Number of pieces that a worker has at most: the one that it does, and the next."""
 
-DEATHS = 2
-"""Number of workers that an input may cost, alone in its piece, before it is reported as a failure."""
+DEATHS, MOST_DEATHS = 2, 6
+"""Numbers of workers that an input must cost, alone, before it is blamed: at first, and at most."""
 
 DEATHS_AT_START = 5
 """Number of workers in a row that may die before one has loaded the model."""
@@ -94,7 +94,9 @@ class WorkerPool:
         """Do the blocks, read as workers are free; yield each with its packed results when it is done."""
         self._task, self._sent_task = task, self._ray.put(task)
         self._source, self._waiting = iter(blocks), deque[_Piece]()
-        self._parts: dict[int, list[BlockResult]] = {}
+        self._parts: dict[int, list[Any]] = {}
+        self._blamed: set[int] = set()
+        self._innocent = 0
         self._finished: deque[tuple[Block, Any]] = deque()
         self._done = self._failed = self._evaluations = 0
         with progress_callback(self._run.progress, self._run.title) as callback:
@@ -164,15 +166,20 @@ class WorkerPool:
         self._evaluations += result.evaluations
         for said in result.warnings:
             self._run.add_warning(said)
+        self._innocent += piece.deaths
+        self._put_together(piece, result.results)
+
+    def _put_together(self, piece: _Piece, results: Any) -> None:
         block = piece.block
         if piece.is_whole:
-            self._finished.append((block, result.results))
+            self._finished.append((block, results))
             return
         parts = self._parts.setdefault(block.number, [])
-        parts.append(result)
+        parts.append(results)
         if len(parts) == len(block.items):
             del self._parts[block.number]
-            self._finished.append((block, self._task.pack([one for part in parts for one in part.results])))
+            self._innocent += block.number not in self._blamed
+            self._finished.append((block, self._task.pack([one for part in parts for one in part])))
 
     def _bury(self, hand: _Hand, error: Exception) -> None:
         """Replace a worker that has died, and have its pieces done by others."""
@@ -208,13 +215,16 @@ class WorkerPool:
         """
         if len(piece.items) > 1:
             return [_Piece(piece.block, [item]) for item in piece.items]
-        if piece.deaths + 1 < DEATHS:
-            self._waiting.append(replace(piece, deaths=piece.deaths + 1))
+        deaths = piece.deaths + 1
+        if deaths < deaths_of_one(self._innocent):
+            self._waiting.append(replace(piece, deaths=deaths))
             return []
-        error = ModelError(f"{DEATHS} workers died of this input alone, the last because: {reason}")
+        self._blamed.add(piece.block.number)
+        error = ModelError(f"{deaths} workers died of this input alone, the last because: {reason}")
         results = self._task.failed(self._run, piece.items[0], error)
-        packed = self._task.pack(results) if piece.is_whole else results
-        self._deliver(piece, BlockResult(packed, len(results), len(results), 0, ()))
+        self._done += len(results)
+        self._failed += len(results)
+        self._put_together(piece, self._task.pack(results) if piece.is_whole else results)
         return []
 
     # -- workers -------------------------------------------------------------------------------------
@@ -256,6 +266,18 @@ class WorkerPool:
                 f"The model that the worker on {started.host!r} has loaded is not the one that others have: "
                 "put the same files and code on all machines."
             )
+
+
+def deaths_of_one(innocent: int) -> int:
+    """The number of workers that an input must cost, alone, before it is blamed.
+
+    It grows with the number of workers that died over `innocent` inputs, which were explained later: where
+    workers are killed at random, two of them may happen to do the same input.
+
+    >>> [deaths_of_one(innocent) for innocent in (0, 1, 5, 100)]
+    [2, 3, 5, 6]
+    """
+    return min(DEATHS + innocent.bit_length(), MOST_DEATHS)
 
 
 def _reason(error: Exception) -> str:
