@@ -14,7 +14,7 @@ NAMES = [
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
     "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",
-    "sensitivity", "serve", "stability", "train", "wrap",
+    "sensitivity", "serve", "stability", "train", "wrap", "wrap_endpoint",
 ]  # fmt: skip
 
 

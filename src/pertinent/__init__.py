@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pertinent.learned.base import load_explainer
     from pertinent.learned.fit import fit
     from pertinent.models.embedded.load import load
+    from pertinent.models.endpoint import wrap_endpoint
     from pertinent.models.wrap import wrap
     from pertinent.report.html.page import save_report
     from pertinent.results.attack_results import Attacked, Attacks
@@ -65,6 +66,7 @@ _NAMES = {
     "learned.base": "load_explainer",
     "learned.fit": "fit",
     "models.embedded.load": "load",
+    "models.endpoint": "wrap_endpoint",
     "models.wrap": "wrap",
     "report.html.page": "save_report",
     "results.attack_results": "Attacked Attacks",
@@ -80,7 +82,8 @@ _NAMES = {
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
-__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train", "wrap"]
+__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train"]
+__all__ += ["wrap", "wrap_endpoint"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +11,16 @@ import numpy as np
 from pertinent.array_types import Ints
 from pertinent.digests import digest
 from pertinent.errors import InputError
-from pertinent.inputs.text import GRANULARITIES, TextInput, Tokens, cut
+from pertinent.inputs.base import Features
+from pertinent.inputs.text import (
+    GRANULARITIES,
+    TextInput,
+    Tokens,
+    cut,
+    default_features,
+    long_text_notes,
+    own_spans,
+)
 from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST
 
 Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
@@ -71,6 +81,14 @@ class RenderedPrompt:
         return tuple(names)
 
     @property
+    def details(self) -> dict[str, str]:
+        """The answers, and how the model found its own."""
+        found = {"answer": self.answer}
+        if self.rather_than is not None:
+            found["rather than"] = self.rather_than
+        return found | ({"generation": self.generation} if self.generation else {})
+
+    @property
     def first_token(self) -> int:
         """The number of the column of the answer's first token."""
         return 1 if self.rather_than is None else 2
@@ -91,9 +109,13 @@ class PromptInput(TextInput):
     text: RenderedPrompt  # type: ignore[assignment]  # which has the segments of a text, and an answer
     kind: ClassVar[str] = "prompt"
 
+    def with_segments(self, segments: Sequence[str]) -> RenderedPrompt:
+        """The prompt with other strings."""
+        return replace(self.text, segments=tuple(segments))
+
 
 def prompt_input(
-    prompt: RenderedPrompt, granularity: str, spans: Ints, tokens: Tokens, notes: tuple[str, ...] = ()
+    prompt: RenderedPrompt, granularity: str, spans: Ints, tokens: Tokens | None, notes: tuple[str, ...] = ()
 ) -> PromptInput:
     """Make an input from a prompt and its spans; features are named by the characters they cover."""
     names = tuple([prompt.segments[i][a:b] for i, a, b in spans.tolist()])
@@ -103,10 +125,26 @@ def prompt_input(
         prompt.answer,
         prompt.rather_than,
         granularity,
-        tokens.ids,
+        None if tokens is None else tokens.ids,
     ]
     if prompt.alternatives:
         content.append(prompt.alternatives)
     if granularity == "spans":
         content.append(spans)
     return PromptInput(prompt, names, granularity, notes, digest(*content), prompt, spans, tokens)
+
+
+def cut_prompt(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
+    """The granularity, its spans and notes; of tokens the spans are known once the prompt is tokenised."""
+    notes: tuple[str, ...] = ()
+    if features is None and prompt.unit in ("sources", "slots"):
+        features = prompt.unit
+    elif features is None:
+        n_words = len(prompt.spans("words"))
+        features = default_features(n_words)
+        notes = long_text_notes(features, n_words)
+    if not isinstance(features, str):
+        return "spans", own_spans(prompt, features), notes
+    if features == "tokens":
+        return features, np.empty((0, 3), dtype=np.int64), notes
+    return features, prompt.spans(features), notes

@@ -198,6 +198,10 @@ class TextInput(Input):
         """Number of tokens, or of features if there are no tokens."""
         return self.n_features if self.tokens is None else len(self.tokens.ids)
 
+    def with_segments(self, segments: Sequence[str]) -> Any:
+        """The text with other strings, for a model that reads strings."""
+        return Text(segments[0], segments[1] if len(segments) > 1 else None, self.text.fixed)
+
     @property
     def content(self) -> Hashable:
         """The text."""

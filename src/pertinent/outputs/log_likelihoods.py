@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import SettingError
 from pertinent.number_texts import number_text
-from pertinent.outputs.base import TINY, Scale
+from pertinent.outputs.base import TINY, Output, Scale
 from pertinent.outputs.values import PlainValues
 
 CONTRAST, ANSWER = "contrast", "answer"
@@ -23,6 +23,12 @@ _NO_DECISION = (
     "This method asks whether the decision stays the same, but the likelihood of an answer is no decision: "
     "choose one that asks how much it changes, such as parallel-local-search or shapley."
 )
+
+
+def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scale: Scale) -> Floats:
+    """Columns about an answer on a scale; a contrast, which is the log-odds of two answers, as it is."""
+    first = list(columns).index(ANSWER)
+    return np.concatenate([outputs[:, :first], output.as_scale(outputs, scale)[:, first:]], axis=1)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import SettingError
-from pertinent.inputs.rendered_prompt import PromptInput
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import Tokens
-from pertinent.removal.base import Removal, TokenRows, removals, row_generators
+from pertinent.removal.base import Removal, Rows, TokenRows, removals, row_generators
 from pertinent.settings import Count
 
 
@@ -32,23 +32,33 @@ class Alternatives(Removal):
     def check(self, input: PromptInput) -> None:
         """Raise a `SettingError` if the slots have no alternatives."""
         super().check(input)
-        if input.tokens is None or not input.tokens.variants:
+        if not input.text.alternatives or input.granularity != "slots":
             raise SettingError(
                 "The removal 'alternatives' is for the slots of a template: give Prompt(template, slots=…, "
                 "alternatives=…), and let the features be slots."
             )
 
-    def __call__(self, input: PromptInput, masks: Masks, seed: int) -> TokenRows:
-        """`samples` rows per mask, each with the tokens of the slots that are kept or of an alternative."""
-        assert input.tokens is not None
-        tokens, feature, choice = _beside_each_other(input.tokens)
-        sizes = np.array([len(own) for own in input.tokens.variants])
+    def __call__(self, input: PromptInput, masks: Masks, seed: int) -> Rows:
+        """`samples` rows per mask, each with the slots that are kept and an alternative of the others."""
+        sizes = np.array([len(own) for own in input.text.alternatives])
         first = [g.integers(sizes) for g in row_generators(input, masks, seed, self.name)]
         drawn = (np.array(first)[:, None] + np.arange(self.samples)[:, None]) % sizes
         drawn = drawn.reshape(-1, len(sizes))
-        kept = np.repeat(masks, self.samples, axis=0)[:, feature] | (feature < 0)
+        several = np.repeat(masks, self.samples, axis=0)
+        if input.tokens is None:
+            return [_filled(input, *row) for row in zip(several.tolist(), drawn.tolist(), strict=True)]
+        tokens, feature, choice = _beside_each_other(input.tokens)
+        kept = several[:, feature] | (feature < 0)
         attend = np.where(choice < 0, kept, ~kept & (drawn[:, feature] == choice))
         return TokenRows(tokens, attend, renumber=True)
+
+
+def _filled(input: PromptInput, mask: list[bool], drawn: list[int]) -> RenderedPrompt:
+    """The prompt with these alternatives in the slots that are not kept."""
+    segments, prompt = list(input.text.segments), input.text
+    for part, own, others, number in zip(prompt.parts, mask, prompt.alternatives, drawn, strict=True):
+        segments[part] = segments[part] if own else others[number]
+    return input.with_segments(segments)
 
 
 def _beside_each_other(tokens: Tokens) -> tuple[Tokens, Ints, Ints]:

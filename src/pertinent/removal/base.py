@@ -14,6 +14,7 @@ from pertinent.digests import digest, generator
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modalities
+from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.masks import mask_bytes
 from pertinent.registry import Registry, settings_of
@@ -73,7 +74,7 @@ class TokenRows:
         ]
 
 
-Rows: TypeAlias = TokenRows | list[Text] | Array
+Rows: TypeAlias = TokenRows | list[Text] | list[RenderedPrompt] | Array
 
 MOST_GROUPS = 10
 """The largest number of groups of draws; each is left out in turn to estimate the error due to the draws."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.text import Text, TextInput, Tokens
+from pertinent.inputs.text import TextInput, Tokens
 from pertinent.registry import settings_of
 from pertinent.removal.base import NOT_KEPT, Removal, Rows, TokenRows, kept_tokens, removals, row_generators
 from pertinent.settings import Count
@@ -118,8 +118,8 @@ class PadToken(TokenRemoval):
         return _replaced(input, tokens, masks, tokens.pad_id)
 
 
-def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
-    """The text as a string, each removed feature replaced.
+def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Any]:
+    """The text as strings, each removed feature replaced.
 
     Cutting a feature out also removes the space after it, unless that would join its neighbours.
     """
@@ -140,7 +140,7 @@ def _rebuild(input: TextInput, masks: Masks, placeholder: str) -> list[Text]:
     for mask in masks.tolist():
         chosen = [piece if keep else gap for piece, gap, keep in zip(pieces, without, mask, strict=True)]
         parts = [head + "".join(compress(chosen, [o == i for o in owner])) for i, head in enumerate(heads)]
-        rows.append(Text(parts[0], parts[1] if len(parts) > 1 else None, input.text.fixed))
+        rows.append(input.with_segments(parts))
     return rows
 
 

@@ -25,7 +25,7 @@ from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
-from pertinent.outputs.log_likelihoods import ANSWER, PER_TOKEN
+from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
 from pertinent.removal.base import TokenRows
 from pertinent.settings import Count, checked
 
@@ -197,9 +197,7 @@ class LanguageModelHead(Head):
 
     def as_scale(self, input: Input, outputs: Floats, scale: Scale) -> Floats:
         """The log-odds of probabilities; a contrast, which is the log-odds of two answers, as it is."""
-        scaled = self.output.as_scale(outputs, scale)
-        first = self.columns_of(input).index(ANSWER)
-        return np.concatenate([outputs[:, :first], scaled[:, first:]], axis=1)
+        return scaled_columns(self.output, self.columns_of(input), outputs, scale)
 
     def columns(self, logs: Tensor, real: Tensor, rows: Tensor) -> Tensor:
         """The columns of rows from the log-likelihoods of tokens: see `answer_columns`."""
@@ -219,10 +217,7 @@ class LanguageModelHead(Head):
 
     def details(self, input: Any, encoder: TransformerModel) -> dict[str, str]:
         """The answers, and how the model found its own."""
-        found = {"answer": input.text.answer}
-        if input.text.rather_than is not None:
-            found["rather than"] = input.text.rather_than
-        return found | ({"generation": input.text.generation} if input.text.generation else {})
+        return input.text.details  # type: ignore[no-any-return]
 
     def started(self, part: TokenRows) -> TokenRows:
         """The rows, of which those with nothing before the answer begin with the tokenizer's first token.

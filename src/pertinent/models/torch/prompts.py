@@ -12,8 +12,8 @@ import numpy as np
 from pertinent.array_types import Ints, Masks
 from pertinent.errors import InputError, shown
 from pertinent.inputs.base import Features
-from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, prompt_input
-from pertinent.inputs.text import Tokens, default_features, long_text_notes, own_spans
+from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
+from pertinent.inputs.text import Tokens
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def tokenised_prompt(
         answers.append(answer_tokens(prompt, earlier, prompt.rather_than, tokenizer))
     n_answer = max(len(own.ids) for own in answers)
     check_room(len(before.ids), n_answer, max_length, apart=apart)
-    granularity, spans, notes = _cut(prompt, features)
+    granularity, spans, notes = cut_prompt(prompt, features)
     if granularity == "tokens":
         spans, owner = _each(prompt, before)
     else:
@@ -183,22 +183,6 @@ def _with_answers(
         return tokens
     lengths = tuple(n + len(own.ids) for own in answers)
     return replace(tokens, lengths=lengths, repeated=~scored & (np.arange(len(ids)) >= lengths[0]))
-
-
-def _cut(prompt: RenderedPrompt, features: Features | None) -> tuple[str, Ints, tuple[str, ...]]:
-    """The granularity, its spans and notes; of tokens the spans are known once the prompt is tokenised."""
-    notes: tuple[str, ...] = ()
-    if features is None and prompt.unit in ("sources", "slots"):
-        features = prompt.unit
-    elif features is None:
-        n_words = len(prompt.spans("words"))
-        features = default_features(n_words)
-        notes = long_text_notes(features, n_words)
-    if not isinstance(features, str):
-        return "spans", own_spans(prompt, features), notes
-    if features == "tokens":
-        return features, np.empty((0, 3), dtype=np.int64), notes
-    return features, prompt.spans(features), notes
 
 
 def _bounds(prompt: RenderedPrompt) -> Ints:

@@ -1,0 +1,229 @@
+"""A served language model, by a small server that answers with a transformers model."""
+
+import json
+import pickle
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent import Prompt
+from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.models import completions
+from tests import tiny_lm
+
+SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
+QUESTION = Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob keeps it", rather_than=" Ann")
+
+
+class Server:
+    """Completions of a tiny model; `faults` are answered first, each instead of one answer."""
+
+    def __init__(self, *, bos=True, key=None, echoes=True):
+        self.model, self.tokenizer = tiny_lm.model("llama"), tiny_lm.tokenizer(bos)
+        self.key, self.echoes, self.faults = key, echoes, []
+        self.asked, self.at_once, self.most_at_once = [], 0, 0
+        self.lock = threading.Lock()
+
+    def answer(self, asked):
+        ids = self.tokenizer(asked["prompt"])["input_ids"]
+        n = len(ids)
+        for _ in range(asked["max_tokens"]):
+            ids.append(int(self.logs(ids)[-1].argmax()))
+        text = self.tokenizer.decode(ids[n:])
+        if not asked.get("echo") or not self.echoes:
+            return {"choices": [{"text": text}]}
+        logs = self.logs(ids)
+        values = [None, *logs[torch.arange(len(ids) - 1), torch.tensor(ids[1:])].tolist()]
+        tokens = [self.tokenizer.decode([own]) for own in ids]
+        offsets = [len(self.tokenizer.decode(ids[:i], skip_special_tokens=True)) for i in range(len(ids))]
+        logprobs = {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
+        return {"choices": [{"text": asked["prompt"] + text, "logprobs": logprobs}]}
+
+    def logs(self, ids):
+        with torch.no_grad():
+            return self.model(input_ids=torch.tensor([ids])).logits[0].log_softmax(dim=-1)
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    monkeypatch.setattr(completions, "FIRST_PAUSE", 0.01)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    running = []
+
+    def start(**options):
+        own = Server(**options)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with own.lock:
+                    own.asked.append((self.path, asked))
+                    own.at_once += 1
+                    own.most_at_once = max(own.most_at_once, own.at_once)
+                    fault = own.faults.pop(0) if own.faults else None
+                code, headers = 200, {}
+                if fault is not None:
+                    code, headers, said = fault
+                elif own.key and self.headers.get("Authorization") != f"Bearer {own.key}":
+                    code, said = 401, {"error": {"message": "no such key"}}
+                else:
+                    said = own.answer(asked)
+                with own.lock:
+                    own.at_once -= 1
+                body = json.dumps(said).encode() if not isinstance(said, bytes) else said
+                self.send_response(code)
+                for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        running.append((server, thread))
+        own.url = f"http://127.0.0.1:{server.server_port}/v1"
+        return own
+
+    yield start
+    for server, thread in running:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def by_hand(server, text, answer):
+    ids = server.tokenizer(text)["input_ids"]
+    own = server.tokenizer(answer, add_special_tokens=False)["input_ids"]
+    logs = server.logs([*ids, *own])
+    return logs[torch.arange(len(ids) - 1, len(ids) + len(own) - 1), torch.tensor(own)].numpy()
+
+
+def test_answers_are_scored_as_by_the_model(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny")
+    e = pertinent.explain(model, QUESTION, "leave-one-out")
+    assert e.features == tuple(SOURCES)
+    local = pertinent.wrap((server.model, server.tokenizer))
+    np.testing.assert_allclose(
+        e.prediction, pertinent.explain(local, QUESTION, "leave-one-out").prediction, atol=1e-4
+    )
+    assert "".join(e.input.text.answer_tokens) == QUESTION.answer
+    whole = by_hand(server, "\n\n".join([*SOURCES, QUESTION.text]), QUESTION.answer)
+    without = by_hand(server, "\n\n".join(["", *SOURCES[1:], QUESTION.text]), QUESTION.answer)
+    np.testing.assert_allclose(
+        e.class_scores[1:, 0], [(whole - without).sum(), *(whole - without)], atol=1e-4
+    )
+    path, asked = server.asked[-1]
+    assert path == "/v1/completions"
+    assert asked["model"] == "tiny"
+
+
+def test_words_slots_and_metrics(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny")
+    e = pertinent.explain(model, QUESTION, "leave-one-out", features="words", metrics=["comprehensiveness"])
+    assert len(e.features) == 15
+    template = Prompt(
+        "{who} keeps the {what}.",
+        slots={"who": "Ann", "what": "key"},
+        alternatives={"who": ["Bob"], "what": ["map"]},
+    )
+    e = pertinent.explain(model, Prompt(**vars(template) | {"answer": " Ann"}), "leave-one-out")
+    assert e.removal == "alternatives"
+    expected = (
+        by_hand(server, "Ann keeps the key.", " Ann").sum()
+        - by_hand(server, "Bob keeps the key.", " Ann").sum()
+    )
+    assert e.scores[0] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_model_answers_itself(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny", max_new_tokens=3)
+    e = pertinent.explain(model, Prompt("Who keeps the map?", sources=SOURCES), "leave-one-out")
+    assert e.details["generation"] == "greedy, at most 3 tokens"
+    assert len(e.input.text.answer_tokens) >= 1
+
+
+def test_many_requests_are_in_flight_at_once_and_no_more(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny", in_flight=4)
+    pertinent.explain(model, QUESTION, "leave-one-out", features="words")
+    assert 1 < server.most_at_once <= 4
+
+
+def test_requests_that_fail_are_sent_again(serve):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny")
+    plain = pertinent.explain(model, QUESTION, "leave-one-out")
+    server.faults = [(503, {}, {}), (429, {"Retry-After": "0"}, {"error": "busy"}), (500, {}, b"oops")]
+    again = pertinent.explain(model, QUESTION, "leave-one-out")
+    np.testing.assert_array_equal(plain.scores, again.scores)
+
+
+def test_a_server_that_stays_busy_is_given_up(serve):
+    server = serve()
+    server.faults = [(503, {}, {"error": {"message": "overloaded"}})] * 3
+    with pytest.raises(ModelError, match="did not answer after 3 tries: 503 overloaded"):
+        pertinent.wrap_endpoint(server.url, model="tiny", retries=2)
+    with pytest.raises(ModelError, match="did not answer after 1 tries"):
+        pertinent.wrap_endpoint("http://127.0.0.1:9", model="tiny", retries=0)
+
+
+def test_keys_are_read_from_the_environment_and_never_kept(serve, monkeypatch):
+    server = serve(key="secret-42")
+    with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
+        pertinent.wrap_endpoint(server.url, model="tiny")
+    monkeypatch.setenv("MY_KEY", "wrong")
+    with pytest.raises(ModelError, match="MY_KEY is set, but not accepted"):
+        pertinent.wrap_endpoint(server.url, model="tiny", key_variable="MY_KEY")
+    monkeypatch.setenv("MY_KEY", "secret-42")
+    model = pertinent.wrap_endpoint(server.url, model="tiny", key_variable="MY_KEY")
+    e = pertinent.explain(model, QUESTION, "leave-one-out")
+    assert b"secret-42" not in pickle.dumps(model)
+    assert "secret-42" not in json.dumps(e.to_dict()) + repr(model)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ((400, {}, {"error": {"message": "echo is not supported"}}), "no log-probabilities of a prompt"),
+        ((404, {}, {"message": "unknown model"}), "no model 'tiny'"),
+        ((400, {}, {"error": "too long"}), "refused the request: 400 too long"),
+        ((200, {}, b"<html>"), "did not answer with JSON"),
+        ((200, {}, {"text": "hello"}), "not answer in the form of completions"),
+    ],
+)
+def test_servers_that_do_something_else(serve, fault, said):
+    server = serve()
+    server.faults = [fault]
+    with pytest.raises(ModelError, match=said):
+        pertinent.wrap_endpoint(server.url, model="tiny")
+
+
+def test_a_server_without_log_probabilities_is_refused(serve):
+    with pytest.raises(ModelError, match=r"no log-probabilities of a prompt .* output='value'"):
+        pertinent.wrap_endpoint(serve(echoes=False).url, model="tiny")
+
+
+def test_what_cannot_be(serve):
+    with pytest.raises(SettingError, match="`url` must be an http address"):
+        pertinent.wrap_endpoint("localhost:8000", model="tiny")
+    with pytest.raises(SettingError, match="must not hold a name or a password"):
+        pertinent.wrap_endpoint("http://me:secret@localhost/v1", model="tiny")
+    model = pertinent.wrap_endpoint(serve(bos=False).url, model="tiny")
+    with pytest.raises(InputError, match="no probability, and nothing is left"):
+        pertinent.explain(model, Prompt("Ann", answer=" Bob"), "leave-one-out")
+    with pytest.raises(InputError, match="choose the features 'words'"):
+        pertinent.explain(model, QUESTION, features="tokens")
+    with pytest.raises(InputError, match="no chat template"):
+        pertinent.explain(model, Prompt(messages=[{"role": "user", "content": "Who?"}]))
+    with pytest.raises(ModelError, match="let the answer begin with a space"):
+        pertinent.explain(model, Prompt("Ann keeps it: A", answer="nn", sources=()), "leave-one-out")
