@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, StreamingResponse
 
 from pertinent.api.explain_one import scores_of
 from pertinent.app.browse import Filter, Saved
+from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk, Full, Turn
 from pertinent.app.guard import Guard
 from pertinent.app.hosted import Hosted, Question
@@ -42,7 +43,10 @@ class Site:
     def __init__(self, hosted: Sequence[Hosted], desk: Desk, saved: Saved | None = None) -> None:
         self.hosted = {each.name: each for each in hosted}
         self.desk, self.saved = desk, saved
+        self.compared = None if saved is None else Compared(saved.explanations)
         self.views = {"Explain": "/"} | ({} if saved is None else {"Browse": "/browse"})
+        if self.compared is not None and self.compared.is_there:
+            self.views["Compare"] = "/compare"
         self.files = {
             "report.css": str(style("page.css")),
             **{name: own_file(f"static/{name}", _PACKAGE) for name in ("app.css", "explain.js")},
@@ -63,6 +67,8 @@ class Site:
         if self.saved is not None:
             app.get("/browse")(self.browse_page)
             app.get("/browse/{number}")(self.one_page)
+        if "Compare" in self.views:
+            app.get("/compare")(self.compare_page)
         app.get("/static/{name}")(self.file)
         app.get("/api/choices")(self.choices)
         app.post("/api/explain")(self.explain)
@@ -84,6 +90,11 @@ class Site:
         """The page of one saved explanation."""
         assert self.saved is not None
         return self._page("one.html", "Browse", **await asyncio.to_thread(self.saved.one_view, number))
+
+    async def compare_page(self, metric: str = "") -> Response:
+        """The page on which methods stand beside each other."""
+        assert self.compared is not None
+        return self._page("compare.html", "Compare", **await asyncio.to_thread(self.compared.view, metric))
 
     def _page(self, file: str, view: str, **content: Any) -> Response:
         """A page from a template, with the way to the other views."""

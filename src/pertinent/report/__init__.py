@@ -24,7 +24,7 @@ def show(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     """A result in one of the forms; only the module that draws it is imported."""
     if form in ("markdown", "latex"):
         return getattr(import_module("pertinent.report.text_tables"), form)(result)
-    if form in ("interactions", "waterfall", "curves"):
+    if form in ("interactions", "waterfall", "curves", "pareto"):
         return import_module(f"pertinent.report.plots.{form}").show(result, *args, **options)
     module, function = next(
         _DISPLAYS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _DISPLAYS

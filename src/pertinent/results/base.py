@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Form: TypeAlias = Literal[
-    "terminal", "html", "figure", "interactions", "waterfall", "curves", "markdown", "latex"
+    "terminal", "html", "figure", "interactions", "waterfall", "curves", "pareto", "markdown", "latex"
 ]
 
 KINDS: dict[str, type[Result]] = {}
@@ -131,8 +131,9 @@ class ResultSequence(Result, Sequence[T]):
 def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     """A result as something rich prints, as HTML, as a matplotlib figure, or as a plain table.
 
-    The forms ``"interactions"``, ``"waterfall"`` and ``"curves"`` are figures, too: of pairs of features, of
-    scores that add up to the prediction, and of what is measured at each sparsity.
+    The forms ``"interactions"``, ``"waterfall"``, ``"curves"`` and ``"pareto"`` are figures, too: of pairs of
+    features, of scores that add up to the prediction, of what is measured at each sparsity, and of what it
+    costs.
 
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.

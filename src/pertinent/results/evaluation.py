@@ -216,6 +216,17 @@ class Evaluation(Measures):
         figure: Figure = display(self, "curves")
         return figure
 
+    @checked
+    def plot_pareto(
+        self, metric: str | None = None, cost: Literal["evaluations", "seconds"] = "evaluations"
+    ) -> Figure:
+        """A matplotlib figure of a metric against what an explanation costs, a point for each method.
+
+        `metric` is by default the first that was measured. Methods that no other beats in both are joined.
+        """
+        figure: Figure = display(self, "pareto", metric, cost)
+        return figure
+
     def to_markdown(self) -> str:
         """The table in Markdown, the best mean of each metric in bold, and what it says below."""
         return str(display(self, "markdown"))
