@@ -31,8 +31,8 @@ from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import TokenBatch
 
 METHODS = ("shapley", "kernel-shap", "lime", "parallel-local-search", "thompson-search")
-WARM_UP = 4
-"""Number of texts that are explained before those that are measured."""
+WARM_UP = 24
+"""Number of texts that are explained before those that are measured: enough for processes to start."""
 
 
 class Recorder:
@@ -81,8 +81,8 @@ def measure(
     }
     pertinent.explain(wrapped, random_texts(WARM_UP, tokens, seed=1), **options)
     start = time.perf_counter()
-    pertinent.explain(wrapped, random_texts(WARM_UP, tokens, seed=2), **options)
-    one = (time.perf_counter() - start) / WARM_UP
+    pertinent.explain(wrapped, random_texts(WARM_UP // 3, tokens, seed=2), **options)
+    one = (time.perf_counter() - start) / (WARM_UP // 3)
     texts = random_texts(int(np.clip(arguments.seconds / one, *arguments.texts)), tokens)
     recorder = Recorder(wrapped)
     synchronise(wrapped.device)

@@ -16,7 +16,7 @@ import torch
 from mnist import read_network, wrapped
 from records import Writer
 from rows import ROWS
-from run import SUBSETS, chosen_images
+from run import SUBSETS, chosen_images, settings_of
 
 import pertinent
 from pertinent.array_types import Array
@@ -82,12 +82,11 @@ def main() -> None:
     images = list(chosen_images(arguments.data, arguments.images))
     for name in arguments.rows:
         row = ROWS[name]
-        settings = {key: value for key, value in row.settings.items() if key != "budget"}
-        settings |= {"subsets": arguments.subsets} if row.sampled else {}
+        settings = settings_of(row, arguments.subsets, "raw")
         settings |= {"chosen": CHOSEN} if "chosen" in settings else {}
-        method = explainers.get(row.method)(**settings)
         options: dict[str, Any] = {"removal": "constant", "features": "pixels", "progress": False}
-        options |= {"budget": row.settings.get("budget")}
+        options |= {key: settings.pop(key) for key in ("budget", "scale") if key in settings}
+        method = explainers.get(row.method)(**settings)
         if arguments.only != "sensitivity":
             found = correlations(model, images, method, options)
             writer.write(name, "sanity", [one.spearman for one in found])

@@ -9,7 +9,7 @@ import numpy as np
 import paper
 from criteria import REFERENCES, area
 from records import Records, difference
-from rows import MAGNITUDE, ROWS, lines
+from rows import MAGNITUDE, ROWS, authors_line, lines
 
 from pertinent.array_types import Floats
 from pertinent.intervals import Difference
@@ -86,14 +86,20 @@ def counted(found: dict[str, str]) -> str:
     return ", ".join(f"{n} {word if n == 1 else plural[word]}" for word, n in counts.items())
 
 
-def place(records: Records, which: str, one: str, metric: str, **settings: object) -> tuple[int, int] | None:
-    """The place of a row's mean among the paper's other methods, each in the better of its orders."""
+def place(
+    records: Records, which: str, one: str, metric: str, *, as_authors: bool = False, **settings: object
+) -> tuple[int, int] | None:
+    """The place of a row's mean among the paper's other methods.
+
+    Each is taken in the better of its orders, or in the one in which the authors take it.
+    """
     own = goodness(records, which, one, metric, **settings)
     if own is None:
         return None
     ranked = []
     for name in OTHERS:
-        both = [goodness(records, which, line, metric, **settings) for line in lines([name])]
+        orders = [authors_line(name)] if as_authors else lines([name])
+        both = [goodness(records, which, line, metric, **settings) for line in orders]
         known = [float(np.nanmean(values[: len(own)])) for values in both if values is not None]
         if known and name != one.removesuffix(MAGNITUDE):
             ranked.append(max(known))
@@ -129,8 +135,11 @@ def by_reference(records: Records, which: str, suffix: str) -> list[list[str]]:
             cells = [kind, reference_name(reference), f"{paper_place(published[reference], kind)} of 9"]
             for method in OWN:
                 found = against(records, which, method, kind + suffix, reference=reference)
-                at = place(records, which, method, kind + suffix, reference=reference)
-                cells += [counted(found), "–" if at is None else f"{at[0]} of {at[1]}"]
+                places = [
+                    place(records, which, method, kind + suffix, as_authors=own, reference=reference)
+                    for own in (False, True)
+                ]
+                cells += [counted(found), *("–" if at is None else f"{at[0]} of {at[1]}" for at in places)]
             winner = best(records, which, lines(list(ROWS)), kind + suffix, reference=reference)
             rows.append([*cells, "–" if winner is None else f"`{winner}`"])
     return rows
@@ -161,7 +170,7 @@ def variants(records: Records, which: str) -> list[list[str]]:
     for suffix, metric in (("", IRRELEVANT), (", relevant", RELEVANT)):
         for one, other in (
             ("greedy-as", "one-step-banzhaf"),
-            ("greedy-as, 2×2 pixels", "greedy, 2×2 pixels"),
+            ("greedy-as", "greedy"),
         ):
             found = ahead(records, which, one + suffix, other + suffix, metric)
             what = metric.rpartition(" ")[2]

@@ -19,8 +19,7 @@ class Row:
     """A method with its settings.
 
     `signed` scores are measured twice: in their own order, and in that of their magnitude. `sampled` says
-    that the number of random subsets is an option of the run. Methods with `patches` choose among squares
-    of so many pixels; the pixels of a square are equally important.
+    that the number of random subsets is an option of the run.
     """
 
     method: str
@@ -28,16 +27,12 @@ class Row:
     paper: str | None = None
     signed: bool = False
     sampled: bool = False
-    patches: int | None = None
 
 
-def greedy(method: str, paper: str | None, **more: Any) -> dict[str, Row]:
+def greedy(method: str, paper: str | None, name: str | None = None, **settings: Any) -> dict[str, Row]:
     """A method of the paper by both criteria; the first is the default."""
-    patches = more.pop("patches", None)
-    sampled = method != "greedy"
-    name = method + (f", {patches}×{patches} pixels" if patches else "")
     return {
-        f"{name}{suffix}": Row(method, more | own, paper, sampled=sampled, patches=patches)
+        f"{name or method}{suffix}": Row(method, settings | own, paper, sampled=method != "greedy")
         for suffix, own in (("", {}), (", relevant", {"criterion": "relevant"}))
     }
 
@@ -59,8 +54,8 @@ ROWS: dict[str, Row] = {
     "counterfactual, 20% of pixels": Row("counterfactual", {"most": 157}),
     **greedy("greedy-as", "Greedy-AS", chosen=LARGEST),
     **greedy("one-step-banzhaf", "One-Step Banzhaf"),
-    **greedy("greedy-as", None, chosen=LARGEST, patches=2),
-    **greedy("greedy", "Greedy", chosen=LARGEST, patches=2),
+    **greedy("greedy", "Greedy", chosen=LARGEST, step=0.05),
+    **greedy("greedy-as", None, "greedy-as, logit attack", chosen=LARGEST, attack="pgd-logit"),
     "lime": Row("lime", {"budget": 2000}, signed=True),
     "shapley": Row("shapley", {"budget": 2000}, signed=True),
     "parallel-local-search": searched("parallel-local-search"),
@@ -83,6 +78,15 @@ FEWER: Sequence[str] = (
     "thompson-search",
 )
 """The rows on Fashion-MNIST."""
+
+
+SALIENCY = ("gradient", "integrated-gradients", "expected-gradients")
+"""The rows that the authors' code orders by magnitude."""
+
+
+def authors_line(name: str) -> str:
+    """A row in the order in which the authors take it."""
+    return name + MAGNITUDE if name in SALIENCY else name
 
 
 def lines(names: Sequence[str]) -> list[str]:

@@ -40,15 +40,18 @@ def chosen_images(folder: Path, n: int, seed: int = 0) -> Array:
     return np.asarray(images[np.random.default_rng(seed).permutation(len(images))[:n]])
 
 
+def settings_of(row: Row, subsets: int, scale: str) -> dict[str, Any]:
+    """The settings of a row: Greedy-AS draws so many subsets, baselines explain answers on this scale."""
+    settings = row.settings | ({"subsets": subsets} if row.sampled else {})
+    return settings | ({"scale": scale} if scale in explainers.get(row.method).scales else {})
+
+
 def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> dict[str, Any]:
     """Scores of pixels (images, pixels), the seconds of all images, and the passes of each."""
-    settings = row.settings | ({"subsets": subsets} if row.sampled else {})
-    if scale in explainers.get(row.method).scales:
-        settings |= {"scale": scale}
-    features = f"patches:{row.patches}" if row.patches else "pixels"
+    settings = settings_of(row, subsets, scale)
     start = time.perf_counter()
     found = pertinent.explain(
-        model, list(images), row.method, features=features, removal="constant", progress=False, **settings
+        model, list(images), row.method, features="pixels", removal="constant", progress=False, **settings
     )
     seconds = time.perf_counter() - start
     if found.failures:
@@ -60,7 +63,7 @@ def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> 
 
 def file_name(row: str) -> str:
     """The name of a row as that of a file."""
-    return re.sub(r"[^a-z0-9]+", "-", row.replace("×", "x").replace("%", " percent")).strip("-")
+    return re.sub(r"[^a-z0-9]+", "-", row.replace("%", " percent")).strip("-")
 
 
 def main() -> None:

@@ -1,14 +1,20 @@
 """Arithmetic of algorithms: it costs nothing, and shares the cores while a device computes."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 import pertinent
 from pertinent.asks import Arithmetic, Values
-from pertinent.engine.engine import COMPUTING, Engine, _n_cores
+from pertinent.engine import processes
+from pertinent.engine.engine import COMPUTING, Engine
 from pertinent.engine.meter import Meter
 from pertinent.models.function import FunctionModel
 from tests.engine.jobs import Counting, job, run
@@ -54,7 +60,7 @@ def test_no_more_jobs_are_started_than_the_cores_can_compute_for():
 
     engine = Engine(model)
     for n, _ in enumerate(engine.run(jobs(), 200)):
-        assert len(started) - n < COMPUTING * _n_cores() + 16 * model.in_flight + 2
+        assert len(started) - n < COMPUTING * processes.n_cores() + 16 * model.in_flight + 2
 
 
 def test_it_is_not_charged():
@@ -92,8 +98,55 @@ def test_what_is_cancelled_is_not_sent_its_result():
     assert not engine._done
 
 
+@pytest.fixture
+def busy(monkeypatch):
+    """Processes that are started at once."""
+    monkeypatch.setattr(processes, "WORTH_A_START", 0.0)
+    found = processes.Processes(2)
+    monkeypatch.setattr("pertinent.engine.engine.shared", lambda: found)
+    yield found
+    found.close()
+
+
+def test_a_process_is_started_when_there_was_much_to_compute():
+    found = processes.Processes(1)
+    assert found.call(os.getpid) == os.getpid()
+    found._seconds = processes.WORTH_A_START
+    elsewhere = found.call(os.getpid)
+    assert elsewhere != os.getpid()
+    assert found.call(os.getpid) == elsewhere
+    found.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(elsewhere, 0)
+
+
+def test_errors_come_back_from_a_process(busy):
+    with pytest.raises(np.linalg.LinAlgError):
+        busy.call(partial(np.linalg.cholesky, -np.eye(2)))
+    assert busy.call(partial(sum, [1, 2])) == 3
+
+
+def test_what_a_killed_process_was_asked_is_computed_here(busy):
+    killed = busy.call(os.getpid)
+    os.kill(killed, signal.SIGKILL)
+    assert busy.call(os.getpid) == os.getpid()
+    assert busy.call(os.getpid) not in (killed, os.getpid())
+
+
+def test_a_program_needs_no_guard_around_its_main_part(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os\n"
+        "from pertinent.engine import processes\n"
+        "processes.WORTH_A_START = 0.0\n"
+        "print(processes.Processes(1).call(os.getpid) != os.getpid())\n"
+    )
+    found = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.stdout, found.stderr) == ("True\n", "")
+
+
 @pytest.mark.parametrize("method", ["shapley", "kernel-shap", "lime", "thompson-search"])
-def test_scores_do_not_depend_on_threads(method):
+def test_scores_do_not_depend_on_threads_and_processes(method, busy):
     rows = np.random.default_rng(0).normal(size=(6, 14))
 
     def answer(batch):
@@ -109,3 +162,4 @@ def test_scores_do_not_depend_on_threads(method):
         type(device).in_flight = before
     for one, two in zip(threaded, pertinent.explain(plain, rows, method, budget=80), strict=True):
         np.testing.assert_allclose(one.scores, two.scores, rtol=1e-9, atol=1e-12)
+    assert bool(busy._idle) == (method != "lime")

@@ -52,3 +52,10 @@ def test_company_and_order_do_not_matter(method):
         alone = pertinent.explain(MODEL, row, method, budget=60)
         np.testing.assert_allclose(together[i].scores, alone.scores, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(backwards[-1 - i].scores, alone.scores, rtol=1e-9, atol=1e-12)
+
+
+def test_random_scores_differ_between_inputs():
+    """One order of features for all inputs may happen to be a good one."""
+    one, other, again = pertinent.explain(MODEL, np.array([[1.0] * 12, [2.0] * 12, [1.0] * 12]), "random")
+    assert not np.array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(one.scores, again.scores)

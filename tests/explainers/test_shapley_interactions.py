@@ -8,10 +8,17 @@ from tests import games
 from tests.reference import interactions as reference
 
 import pertinent
+from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.early_stopping import EarlyStopping
-from pertinent.explainers.shapley import interaction_process
-from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs, exact_singles
+from pertinent.explainers.shapley import interaction_index, interaction_process
+from pertinent.explainers.shapley.interaction_index import (
+    INDICES,
+    INDICES_OF_THREE,
+    exact_pairs,
+    exact_singles,
+    exact_triples,
+)
 from pertinent.explainers.shapley.interaction_process import posterior
 from pertinent.explainers.shapley.odd_process import CONSTANT, Prior
 from pertinent.explainers.shapley.shapley_interactions import ShapleyInteractions
@@ -86,6 +93,92 @@ def test_a_pair_of_a_unanimity_game():
     assert not found.interactions.standard_errors.any()
 
 
+def of_three(index="k-sii"):
+    return ShapleyInteractions(index=index, order=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sii", reference.shapley_triples),
+        ("k-sii", reference.shapley_triples),
+        ("banzhaf", reference.banzhaf_triples),
+    ],
+)
+def test_exact_triples_are_those_of_the_definition(name, expected):
+    found = exact_triples(INDICES_OF_THREE[name], TABLE)[:, 0]
+    assert found == pytest.approx(expected(TABLE[:, 0]), abs=1e-10)
+
+
+def test_pairs_and_features_beside_triples_are_aggregated_as_in_k_sii():
+    """By Bernoulli's numbers: 1, −1/2, 1/6 (Bordt & von Luxburg 2023)."""
+    index, sets = INDICES_OF_THREE["k-sii"], list(combinations(range(D), 3))
+    triples = reference.shapley_triples(TABLE[:, 0])
+    pairs, single = reference.shapley_pairs(TABLE[:, 0]), shapley_of(TABLE)[:, 0].copy()
+    single -= pairs.sum(axis=1) / 2
+    for members, value in zip(sets, triples, strict=True):
+        single[list(members)] += value / 6
+        for i, j in combinations(members, 2):
+            pairs[i, j] = pairs[j, i] = pairs[i, j] - value / 2
+    assert exact_pairs(index, TABLE)[..., 0] == pytest.approx(pairs, abs=1e-10)
+    assert exact_singles(index, TABLE)[:, 0] == pytest.approx(single, abs=1e-10)
+
+
+@pytest.mark.parametrize("budget", [2**7, 60])
+def test_features_pairs_and_triples_explain_the_prediction(budget):
+    game = games.random_interactions(7, 3, order=4)
+    found = games.play(of_three(), game, budget=budget)
+    ends = game.values(np.stack([np.zeros(7), np.ones(7)]))[:, 0]
+    total = found.scores[0].sum() + above(found.interactions.values[0]).sum()
+    assert total + sum(found.details["triples"]["values"]) == pytest.approx(ends[1] - ends[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("d", [3, 30])
+def test_a_triple_of_a_unanimity_game(d):
+    """[0, 1 and 2 are kept]: exact from all masks of three features, close from 2,000 of 30."""
+    found = games.play(of_three("sii"), games.unanimity(d, [0, 1, 2]), budget=2000)
+    triples = np.array(found.details["triples"]["values"])
+    assert triples[0] == pytest.approx(1, abs=0.1)
+    assert np.abs(triples[1:]).sum() < 0.1
+
+
+def test_slopes_at_one():
+    measure = interaction_index._SLOPE
+    assert measure.moments(31) == pytest.approx([m if m % 2 == 0 else 0 for m in range(31)], abs=1e-9)
+
+
+def test_intervals_cover_the_truth_of_triples():
+    covered = []
+    for seed in range(4):
+        game = games.Smooth(10, seed).game()
+        found = games.play(of_three("sii"), game, budget=200, seed=seed, target=1).details["triples"]
+        truth = exact_triples(INDICES_OF_THREE["sii"], game.values(all_coalitions(10)))[:, 1]
+        covered.append(np.abs(found["values"] - truth) <= 1.96 * np.array(found["standard_errors"]))
+    assert 0.88 < np.mean(covered) <= 1
+
+
+def test_which_triples_are_valued():
+    with pytest.raises(SettingError, match="sii, k-sii, banzhaf"):
+        of_three("stii")
+    with pytest.raises(BudgetError, match="triples of at most 30 features"):
+        games.play(of_three(), games.unanimity(31, [0]), budget=200)
+
+
+def test_top_triples_are_named_and_saved(tmp_path):
+    model = pertinent.wrap(
+        lambda rows: rows.prod(axis=1)[:, None], background=np.zeros((1, 4)), kind="table", output="value"
+    )
+    e = pertinent.explain(model, np.array([1.0, 1.0, 1.0, 1.0]), "shapley-interactions:order=3,index=sii")
+    e.save(tmp_path / "e.parquet")
+    again = pertinent.read(tmp_path / "e.parquet")[0]
+    first = again.top_triples(1)[0]
+    assert first.features == e.features[:3]
+    assert first.value == pytest.approx(0.5)
+    assert again.to_shapiq().max_order == 3
+    with pytest.raises(SettingError, match="order=3"):
+        pertinent.explain(model, np.ones(4), "shapley-interactions").top_triples()
+
+
 @pytest.mark.parametrize("name", INDEX_NAMES)
 def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
     """The closed forms against Bayes' rule with a weight for each of the 2^d sets."""
@@ -154,6 +247,18 @@ def test_intervals_cover_the_truth(name):
         off = found.scores[1] - exact_singles(index, table)[:, 1]
         covered.append(np.abs(off) <= 1.96 * found.standard_errors[1])
     assert 0.88 < np.mean(np.concatenate(covered)) <= 1
+
+
+def test_intervals_cover_the_truth_of_a_vote():
+    """A prior fitted to all answers predicts them too well, and is sure of what it does not know."""
+    covered = []
+    for seed in range(4):
+        votes = np.random.default_rng(seed).uniform(1, 10, 10)
+        game = games.Game(10, lambda masks: (masks @ votes > 0.6 * votes.sum())[:, None].astype(float))  # noqa: B023
+        truth = above(exact_pairs(INDICES["sii"], game.values(all_coalitions(10)))[..., 0])
+        found = games.play(made("sii"), game, budget=200, seed=seed).interactions
+        covered.append(np.abs(above(found.values[0]) - truth) <= 1.96 * above(found.standard_errors[0]))
+    assert np.mean(covered) > 0.9
 
 
 def test_pairs_are_for_the_target_alone():

@@ -38,6 +38,35 @@ def banzhaf_pairs(table):
     return of_sets(table, lambda s: 2.0 ** -(d - 2))
 
 
+def triples_of_sets(table, weight):
+    """Σ_S weight(|S|) · third difference at S, for each triple in order."""
+    d = len(table).bit_length() - 1
+    found = []
+    for triple in combinations(range(d), 3):
+        inside = sum(1 << i for i in triple)
+        total = 0.0
+        for members in range(2**d):
+            if not members & inside:
+                for part in range(8):
+                    chosen = sum(1 << i for place, i in enumerate(triple) if part >> place & 1)
+                    sign = (-1) ** (3 - part.bit_count())
+                    total += weight(members.bit_count()) * sign * table[members | chosen]
+        found.append(total)
+    return np.array(found)
+
+
+def shapley_triples(table):
+    """Grabisch & Roubens 1999."""
+    d = len(table).bit_length() - 1
+    return triples_of_sets(table, lambda s: factorial(s) * factorial(d - s - 3) / factorial(d - 2))
+
+
+def banzhaf_triples(table):
+    """The mean over all sets."""
+    d = len(table).bit_length() - 1
+    return triples_of_sets(table, lambda s: 2.0 ** -(d - 3))
+
+
 def faith_shap(table):
     """Features' and pairs' values: the weighted regression of Tsai et al. 2023, exact at both ends."""
     d = len(table).bit_length() - 1

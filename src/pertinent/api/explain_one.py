@@ -71,7 +71,8 @@ def explanation_steps(
         else:
             target = column_index(wanted, classes, "target")
         # Inputs of the same size are asked equal questions: nearly equal inputs have nearly equal scores.
-        rng = generator(request.seed, explainer.name, input.fingerprint if run.independent else d)
+        drawn_for = input.fingerprint if run.independent or explainer.draws_anew else d
+        rng = generator(request.seed, explainer.name, drawn_for)
         meter = Meter(budget)
         groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
         jackknife = RemovalJackknife(groups, removal.undrawn)

@@ -157,10 +157,13 @@ class Arithmetic:
     """Call a function without arguments that asks nothing: a fit to answers, the choice of the next masks.
 
     Answered with what it returns. It costs nothing. While a device computes, it runs in another thread, so
-    that the fits of many inputs share the processor's cores: it must not change what other threads see.
+    that the fits of many inputs share the processor's cores: it must not change what other threads see. If
+    it is `portable`, it may run in another process: what it changes in its arguments is lost there, and it
+    has to return what is needed.
     """
 
     compute: Callable[[], Any]
+    portable: bool = False
 
 
 Ask: TypeAlias = Question | Fork | Partial | Arithmetic

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -21,6 +20,7 @@ from pertinent.array_types import Ints
 from pertinent.asks import Arithmetic, Ask, Part, Partial, Question
 from pertinent.engine.cache import Cache
 from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
+from pertinent.engine.processes import n_cores, shared
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
 from pertinent.errors import BudgetError, FileError, ModelError, PertinentError
@@ -53,12 +53,6 @@ class _Flight:
     chunks: dict[OpenQuestion, list[Chunk]]
     parts: list[Part]
     answer: Answer
-
-
-@cache
-def _n_cores() -> int:
-    """Number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Engine:
@@ -136,7 +130,7 @@ class Engine:
     def has_room(self) -> bool:
         """Whether another job would help to fill batches; a service may submit more, but gains nothing."""
         in_flight = self.model.in_flight
-        if len(self._computing) >= COMPUTING * _n_cores():
+        if len(self._computing) >= COMPUTING * n_cores():
             return False
         return self._unanswered < UNANSWERED * in_flight and self._scheduler.backlog < BACKLOG * in_flight
 
@@ -233,12 +227,13 @@ class Engine:
             if not run.ended:
                 self._ready.append((run, None if error else future.result(), error))  # type: ignore[arg-type]
 
-    def _compute(self, run: JobRun, compute: Callable[[], Any]) -> Any:
-        """Begin arithmetic in another thread if the model does not need the processor, else do it now."""
+    def _compute(self, run: JobRun, ask: Arithmetic) -> Any:
+        """Begin arithmetic elsewhere if the model does not need the processor, else do it now."""
         if self.model.in_flight == 1:
-            return compute()
+            return ask.compute()
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(_n_cores(), "pertinent-arithmetic")
+            self._threads = ThreadPoolExecutor(n_cores(), "pertinent-arithmetic")
+        compute = partial(shared().call, ask.compute) if ask.portable else ask.compute
         self._computing[self._threads.submit(compute)] = run
         return WAITING
 
@@ -297,7 +292,7 @@ class Engine:
                 self._published.append(Published(run.job.key, run.number, ask.make(), ask.evaluations))
             return None
         if isinstance(ask, Arithmetic):
-            return self._compute(run, ask.compute)
+            return self._compute(run, ask)
         run.branches = [JobRun(run.job, branch, run, run.number) for branch in ask.branches]
         self._ready.extend((branch, None, None) for branch in run.branches)
         return WAITING if run.branches else []

@@ -210,6 +210,9 @@ class Explainer(Settings, ABC):
         Whether it can explain other classes than the predicted one.
     meaning
         What its scores say of features, unless a finding says otherwise.
+    draws_anew
+        Whether inputs of the same size have different draws, as a control needs: one draw for all of them may
+        happen to be good.
     fitted_features
         The kind of features of the inputs that it was fitted to.
     smallest_budget
@@ -230,6 +233,7 @@ class Explainer(Settings, ABC):
     numeric: ClassVar[bool] = False
     any_target: ClassVar[bool] = True
     meaning: ClassVar[ScoreMeaning] = "effect"
+    draws_anew: ClassVar[bool] = False
     fitted_features: ClassVar[str | None] = None
     smallest_budget: ClassVar[int] = 1
     evaluations_per_feature: ClassVar[int] = 0

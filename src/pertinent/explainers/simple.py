@@ -37,6 +37,7 @@ class RandomScores(Explainer):
 
     paper = "baseline"
     summary = "uniform random scores"
+    draws_anew = True
 
     def explain(self, task: Task) -> Steps:
         """Draw the scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from math import isfinite
 
 import numpy as np
@@ -12,11 +13,12 @@ from pertinent.array_types import Floats, Ints
 from pertinent.report import wording as say
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
-from pertinent.results.pairs import interactions_of, strongest_pairs
+from pertinent.results.pairs import interactions_of, strongest_pairs, triples_of
 
 TOP = 8
 """How many pairs are listed or drawn."""
 
+TOP_TRIPLES = 3
 _LONGEST = 18
 _GAP = "…"
 
@@ -51,11 +53,25 @@ def error_text(e: Explanation, i: int, j: int) -> str:
     return "" if error is None else f"± {error:{say.number_format(interactions_of(e))}}"
 
 
-def names_text(e: Explanation, i: int, j: int) -> str:
-    """Both names, as ``not × good``; a name that several features have is followed by its place, from 1."""
+def shown_triples(e: Explanation) -> list[tuple[str, str]]:
+    """The names of the strongest triples of features, and their values as ``+0.123 ± 0.010``."""
+    if "triples" not in e.details:
+        return []
+    values, errors = triples_of(e)
+    form, places = say.number_format(values), list(combinations(range(len(e.features)), 3))
+    strongest = np.argsort(-np.abs(values), kind="stable")[:TOP_TRIPLES].tolist()
+    return [
+        (names_text(e, *places[t]), f"{values[t]:+{form}}" + (f" ± {errors[t]:{form}}" if errors[t] else ""))
+        for t in strongest
+        if abs(values[t]) > say.unmeasurable(e)
+    ]
+
+
+def names_text(e: Explanation, *numbers: int) -> str:
+    """The names, as ``not × good``; a name that several features have is followed by its place, from 1."""
     names = [
         say.clipped(e.features[k], _LONGEST) + (f" ({k + 1})" if e.features.count(e.features[k]) > 1 else "")
-        for k in (i, j)
+        for k in numbers
     ]
     return " × ".join(names)
 

@@ -22,7 +22,7 @@ from pertinent.results.attack_results import not_attacked
 from pertinent.results.base import Result, ResultSequence, check_suffix, display
 from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
 from pertinent.results.failures import failures_from_plain
-from pertinent.results.pairs import Pair
+from pertinent.results.pairs import Pair, Triple
 from pertinent.settings import Count, Share, checked
 
 if TYPE_CHECKING:
@@ -179,6 +179,11 @@ class Explanation(Result):
     def top_pairs(self, n: Count = 5) -> list[Pair]:
         """The n strongest pairs of features, with the value of their interaction and its standard error."""
         return [pairs.pair(self, i, j) for i, j in pairs.strongest_pairs(self, n).tolist()]
+
+    @checked
+    def top_triples(self, n: Count = 5) -> list[Triple]:
+        """The n strongest triples of features, where they were valued (``order=3``)."""
+        return pairs.strongest_triples(self, n)
 
     @checked
     def mask(self, sparsity: Share) -> Masks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +25,35 @@ class Pair(NamedTuple):
     features: tuple[str, str]
     value: float
     standard_error: float
+
+
+class Triple(NamedTuple):
+    """Three features, the value of their interaction, and its standard error."""
+
+    features: tuple[str, str, str]
+    value: float
+    standard_error: float
+
+
+def strongest_triples(e: Explanation, n: int | None = None) -> list[Triple]:
+    """The n triples with the largest magnitudes, the strongest first; equal ones in input order."""
+    values, errors = triples_of(e)
+    members = list(combinations(e.features, 3))
+    order = np.argsort(-np.abs(values), kind="stable")[:n].tolist()
+    return [Triple(members[i], float(values[i]), float(errors[i])) for i in order]
+
+
+def triples_of(e: Explanation) -> tuple[Floats, Floats]:
+    """The values of all triples of features, in order, and standard errors; an error if there are none."""
+    found = e.details.get("triples")
+    numbers = [found.get(name) for name in ("values", "standard_errors")] if isinstance(found, dict) else []
+    n = comb(len(e.features), 3)
+    if not numbers or not all(isinstance(each, list) and len(each) == n for each in numbers):
+        raise SettingError(
+            f"{visible(e.method)} valued no triples of features: explain with method='shapley-interactions' "
+            "and order=3."
+        )
+    return np.array(numbers[0], dtype=np.float64), np.array(numbers[1], dtype=np.float64)
 
 
 def interactions_of(e: Explanation) -> Floats:
@@ -63,16 +94,19 @@ def dataframe(e: Explanation) -> Any:
 
 
 def shapiq_values(e: Explanation) -> Any:
-    """`shapiq.InteractionValues` of the features and their pairs."""
+    """`shapiq.InteractionValues` of the features, their pairs and, if they were valued, their triples."""
     values, d = interactions_of(e), len(e.features)
     first, second = np.triu_indices(d, 1)
     sets = [(), *((i,) for i in range(d)), *zip(first.tolist(), second.tolist(), strict=True)]
     base = float(e.details.get("base value", 0.0))
-    errors = e.interaction_standard_errors
+    errors, triples = e.interaction_standard_errors, np.empty(0)
+    if "triples" in e.details:
+        triples = triples_of(e)[0]
+        sets += combinations(range(d), 3)
     return optional("shapiq").InteractionValues(
-        values=np.concatenate([[base], e.scores, values[first, second]]),
+        values=np.concatenate([[base], e.scores, values[first, second], triples]),
         index=_SHAPIQ_NAMES.get(str(e.details.get("index")), "k-SII"),
-        max_order=2,
+        max_order=3 if "triples" in e.details else 2,
         n_players=d,
         min_order=0,
         interaction_lookup={members: place for place, members in enumerate(sets)},

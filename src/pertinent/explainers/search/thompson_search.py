@@ -79,9 +79,10 @@ class ThompsonSearch(LocalSearch):
         evidence = self._evidence(task, (yield from self.judge(task, sets)))
         while len(sets) < budget:
             n = min(max(self.batch, int(growth(len(sets), d) * len(sets))), budget - len(sets))
-            new = yield Arithmetic(partial(self._propose, posterior, sets, evidence, seen, n))
+            proposing = partial(self._propose, posterior, sets, evidence, seen, n)
+            new, posterior, seen = yield Arithmetic(proposing, portable=True)
             if not len(new):
-                new = seen.uniform(rng, n, d, k)
+                new = seen.uniform(posterior.rng, n, d, k)
             evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))
             sets = np.concatenate([sets, new])
         return np.asarray(sets[evidence.argmax()])
@@ -95,8 +96,8 @@ class ThompsonSearch(LocalSearch):
 
     def _propose(
         self, posterior: LinearPosterior, sets: Masks, evidence: Floats, seen: SeenSets, n: int
-    ) -> Masks:
-        """Up to `n` new sets."""
+    ) -> tuple[Masks, LinearPosterior, SeenSets]:
+        """Up to `n` new sets, and what is known after them."""
         best = sets[np.argsort(-evidence, kind="stable")[:LEADERS]]
         k = int(best[0].sum())
         apart = k - (sets.astype(np.float32) @ best[0].astype(np.float32)).astype(np.int32)
@@ -120,7 +121,7 @@ class ThompsonSearch(LocalSearch):
             if len(left):
                 shuffled = posterior.rng.permuted(order[left], axis=1)
                 found.append(seen.best_exchanges(bases[left], thetas[left], shuffled)[0])
-        return np.concatenate(found)
+        return np.concatenate(found), posterior, seen
 
 
 def growth(n_answers: int, d: int) -> float:

@@ -1,4 +1,4 @@
-r"""Interaction indices of order 2 as weights of sets: the values of single features and of pairs of features.
+r"""Interaction indices as weights of sets: the values of single features, of pairs and of triples.
 
 With :math:`x_j = \pm 1` for features in and out a game is a sum over sets, :math:`v(x) = \sum_T a_T
 \prod_{j \in T} x_j`. The second difference of v at a set S that holds neither i nor j is
@@ -13,16 +13,21 @@ p is uniform for the Shapley interaction index, 1/2 for the Banzhaf interaction 
 Shapley–Taylor index and Beta(2, 2) for Faith-Shap. The values of single features in k-SII, Shapley–Taylor and
 Faith-Shap are the Shapley value less half of the values of a feature's pairs: then all values together sum to
 :math:`v(N) - v(\emptyset)`.
+
+The same holds for triples and the third difference. The values of pairs in k-SII are then less by half of
+those of their triples, and those of features larger by a sixth, which is
+:math:`\tfrac23 (|T| - 1)` for a set T: the derivative of :math:`u^{|T| - 1}` at 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Floats
+from pertinent.array_types import Floats, Ints
 from pertinent.masks import all_coalitions
 
 IndexName: TypeAlias = Literal["k-sii", "sii", "stii", "faith-shap", "banzhaf"]
@@ -63,15 +68,17 @@ NOTHING = Measure(np.empty(0), np.empty(0))
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """The weights of sets of odd and of even size in the values of single features and of pairs.
+    """The weights of sets of odd and of even size in the values of single features, of pairs and of triples.
 
-    `singles_odd` and `pairs_odd` are the weights of sets of odd size.
+    `singles_odd`, `pairs_odd` and `triples_odd` are the weights of sets of odd size; sets of even size count
+    for no triple of these indices.
     """
 
     singles_odd: Measure
     singles_even: Measure
     pairs_odd: Measure
     pairs_even: Measure
+    triples_odd: Measure = NOTHING
 
 
 _SHAPLEY = Measure.even(_NODES, 2 * _WEIGHTS)  # 2 / |T|
@@ -95,6 +102,39 @@ INDICES: dict[str, Index] = {
     "banzhaf": Index(Measure.even(_ZERO, 2 * _UNIT), NOTHING, NOTHING, Measure.even(_ZERO, 4 * _UNIT)),
 }
 
+MOST_OF_THREE = 30
+"""Largest number of features whose triples are valued."""
+
+
+def _slope_at_one(degree: int) -> Measure:
+    """The measure that gives the derivative at 1 of even polynomials up to a degree, and 0 of odd ones."""
+    k = np.arange(degree + 1)
+    nodes, weights = np.cos(np.pi * k / degree), np.empty(degree + 1)
+    weights[0] = (2 * degree**2 + 1) / 6
+    weights[1:] = 2 * (-1.0) ** k[1:] / (1 - nodes[1:])
+    weights[-1] /= 2
+    return Measure.even(nodes, weights)  # Chebyshev's points
+
+
+def _sum(one: Measure, other: Measure) -> Measure:
+    return Measure(np.append(one.nodes, other.nodes), np.append(one.weights, other.weights))
+
+
+_SLOPE = _slope_at_one(MOST_OF_THREE)
+_SHAPLEY_TRIPLES = Measure.even(_NODES, 8 * _WEIGHTS)  # 8 / (|T| − 2)
+
+INDICES_OF_THREE: dict[str, Index] = {
+    "sii": replace(INDICES["sii"], triples_odd=_SHAPLEY_TRIPLES),
+    "k-sii": Index(
+        _sum(_SHAPLEY, Measure(_SLOPE.nodes, _SLOPE.weights * 2 / 3)),
+        INDICES["k-sii"].singles_even,
+        Measure.odd(_ONE, -4 * _UNIT),
+        _SHAPLEY_PAIRS,
+        _SHAPLEY_TRIPLES,
+    ),
+    "banzhaf": replace(INDICES["banzhaf"], triples_odd=Measure.even(_ZERO, 8 * _UNIT)),
+}
+
 
 def exact_singles(index: Index, values: Floats) -> Floats:
     """An index's values of features (features, columns) from those of all masks in binary order."""
@@ -112,6 +152,20 @@ def exact_pairs(index: Index, values: Floats) -> Floats:
     found = np.stack([members.T @ (members * own[:, None]) for own in weights.T], axis=-1)
     found[np.diag_indices(d)] = 0.0
     return found
+
+
+def exact_triples(index: Index, values: Floats) -> Floats:
+    """An index's values of triples (triples, columns) from those of all masks in binary order."""
+    members, weights = _sets(values, least=3)
+    moments = index.triples_odd.moments(members.shape[1])
+    weights = moments[members.sum(axis=1).astype(int) - 3][:, None] * weights
+    found = [(members[:, each].prod(axis=1) @ weights) for each in triples_of(members.shape[1])]
+    return np.array(found).reshape(-1, values.shape[1])
+
+
+def triples_of(d: int) -> Ints:
+    """All triples of d features (triples, 3)."""
+    return np.array(list(combinations(range(d), 3)), dtype=np.int64).reshape(-1, 3)
 
 
 def _sets(values: Floats, least: int) -> tuple[Floats, Floats]:

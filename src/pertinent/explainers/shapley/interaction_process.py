@@ -8,18 +8,28 @@ The process is that of `odd_process`: the :math:`a_T` are independent a priori, 
     \prod_{k \ne i, j} (1 + u\, r_k x_k)\, d\mu(u)
 
 and for single features the same with i alone. The odd and the even part of the game are independent, and
-what they say is added.
+what they say is added. As for Shapley values, priors fitted to one half of the answers are judged by the
+other half (`estimate`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.interaction_index import Index, Measure
-from pertinent.explainers.shapley.odd_process import CONSTANT, Prior, invert_lower
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.explainers.shapley.interaction_index import Index, Measure, triples_of
+from pertinent.explainers.shapley.odd_process import (
+    CONSTANT,
+    Prior,
+    fit,
+    in_halves,
+    invert_lower,
+    with_first,
+)
 
 ROUNDING = 1e-13
 """Noise that keeps covariances regular where all but the empty set have almost no variance."""
@@ -33,28 +43,75 @@ class InteractionPosterior:
     """The values of features (features, columns) and of pairs (features, features, columns), with errors.
 
     Pairs have only the columns that were asked for; their matrices are symmetric, with zeros on the diagonal.
+    Triples (triples, columns) are in the order of `triples_of`; there are none if the index has none.
     """
 
     singles: Floats
     single_errors: Floats
     pairs: Floats
     pair_errors: Floats
+    triples: Floats
+    triple_errors: Floats
+
+
+def estimate(
+    index: Index, masks: Masks, odd: Floats, even: Floats, *, own: slice, of_pairs: list[int]
+) -> InteractionPosterior:
+    """An index's values from the odd and the even part (masks, columns) of some answers, and standard errors.
+
+    The first mask keeps everything. The model's `own` columns decide the prior; `of_pairs` are the columns
+    for which pairs are valued. Variances are scaled by the errors of each answer predicted from the others:
+    under the prior fitted to all of them or, if larger, of each half under the prior fitted to the other
+    half. The squared difference of the two halves' values is added as the prior's own variance.
+    """
+    some, halves = in_halves(len(masks))
+    priors = [fit(masks[half], odd[half][:, own], even[half][:, own]) for half in map(with_first, halves)]
+    seen = masks[some], odd[some], even[some]
+    unseen = [np.isin(some, half) for half in reversed(halves)]
+    surprise = [
+        [part.surprise[other] for part in _parts(prior, *seen)]
+        for prior, other in zip(priors, unseen, strict=True)
+    ]
+    scales = [np.concatenate(of_part).mean(axis=0) for of_part in zip(*surprise, strict=True)]
+    one, other = (posterior(prior, index, *seen, of_pairs=of_pairs) for prior in priors)
+    prior = fit(masks, odd[:, own], even[:, own])  # between the halves' it ends worse on games of gloves
+    found = posterior(prior, index, masks, odd, even, of_pairs=of_pairs, scales=scales)
+    return InteractionPosterior(
+        found.singles,
+        np.sqrt(found.single_errors**2 + (one.singles - other.singles) ** 2 / 2),
+        found.pairs,
+        np.sqrt(found.pair_errors**2 + (one.pairs - other.pairs) ** 2 / 2),
+        found.triples,
+        np.sqrt(found.triple_errors**2 + (one.triples - other.triples) ** 2 / 2),
+    )
 
 
 def posterior(
-    prior: Prior, index: Index, masks: Masks, odd: Floats, even: Floats, *, of_pairs: list[int]
+    prior: Prior,
+    index: Index,
+    masks: Masks,
+    odd: Floats,
+    even: Floats,
+    *,
+    of_pairs: list[int],
+    scales: Sequence[Floats] = (np.zeros(1), np.zeros(1)),
 ) -> InteractionPosterior:
     """The means of an index's values given the odd and even parts (masks, columns), and standard errors.
 
-    The first mask keeps everything. `of_pairs` are the columns for which pairs are valued.
+    The first mask keeps everything. `of_pairs` are the columns for which pairs are valued. `scales` are the
+    smallest scales of the variances of both parts, for each column.
     """
     x: Floats = np.where(masks, 1.0, -1.0)
     d = x.shape[1]
     singles, single_variances = np.zeros((2, d, odd.shape[1]))
     pairs, pair_variances = np.zeros((2, d, d, len(of_pairs)))
+    both = [
+        replace(part, scale=np.broadcast_to(scale, odd.shape[1]))
+        for part, scale in zip(_parts(prior, masks, odd, even), scales, strict=True)
+    ]
     for part, of_single, of_pair, linear in (
-        (_Part.odd(prior, x, odd), index.singles_odd, index.pairs_odd, prior.linear),
-        (_Part.even(prior, x, even), index.singles_even, index.pairs_even, 0.0),
+        (both[0], index.singles_odd, index.pairs_odd, prior.linear),
+        (both[1], index.singles_even, index.pairs_even, 0.0),
     ):
         if len(of_single.nodes):
             alone = linear * of_single.weights.sum()
@@ -68,19 +125,34 @@ def posterior(
             found, variances = _pairs(part, prior.r, x, of_pair, of_pairs)
             pairs += found
             pair_variances += variances
-    return InteractionPosterior(singles, np.sqrt(single_variances), pairs, np.sqrt(pair_variances))
+    triples, triple_variances = _triples(both[0], prior.r, x, index.triples_odd, of_pairs)
+    return InteractionPosterior(
+        singles,
+        np.sqrt(single_variances),
+        pairs,
+        np.sqrt(pair_variances),
+        triples,
+        np.sqrt(triple_variances),
+    )
+
+
+def _parts(prior: Prior, masks: Masks, odd: Floats, even: Floats) -> tuple[_Part, _Part]:
+    """The odd and the even part of the answers."""
+    x: Floats = np.where(masks, 1.0, -1.0)
+    return _Part.odd(prior, x, odd), _Part.even(prior, x, even)
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
     """The odd or the even part of the answers: the root of its inverse covariance, and the product of both.
 
-    `inflation` is the factor of variances that is due to few answers.
+    `inflation` is the factor of variances that is due to few answers, `scale` their smallest scale (columns).
     """
 
     inverse_root: Floats
     rest: Floats
     inflation: float
+    scale: Floats
 
     @classmethod
     def odd(cls, prior: Prior, x: Floats, answers: Floats) -> _Part:
@@ -100,7 +172,22 @@ class _Part:
         n = len(covariance)
         covariance[np.diag_indices(n)] += noise
         inverse_root = invert_lower(np.asarray(np.linalg.cholesky(covariance)))
-        return cls(inverse_root, inverse_root @ answers, n / max(1, n - d))
+        return cls(inverse_root, inverse_root @ answers, n / max(1, n - d), np.zeros(answers.shape[1]))
+
+    @cached_property
+    def precision(self) -> Floats:
+        """One over the variance of each answer given the others (answers)."""
+        return np.asarray((self.inverse_root**2).sum(axis=0))
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """The errors of each answer predicted from the others (answers, columns)."""
+        return np.asarray(self.inverse_root.T @ self.rest / self.precision[:, None])
+
+    @property
+    def surprise(self) -> Floats:
+        """Squared errors of the predictions in units of their variances (answers, columns)."""
+        return np.asarray(self.residuals**2 * self.precision[:, None])
 
     def estimate(
         self, covariance: Floats, variance: Floats, columns: list[int] | slice
@@ -109,16 +196,14 @@ class _Part:
 
         `covariance` (masks, values) is that of the answers with the values, `variance` (values,) that of the
         values a priori. Variances are scaled by the squared errors of each answer predicted from the others:
-        by their mean or, if larger, by the mean weighted by the answers' influence on the value; and by
-        n / (n − d), because the answers decided the r of each feature, too.
+        by their mean, by the mean weighted by the answers' influence on the value, or by `scale`, whichever
+        is largest; and by n / (n − d), because the answers decided the r of each feature, too.
         """
         rest, lever = self.rest[:, columns], self.inverse_root @ covariance
         left = np.maximum(0.0, variance - (lever**2).sum(axis=0))
-        precision = (self.inverse_root**2).sum(axis=0)
-        surprise = (self.inverse_root.T @ rest / precision[:, None]) ** 2
         weight = (self.inverse_root.T @ lever) ** 2 + 1e-300
-        own = (weight.T @ surprise) / (weight.T @ (1 / precision))[:, None]
-        scale = np.maximum(own, (rest**2).mean(axis=0)) * self.inflation
+        own = (weight.T @ self.residuals[:, columns] ** 2) / (weight.T @ (1 / self.precision))[:, None]
+        scale = np.maximum(np.maximum(own, (rest**2).mean(axis=0)), self.scale[columns]) * self.inflation
         return lever.T @ rest, left[:, None] * scale
 
 
@@ -136,6 +221,23 @@ def _pairs(part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[in
         i, j = i + first, j + first
         found[:, i, j] = found[:, j, i] = part.estimate(lever, variance[i, j], columns)
     return found[0], found[1]
+
+
+def _triples(
+    part: _Part, r: Floats, x: Floats, measure: Measure, columns: list[int]
+) -> tuple[Floats, Floats]:
+    """The means of the values of triples (triples, columns), and their variances."""
+    if not len(measure.nodes):
+        return np.zeros((0, len(columns))), np.zeros((0, len(columns)))
+    found = triples_of(x.shape[1])
+    terms, prior_terms = _Pairs.of(r * x, measure), _Pairs.of(r[None], measure.squared())
+    step = max(1, int(AT_ONCE / terms.products.size))
+    parts = [found[first : first + step] for first in range(0, len(found), step)]
+    estimates = [
+        part.estimate(terms.of_triples(each), prior_terms.of_triples(each)[0], columns) for each in parts
+    ]
+    values, variances = zip(*estimates, strict=True) if estimates else ([np.zeros((0, len(columns)))],) * 2
+    return np.concatenate(values), np.concatenate(variances)
 
 
 def _with_single(terms: Floats, measure: Measure) -> Floats:
@@ -168,3 +270,10 @@ class _Pairs:
         """A matrix for each row, of i from `first` to `last` and j from `first` on."""
         weighted = self.products * self.ratios[:, :, first:last]
         return np.asarray(weighted.transpose(0, 2, 1) @ self.ratios[:, :, first:])
+
+    def of_triples(self, triples: Ints) -> Floats:
+        """The same with a third term, for each row and triple."""
+        i, j, k = triples.T
+        return np.asarray(
+            (self.products * self.ratios[:, :, i] * self.ratios[:, :, j] * self.ratios[:, :, k]).sum(axis=1)
+        )

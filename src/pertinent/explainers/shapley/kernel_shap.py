@@ -96,7 +96,7 @@ class KernelShap(Explainer):
             values = np.concatenate([values, answers.reshape(2, len(more), -1)], axis=1)
             if size < len(drawn.pairs):
                 yield from task.publish(partial(_found, drawn.first(size), values, ends))
-        found: Finding = yield Arithmetic(partial(_found, drawn, values, ends))
+        found: Finding = yield Arithmetic(partial(_found, drawn, values, ends), portable=True)
         return found
 
 

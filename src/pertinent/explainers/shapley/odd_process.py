@@ -171,9 +171,8 @@ def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
     them fits too well, and the mean of the halves' values is the estimate.
     """
     n, d = masks.shape
-    some = _some(n)
-    halves = some[1::2], some[2::2]
-    priors = [fit(masks[half], odd[half][:, own], even[half][:, own]) for half in map(_with_first, halves)]
+    some, halves = in_halves(n)
+    priors = [fit(masks[half], odd[half][:, own], even[half][:, own]) for half in map(with_first, halves)]
     hard = n >= 2 * d and len(np.unique(np.stack([even + odd, even - odd]))) <= 2
     seen = np.arange(n) if hard else some
     tried = [condition(prior, masks[seen], odd[seen]) for prior in priors]
@@ -198,7 +197,13 @@ def _some(n: int) -> Ints:
     return np.unique(np.linspace(0, n - 1, SEARCHED).astype(int))
 
 
-def _with_first(places: Ints) -> Ints:
+def in_halves(n: int) -> tuple[Ints, tuple[Ints, Ints]]:
+    """The places of some of n answers, and those of two halves of them without the first."""
+    some = _some(n)
+    return some, (some[1::2], some[2::2])
+
+
+def with_first(places: Ints) -> Ints:
     """These places, after the first."""
     return np.insert(places, 0, 0)
 

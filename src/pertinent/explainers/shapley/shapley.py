@@ -111,7 +111,7 @@ def _process(task: Task) -> Steps:
         complements = np.concatenate([complements, answers[len(more) :]])
         odd, even = (values - complements) / 2, (values + complements) / 2
         masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
-        known = yield Arithmetic(partial(estimate, masks, odd, even, own))
+        known = yield Arithmetic(partial(estimate, masks, odd, even, own), portable=True)
         found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
         if task.settled(found, len(rounds)):
             return task.stopped(found, "stable")

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Arithmetic, Values
-from pertinent.errors import BudgetError
+from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
-from pertinent.explainers.shapley.interaction_index import INDICES, IndexName, exact_pairs, exact_singles
-from pertinent.explainers.shapley.interaction_process import InteractionPosterior, posterior
-from pertinent.explainers.shapley.odd_process import fit
+from pertinent.explainers.shapley.interaction_index import (
+    INDICES,
+    INDICES_OF_THREE,
+    MOST_OF_THREE,
+    Index,
+    IndexName,
+    exact_pairs,
+    exact_singles,
+    exact_triples,
+)
+from pertinent.explainers.shapley.interaction_process import InteractionPosterior, estimate
 from pertinent.explainers.shapley.spread_masks import design, spread_pairs
 from pertinent.masks import all_coalitions, empty_mask, full_mask
+from pertinent.settings import Range
 
 MOST_FEATURES = 500
 """Largest number of features whose pairs are valued in seconds."""
@@ -55,6 +65,9 @@ class ShapleyInteractions(Explainer):
         (Sundararajan et al. 2020): Shapley–Taylor, whose scores are the effect of each feature alone.
         ``"faith-shap"`` (Tsai et al. 2023): the sum of features and pairs that fits the game best.
         ``"banzhaf"``: the mean over all subsets, beside Banzhaf values.
+    order
+        3 values triples as well (`Explanation.top_triples`), of at most 30 features, for the indices
+        ``"k-sii"``, ``"sii"`` and ``"banzhaf"``.
 
     Note
     ----
@@ -68,9 +81,21 @@ class ShapleyInteractions(Explainer):
     stops_early = True
     also_called = ("interactions", "sii", "k-sii", "stii", "faith-shap")
     index: IndexName = "k-sii"
+    order: Annotated[int, Range(at_least=2, at_most=3)] = 2
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        is_known = self.order == 2 or self.index in INDICES_OF_THREE
+        require(is_known, "index", f"one of {', '.join(INDICES_OF_THREE)} if `order` is 3", self.index)
 
     def min_budget(self, n_features: int) -> int:
         """All masks of a few features; else the empty mask, the full mask and d pairs of masks."""
+        if self.order == 3 and n_features > MOST_OF_THREE:
+            raise BudgetError(
+                f"shapley-interactions values the triples of at most {MOST_OF_THREE} features, but the input "
+                f"has {n_features:,}. Leave out `order`, or use coarser features, such as sentences."
+            )
         if n_features > MOST_FEATURES:
             raise BudgetError(
                 f"shapley-interactions values all pairs of at most {MOST_FEATURES} features, but the input "
@@ -119,20 +144,23 @@ class ShapleyInteractions(Explainer):
 
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
         """The values from the answers to all masks; their errors are zero."""
-        index = INDICES[self.index]
-        singles = exact_singles(index, values)
-        pairs = exact_pairs(index, values[:, _target_columns(task, values.shape[1])])
-        return InteractionPosterior(singles, np.zeros_like(singles), pairs, np.zeros_like(pairs))
+        of_target = values[:, _target_columns(task, values.shape[1])]
+        found = exact_singles(self._index, values), exact_pairs(self._index, of_target)
+        triples = exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
+        with_errors = [own for each in (*found, triples) for own in (each, np.zeros_like(each))]
+        return InteractionPosterior(*with_errors)
+
+    @property
+    def _index(self) -> Index:
+        return (INDICES_OF_THREE if self.order == 3 else INDICES)[self.index]
 
     def _fitted_values(
         self, task: Task, masks: Masks, values: Floats, complements: Floats
     ) -> InteractionPosterior:
         """The values of the process that explains the answers best, which the model's own columns decide."""
         odd, even = (values - complements) / 2, (values + complements) / 2
-        own = slice(len(task.prediction))
-        prior = fit(masks, odd[:, own], even[:, own])
-        columns = _target_columns(task, values.shape[1])
-        found = posterior(prior, INDICES[self.index], masks, odd, even, of_pairs=columns)
+        own, columns = slice(len(task.prediction)), _target_columns(task, values.shape[1])
+        found = estimate(self._index, masks, odd, even, own=own, of_pairs=columns)
         if self.index != "sii":
             return found
         missing = 2 * odd[0] - found.singles.sum(axis=0)  # rounding: Shapley values sum to the gain
@@ -140,12 +168,18 @@ class ShapleyInteractions(Explainer):
 
     def _found(self, task: Task, known: InteractionPosterior, empty: Floats) -> Finding:
         """The finding, given what the model answers to the empty mask."""
+        details: dict[str, Any] = {"index": self.index, "base value": float(empty[task.target])}
+        if self.order == 3:
+            errors = known.triple_errors[:, 0]
+            if known.triples.shape[1] > 1:
+                errors = task.jackknife.standard_errors(known.triples.T, known.triple_errors.T)
+            details["triples"] = {"values": known.triples[:, 0].tolist(), "standard_errors": errors.tolist()}
         return Finding(
             known.singles.T,
             known.single_errors.T,
             base_values=empty if self.index == "sii" else None,
             interactions=Interactions(known.pairs.transpose(2, 0, 1), known.pair_errors.transpose(2, 0, 1)),
-            details={"index": self.index, "base value": float(empty[task.target])},
+            details=details,
         )
 
 

@@ -88,7 +88,9 @@ def _pairs(panel: Panel) -> Markup:
     values = [(float(e.interactions[i, j]), pairs.error_of(e, i, j) or 0.0) for i, j in found]
     axis = Axis.of((value - error, value + error) for value, error in values)
     drawn = drawing_of(e.input).html_pairs(panel) if found else Markup()
-    return from_template("pairs.html", e=e, found=found, drawn=drawn, axis=axis, pairs=pairs)
+    return from_template(
+        "pairs.html", e=e, found=found, drawn=drawn, axis=axis, pairs=pairs, triples=pairs.shown_triples(e)
+    )
 
 
 def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:

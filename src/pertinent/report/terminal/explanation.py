@@ -182,7 +182,10 @@ def _pairs(e: Explanation) -> RenderableType | None:
             _line(share[i, j], _BAR, _COLOURS["support" if share[i, j] > 0 else "against"]),
         )
     more, less = map(visible, pairs.directions(e))
-    return Group(Text("acting together", style="bold"), grid, Text(f"+ {more}   - {less}", style="dim"))
+    triples = [Text(f"{names}  {value}") for names, value in pairs.shown_triples(e)]
+    return Group(
+        Text("acting together", style="bold"), grid, *triples, Text(f"+ {more}   - {less}", style="dim")
+    )
 
 
 def _sets(e: Explanation) -> RenderableType | None:
