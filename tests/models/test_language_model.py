@@ -167,8 +167,9 @@ def test_the_contrast_is_explained_by_default():
     np.testing.assert_allclose(contrast.scores, contrast.class_scores[1] - rival.scores, atol=1e-4)
 
 
-def test_a_text_is_answered_greedily():
-    model = pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()), max_new_tokens=5)
+@pytest.mark.parametrize("architecture", tiny_lm.ARCHITECTURES)
+def test_a_text_is_answered_greedily(architecture):
+    model = pertinent.wrap((tiny_lm.model(architecture), tiny_lm.tokenizer()), max_new_tokens=5)
     text = "Ann keeps the key."
     e = pertinent.explain(model, text, "leave-one-out")
     before = model.tokenizer(text, return_tensors="pt")

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 
 import pertinent
 from pertinent import Prompt
+from pertinent.errors import ModelError
+from pertinent.models import transformer
 from pertinent.models.torch import prefixes
 from pertinent.models.torch.prefixes import divide
 from tests import tiny_lm
@@ -102,6 +105,29 @@ def test_hidden_tokens_are_not_shared():
     values(model, [input], masks, "attention-mask")  # which verifies that hidden tokens need not be computed
     n, _ = n_computed(model, lambda: values(model, [input], masks, "attention-mask"))
     assert n == total
+
+
+def test_a_large_model_is_tested_without_a_copy(monkeypatch):
+    monkeypatch.setattr(transformer, "MOST_COPIED", 0)
+    network = tiny_lm.model("llama").bfloat16()
+    monkeypatch.setattr(torch.nn.Module, "float", None)
+    model = pertinent.wrap((network, tiny_lm.tokenizer()))
+    model.launch_overhead = 1
+    input = model.prepare(Prompt(TEXT, answer=" Ann"), "tokens")
+    n, (found,) = n_computed(
+        model, lambda: values(model, [input], [~np.eye(input.n_features, dtype=bool)], "slice-out")
+    )
+    assert n < 0.9 * input.n_features * (len(input.tokens.ids) - 1)  # with the test itself
+    assert np.isfinite(found).all()
+    config = transformers.BertConfig(
+        vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    reading_ahead = transformers.BertLMHeadModel(config).bfloat16()
+    with torch.no_grad():
+        for weight in reading_ahead.parameters():
+            weight.mul_(8)
+    with pytest.raises(ModelError, match="attends to later tokens"):
+        pertinent.wrap((reading_ahead, tiny_lm.tokenizer()))
 
 
 # -- groups ----------------------------------------------------------------------------------------

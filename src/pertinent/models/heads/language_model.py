@@ -21,7 +21,6 @@ from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.torch import devices
-from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
@@ -93,7 +92,7 @@ class LanguageModelHead(Head):
         """Raise an error if a token's logits depend on later tokens."""
         whole, beginning = encoder.whole_text(8), encoder.whole_text(8).first(4)
         logits = encoder.exactly(whole).logits[:, :4]
-        if not torch.allclose(logits, encoder.exactly(beginning).logits, rtol=1e-4, atol=TOLERANCE):
+        if not encoder.alike(encoder.exactly(beginning).logits, logits):
             raise ModelError(
                 f"{type(encoder.model).__name__} attends to later tokens, so it gives answers no likelihood: "
                 "load it with is_decoder=True if it was trained as a causal language model."
@@ -108,10 +107,12 @@ class LanguageModelHead(Head):
             states = encoder.exactly(batch).last_hidden_state
             with torch.inference_mode():
                 bias = getattr(layer, "bias", None)
-                again = linear(states, layer.weight.float(), None if bias is None else bias.float())
+                again = linear(
+                    states, layer.weight.to(states.dtype), None if bias is None else bias.to(states.dtype)
+                )
         except (AttributeError, TypeError, RuntimeError):
             return False
-        return again.shape == logits.shape and torch.allclose(again, logits, rtol=1e-4, atol=TOLERANCE)
+        return again.shape == logits.shape and encoder.alike(again, logits)
 
     def answer_of(self, network_output: Any) -> Tensor:
         """The last hidden states (rows, tokens, width), or the logits if these are not made by one layer."""
@@ -165,12 +166,16 @@ class LanguageModelHead(Head):
 
     def _following(self, before: list[int], encoder: TransformerModel) -> Iterator[int]:
         """The most likely token after the prompt, the one after that, and so on."""
-        ids = list(before)
+        ids, batch = list(before), one_row(before)
+        options: dict[str, Any] = {"use_cache": True} if encoder.takes("use_cache") else {}
         while True:
-            batch = one_row(ids)
             with encoder.evaluating(batch.ids.shape), torch.inference_mode():
-                ids.append(int(self.logits(encoder.answer(batch)[:, -1])[0].argmax()))
+                found = encoder.forward(batch, **options)
+                ids.append(int(self.logits(self.answer_of(found)[:, -1])[0].argmax()))
             yield ids[-1]
+            cache = getattr(found, "past_key_values", None)
+            batch = one_row(ids if cache is None else ids[-1:])
+            options |= {} if cache is None else {"past_key_values": cache}
 
     @staticmethod
     def _ends(encoder: TransformerModel) -> set[int]:

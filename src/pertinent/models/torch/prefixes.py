@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from pertinent.array_types import Floats, Ints
-from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.tokens import TokenBatch, without_needless_mask
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class Prefixes:
             rest = encoder.exactly(_rest(plain, half), past_key_values=_repeated(cache, 1), use_cache=True)
         except (AttributeError, TypeError, RuntimeError):
             return False
-        return torch.allclose(whole[:, half:], encoder.head.answer_of(rest), rtol=1e-4, atol=TOLERANCE)
+        return encoder.alike(encoder.head.answer_of(rest), whole[:, half:])
 
 
 def divide(ids: Ints, lengths: Ints, overhead: int) -> list[tuple[Ints, int]]:
