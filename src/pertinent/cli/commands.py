@@ -22,6 +22,7 @@ ELSEWHERE = {
 
 READERS = {
     "annotations": ("FILE.json", "pertinent.cli.input_files:read_annotations"),
+    "answers": ("FILE:COLUMN", "pertinent.cli.input_files:read_answers"),
     "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),
     "embed": ("MODULE:NAME", "pertinent.cli.loading:load_own"),
 }
