@@ -69,6 +69,12 @@ def draw_all(folder: Path) -> None:
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=20, progress=False)
         ).plot(),
         "time-series": time_series,
+        "pareto": lambda: pertinent.compare(
+            sentiment,
+            OPINIONS,
+            ["random", "leave-one-out", "lime:samples=50", "shapley", "integrated-gradients"],
+            budget=100,
+        ).plot_pareto("comprehensiveness"),
         "beeswarm": lambda: (
             pertinent.explain(diabetes, diabetes.background.values, "tree-shap")  # type: ignore[union-attr]
             .importance(top=8)

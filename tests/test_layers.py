@@ -26,7 +26,7 @@ LAYERS = [
     {"learned"},
     {"diagnostics"},
     {"report"},
-    {"app"},
+    {"app", "benchmarking"},
     {"__init__"},
     {"cli"},
     {"__main__"},

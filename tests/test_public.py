@@ -8,9 +8,10 @@ import pytest
 import pertinent
 
 NAMES = [
-    "Attacked", "Attacks", "EarlyStopping", "Evaluation", "Explanation", "Explanations", "Failure",
-    "Importance", "NeighbourStability", "PertinentError",
+    "Attacked", "Attacks", "Benchmark", "EarlyStopping", "Evaluation", "Explanation", "Explanations",
+    "Failure", "Importance", "NeighbourStability", "PertinentError",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
+    "benchmark",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
     "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",
     "sensitivity", "serve", "stability", "train", "wrap",

@@ -102,6 +102,9 @@ COMMANDS = {
     "fit": Command(
         "fit", "learning:fit", ("quiet",), ("what to learn from", "how to fit"), required=("out",)
     ),
+    "benchmark": Command(
+        None, "descriptions:benchmark", ("quiet",), ("", "what to run, and where to keep it")
+    ),
     "serve": Command(
         "serve",
         "verbs:serve",
