@@ -69,6 +69,12 @@ def draw_all(folder: Path) -> None:
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=20, progress=False)
         ).plot(),
         "time-series": time_series,
+        "pareto": lambda: pertinent.compare(
+            sentiment,
+            OPINIONS,
+            ["random", "leave-one-out", "lime:samples=50", "shapley", "integrated-gradients"],
+            budget=100,
+        ).plot_pareto("comprehensiveness"),
         "beeswarm": lambda: (
             pertinent.explain(diabetes, diabetes.background.values, "tree-shap")  # type: ignore[union-attr]
             .importance(top=8)
@@ -101,13 +107,23 @@ def web_pages(folder: Path, chromium: str) -> None:
     """Pictures of the web page."""
     from playwright.sync_api import sync_playwright
 
-    addresses: Queue[str] = Queue()
+    def serve(saved: Path, **settings: Any) -> str:
+        """The address of a page with saved explanations."""
+        addresses: Queue[str] = Queue()
+        settings |= {"port": 0, "started": addresses.put, "browse": saved}
+        Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
+        return addresses.get(timeout=60)
+
+    wines = import_module("pertinent.models.embedded.tables")._wines()  # noqa: SLF001
     with tempfile.TemporaryDirectory() as scratch:
         saved = Path(scratch) / "reviews.parquet"
         pertinent.compare(pertinent.load("sentiment"), OPINIONS, ["shapley"], budget=200, out=saved)
-        settings = {"port": 0, "started": addresses.put, "browse": saved}
-        Thread(target=pertinent.serve, kwargs=settings, daemon=True).start()
-        address = addresses.get(timeout=60)
+        address = serve(saved)
+        # Noise, so that there are mistakes to see.
+        noise = np.random.default_rng(0).normal(size=wines.test_rows.shape) * wines.rows.std(axis=0)
+        rows = Path(scratch) / "wines.parquet"
+        pertinent.compare(pertinent.load("table"), wines.test_rows + noise, ["shapley"], budget=200, out=rows)
+        judged = serve(rows, answers=wines.test_targets.tolist())
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 900, "height": 900})
@@ -120,7 +136,12 @@ def web_pages(folder: Path, chromium: str) -> None:
         page.screenshot(path=folder / "serve.png", full_page=True)
         page.click("text=Browse")
         page.screenshot(path=folder / "browse.png")
-        print("serve, browse")
+        page.goto(judged)
+        page.click("nav >> text=Model")
+        page.screenshot(
+            path=folder / "model.png", clip={"x": 0, "y": 0, "width": 900, "height": 1640}, full_page=True
+        )
+        print("serve, browse, model")
         browser.close()
 
 

@@ -27,7 +27,7 @@ LAYERS = [
     {"learned"},
     {"diagnostics"},
     {"report"},
-    {"app"},
+    {"app", "benchmarking"},
     {"__init__"},
     {"cli"},
     {"__main__"},

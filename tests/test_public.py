@@ -8,10 +8,11 @@ import pytest
 import pertinent
 
 NAMES = [
-    "Attacked", "Attacks", "Cluster", "EarlyStopping", "Evaluation", "Explanation", "ExplanationFolder",
-    "Explanations", "Failure", "Importance",
-    "NeighbourStability", "PertinentError", "Prompt",
+    "Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation",
+    "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PertinentError",
+    "Prompt",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
+    "benchmark",
     "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
     "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",
     "sensitivity", "serve", "stability", "train", "wrap", "wrap_endpoint",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
     from pertinent.app.serve import serve
+    from pertinent.benchmarking import Benchmark, benchmark
     from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
@@ -51,6 +52,7 @@ _NAMES = {
     "api.service": "Service",
     "api.run_files": "merge",
     "app.serve": "serve",
+    "benchmarking": "Benchmark benchmark",
     "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
@@ -81,13 +83,14 @@ _NAMES = {
 
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["attack_radius", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer"]
+__all__ = ["attack_radius", "benchmark", "compare", "evaluate", "explain", "explain_iter", "fit", "load"]
+__all__ += ["load_explainer"]
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train"]
 __all__ += ["wrap", "wrap_endpoint"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
-__all__ += ["Attacked", "Attacks", "Evaluation", "Explanation", "ExplanationFolder", "Explanations"]
-__all__ += ["Failure", "Importance"]
+__all__ += ["Attacked", "Attacks", "Benchmark", "Evaluation", "Explanation", "ExplanationFolder"]
+__all__ += ["Explanations", "Failure", "Importance"]
 __all__ += ["Cluster", "EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
 
 

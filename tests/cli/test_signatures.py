@@ -26,6 +26,7 @@ NO_COMMAND = {
     "read": "`pertinent evaluate FILE`",
     "save_report": "--html PATH",
     "wrap": "--model package.module:name",
+    "wrap_endpoint": "--model package.module:name, which calls it",
 }
 """Public functions that are no command, and what stands for each on the command line."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
+from pertinent.app.judged import Judged, right_answers
 from pertinent.control_characters import shortened
 from pertinent.decoding import Index, decode
 from pertinent.errors import FileError, InputError
@@ -19,6 +20,9 @@ from pertinent.report.drawings import drawing_of
 from pertinent.report.html.explanation import card
 from pertinent.report.html.importance import importance_card
 from pertinent.results.explanation import Explanation, Explanations
+
+WORST = ("wrong and most confident first", "largest error first")
+"""The order in which mistakes come first, of classes and of values."""
 
 _ROWS = 25
 """How many inputs there are on a page."""
@@ -32,8 +36,8 @@ class Filter:
     ----------
     q
         What must occur in the input or its id: words or parts of words, in any order.
-    predicted
-        The predicted class.
+    predicted, right
+        The predicted class, and the right one, where that is known.
     feature
         A feature that the input must have, as the global view names it.
     sort
@@ -45,6 +49,7 @@ class Filter:
     method: str = ""
     q: str = ""
     predicted: str = ""
+    right: str = ""
     feature: str = ""
     sort: str = ""
     page: Index = 0
@@ -71,6 +76,21 @@ class _Row:
     explanation: Explanation
     text: str
     features: frozenset[str]
+    right: Any = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether another class than the right one is predicted."""
+        return isinstance(self.right, str) and self.predicted != self.right
+
+    @property
+    def wrong(self) -> float:
+        """How wrong it is: the error of a value, the probability of a wrong class; below 0 if it is right."""
+        if self.right is None:
+            return -2.0
+        if self.explanation.output.kind == "value":
+            return abs(self.confidence - float(self.right))
+        return self.confidence if self.is_wrong else -1.0
 
     @property
     def predicted(self) -> str:
@@ -89,11 +109,13 @@ class _Row:
 class Saved:
     """The explanations of a file; those of one input and method are a row of the page."""
 
-    def __init__(self, explanations: Explanations, name: str) -> None:
+    def __init__(self, explanations: Explanations, name: str, answers: Sequence[Any] | None = None) -> None:
         if not len(explanations):
             raise FileError(f"There are no explanations in {name!r}.")
         self.explanations, self.name = explanations, name
-        self._rows = [_row(number, e) for number, e in enumerate(explanations)]
+        right = [None] * len(explanations) if answers is None else right_answers(explanations, answers)
+        self._rows = [_row(number, e, right[number]) for number, e in enumerate(explanations)]
+        self.has_answers = any(each is not None for each in right)
         self.methods = list(dict.fromkeys(e.method for e in explanations))
         self._importance = lru_cache(64)(self._importance_of)
 
@@ -107,6 +129,8 @@ class Saved:
             f"{low} first": lambda row: row.confidence,
             f"{high} first": lambda row: -row.confidence,
         }
+        if self.has_answers:
+            found[WORST[is_value]] = lambda row: -row.wrong
         if any(e.standard_errors is not None for e in own):
             found["largest standard error first"] = lambda row: -row.error
         for measure in {m.name: m for e in own for m in say.measures(e)}.values():
@@ -123,6 +147,7 @@ class Saved:
             for row in self._rows
             if row.explanation.method == (wanted.method or self.methods[0])
             and wanted.predicted in ("", row.predicted)
+            and wanted.right in ("", str(row.right))
             and (not wanted.feature or wanted.feature in row.features)
             and all(word in row.text for word in words)
         ]
@@ -140,6 +165,7 @@ class Saved:
             "wanted": wanted,
             "method": method,
             "predictions": sorted({row.predicted for row in of_method}),
+            "rights": sorted({row.right for row in of_method if isinstance(row.right, str)}),
             "orders": list(self.orders(method)),
             "importance": importance
             and importance_card(importance, lambda name: f"{wanted.address(feature=name)}#list"),
@@ -150,6 +176,23 @@ class Saved:
             "first": wanted.page * _ROWS,
             "last_page": max(0, (len(rows) - 1) // _ROWS),
         }
+
+    def model_view(self, column: str, target: str) -> dict[str, Any]:
+        """What the page about the model shows, by the explanations of the first method."""
+        wanted = Filter(method=self.methods[0])
+        importance = self._importance(wanted.method, "")
+        worst = wanted.address(sort=WORST[self._judged.is_value])
+        return self._judged.view(column, target) | {
+            "address": wanted.address,
+            "worst": worst,
+            "importance": importance
+            and importance_card(importance, lambda name: wanted.address(feature=name)),
+        }
+
+    @cached_property
+    def _judged(self) -> Judged:
+        rows = [row for row in self._rows if row.explanation.method == self.methods[0]]
+        return Judged([row.explanation for row in rows], [row.right for row in rows])
 
     def one_view(self, number: int) -> dict[str, Any]:
         """What the page of one input shows: its explanations by all methods."""
@@ -172,13 +215,14 @@ class Saved:
         return Explanations(chosen).importance(top=15)
 
 
-def _row(number: int, e: Explanation) -> _Row:
+def _row(number: int, e: Explanation, right: Any) -> _Row:
     names = [" ".join(name.casefold().split()) for name in e.features]
     values = e.input.shown() or ()
     begin = drawing_of(e.input).beginning(e.input) if not drawing_of(e.input).clips_outliers else ""
     input: Any = e.input
     texts = input.text.segments if e.input.kind == "text" else (begin, *values)
-    return _Row(number, e, " ".join([*texts, e.id or ""]).casefold(), frozenset((*names, *e.features)))
+    searched = " ".join([*texts, e.id or ""]).casefold()
+    return _Row(number, e, searched, frozenset((*names, *e.features)), right)
 
 
 def _same_input(a: Explanation, b: Explanation) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
@@ -27,6 +27,7 @@ def serve(
     model: Any = None,
     *,
     browse: str | Path | None = None,
+    answers: Sequence[Any] | None = None,
     port: Port = 8765,
     at_once: Count = 8,
     most_waiting: Count = 128,
@@ -46,6 +47,9 @@ def serve(
         package, each of which is loaded when it is first used.
     browse
         A file of saved explanations to search, sort and see as a whole; no other file is readable.
+    answers
+        The right class or value of each input of `browse`, by its position, to judge the model by; one that
+        is not known is ``None``.
     port
         The port to listen on; 0 for any that is free.
     at_once
@@ -67,7 +71,9 @@ def serve(
 
     limits = Limits(text=longest_text, budget=largest_budget)
     token = token_urlsafe(16)
-    saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name)
+    if answers is not None and browse is None:
+        raise SettingError("`answers` must be left out without `browse`, whose inputs they are for.")
+    saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name, answers)
     app = Site(hosted_models(model, limits), Desk(at_once, most_waiting), saved).app(token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

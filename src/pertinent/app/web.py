@@ -16,7 +16,7 @@ from pertinent.app.browse import Filter, Saved
 from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk, Full, Turn
 from pertinent.app.guard import Guard
-from pertinent.app.hosted import Hosted, Question
+from pertinent.app.hosted import Hosted, Limits, Question
 from pertinent.app.views import explanation_view, input_view, prediction_view
 from pertinent.array_types import Floats
 from pertinent.decoding import decode, json_text
@@ -45,6 +45,8 @@ class Site:
         self.desk, self.saved = desk, saved
         self.compared = None if saved is None else Compared(saved.explanations)
         self.views = {"Explain": "/"} | ({} if saved is None else {"Browse": "/browse"})
+        if saved is not None and saved.has_answers:
+            self.views["Model"] = "/model"
         if self.compared is not None and self.compared.is_there:
             self.views["Compare"] = "/compare"
         self.files = {
@@ -67,13 +69,15 @@ class Site:
         if self.saved is not None:
             app.get("/browse")(self.browse_page)
             app.get("/browse/{number}")(self.one_page)
+        if "Model" in self.views:
+            app.get("/model")(self.model_page)
         if "Compare" in self.views:
             app.get("/compare")(self.compare_page)
         app.get("/static/{name}")(self.file)
         app.get("/api/choices")(self.choices)
         app.post("/api/explain")(self.explain)
         app.post("/api/predict")(self.predict)
-        (body,) = {each.limits.body for each in self.hosted.values()}
+        body = max((each.limits.body for each in self.hosted.values()), default=Limits.body)
         return Guard(app, token, body)
 
     async def explain_page(self) -> Response:
@@ -90,6 +94,12 @@ class Site:
         """The page of one saved explanation."""
         assert self.saved is not None
         return self._page("one.html", "Browse", **await asyncio.to_thread(self.saved.one_view, number))
+
+    async def model_page(self, column: str = "", target: str = "") -> Response:
+        """The page about the model beside the right answers."""
+        assert self.saved is not None
+        found = await asyncio.to_thread(self.saved.model_view, column, target)
+        return self._page("model.html", "Model", **found)
 
     async def compare_page(self, metric: str = "") -> Response:
         """The page on which methods stand beside each other."""

@@ -23,6 +23,7 @@ ELSEWHERE = {
 
 READERS = {
     "annotations": ("FILE.json", "pertinent.cli.input_files:read_annotations"),
+    "answers": ("FILE:COLUMN", "pertinent.cli.input_files:read_answers"),
     "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),
     "embed": ("MODULE:NAME", "pertinent.api.named_model:load_own"),
 }
@@ -109,6 +110,9 @@ COMMANDS = {
         ("what to learn from", "how to fit"),
         required=("out",),
         without=_ANSWERS,
+    ),
+    "benchmark": Command(
+        None, "descriptions:benchmark", ("quiet",), ("", "what to run, and where to keep it")
     ),
     "serve": Command(
         "serve",

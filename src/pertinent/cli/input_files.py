@@ -344,3 +344,11 @@ def _number(text: str, *, decimal_comma: bool) -> float | str | None:
 def read_annotations(file: str) -> Any:
     """What people marked: a JSON list with an entry for each input, or an object from id to entry."""
     return read_json(Path(file))
+
+
+def read_answers(given: str) -> list[Any]:
+    """The right answer of each input: a column of a file, given as ``rows.csv:column``."""
+    file, _, column = given.rpartition(":")
+    if not file or not column:
+        raise SettingError(f"--answers must be FILE:COLUMN, such as rows.csv:label, but got {given!r}.")
+    return [record.label for record in read_file(file, FileColumns("table", label=column), None)]

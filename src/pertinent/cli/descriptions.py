@@ -1,0 +1,96 @@
+"""`pertinent benchmark`: a benchmark that is described in a YAML or JSON file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import pertinent
+from pertinent.api.named_model import load_model
+from pertinent.cli.given_inputs import as_inputs
+from pertinent.cli.input_files import FileColumns, read_file
+from pertinent.cli.loading import load_methods
+from pertinent.cli.output import Output
+from pertinent.decoding import decode
+from pertinent.errors import FileError, InputError, SettingError, unknown
+from pertinent.settings import Count
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data set: a file and its columns, as the flags of `pertinent explain` name them."""
+
+    file: str
+    column: str | None = None
+    pair_column: str | None = None
+    query_column: str | None = None
+    label_column: str | None = None
+    limit: Count | None = None
+
+
+@dataclass(frozen=True)
+class Description:
+    """A benchmark: data sets and models by name, methods, metrics, seeds, and words of `compare`."""
+
+    data: Mapping[str, DataFile]
+    models: Mapping[str, str]
+    methods: tuple[str, ...]
+    metrics: tuple[str, ...] = ("sufficiency", "comprehensiveness")
+    seeds: Count = 1
+    device: str = "cpu"
+    dtype: str = "float32"
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+
+def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annotated[Path, "FOLDER"]) -> int:
+    """Run a benchmark that a file describes, and keep all of it in a folder.
+
+    The same command continues a benchmark that was stopped, and does only what is new in its description.
+
+    Parameters
+    ----------
+    file
+        The description: data, models, methods, metrics, seeds and words, as YAML or JSON.
+    out
+        The folder to write: explanations and a summary as Parquet, a table with p-values, and pictures.
+    """
+    output = Output(quiet=args.quiet)
+    wanted = read_description(file)
+    data = {name: _inputs(own, file.parent) for name, own in wanted.data.items()}
+    models = {name: load_model(own, wanted.device, wanted.dtype) for name, own in wanted.models.items()}
+    methods = load_methods(wanted.methods, ())
+    words = {"seeds": wanted.seeds, "progress": output.progress, **wanted.words}
+    found = pertinent.benchmark(data, models, methods, wanted.metrics, out=out, **words)
+    for evaluation in found.evaluations.values():
+        output.show(evaluation)
+    return 0
+
+
+def read_description(file: Path) -> Description:
+    """Read the description of a benchmark; an error names what is wrong in it."""
+    import yaml  # a dependency of transformers; JSON is YAML, too
+
+    try:
+        plain = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise FileError(f"{str(file)!r} cannot be read: {error}") from error
+    if not isinstance(plain, dict):
+        raise FileError(
+            f"{str(file)!r} must have the fields of a benchmark, such as data, models and methods."
+        )
+    for name in plain:
+        if name not in Description.__dataclass_fields__:
+            raise unknown(f"field of {file.name}", name, Description.__dataclass_fields__)
+    try:
+        return decode(Description, plain)
+    except InputError as error:
+        raise SettingError(f"{file.name}: {error}") from error
+
+
+def _inputs(data: DataFile, folder: Path) -> Any:
+    columns = (data.column, data.pair_column, data.query_column, data.label_column)
+    found = read_file(str(folder / data.file), FileColumns(None, *columns), data.limit)
+    return as_inputs(found)

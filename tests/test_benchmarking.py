@@ -1,0 +1,136 @@
+"""A benchmark: what is kept, that only what is new is done, and its description in a file."""
+
+import importlib
+import json
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.cli import main
+from pertinent.errors import SettingError
+
+TEXTS = [f"not {word} number {i}" for i in range(12) for word in ("good", "bad")]
+
+
+ASKED = []
+"""How many texts there were in each batch."""
+
+
+class Counting:
+    @property
+    def rows(self):
+        return sum(ASKED)
+
+    def __call__(self, texts):
+        importlib.import_module(__name__).ASKED.append(
+            len(texts)
+        )  # no part of the model, which stays the same
+        p = np.array([0.9 if "good" in t else 0.2 if "bad" in t else 0.5 for t in texts])
+        return np.stack([1 - p, p], axis=1)
+
+
+@pytest.fixture
+def counting():
+    return Counting()
+
+
+@pytest.fixture
+def models(counting):
+    return {"words": pertinent.wrap(counting, kind="text", classes=["bad", "good"])}
+
+
+def test_it_is_what_compare_finds_and_is_kept(models, tmp_path):
+    methods = ["leave-one-out", "random"]
+    found = pertinent.benchmark({"films": TEXTS}, models, methods, out=tmp_path, seeds=2)
+    evaluation = found.evaluations["films", "words"]
+    expected = pertinent.compare(models["words"], TEXTS, methods, seeds=2)
+    for method in methods:
+        assert evaluation.mean(method, "sufficiency") == expected.mean(method, "sufficiency")
+    names = {path.name for path in tmp_path.iterdir()}
+    pair = "films--words"
+    pictures = {f"{pair}--sufficiency.png", f"{pair}--comprehensiveness.png"}
+    assert names == {f"{pair}.parquet", "summary.parquet", "table.md", *pictures}
+    table = (tmp_path / "table.md").read_text()
+    assert "## films, words" in table and "| random − leave-one-out | sufficiency |" in table
+    assert "p < 0.001" in table or "p = 0." in table
+    import pandas as pd
+
+    summary = pd.read_parquet(tmp_path / "summary.parquet")
+    assert len(summary) == 4 and set(summary.method) == set(methods)
+    assert (summary.low <= summary["mean"]).all() and summary.evaluations.max() == 5
+    assert len(pertinent.read(tmp_path / f"{pair}.parquet")) == 2 * 2 * len(TEXTS)
+    assert repr(found) == "<Benchmark of films × words>"
+    assert found.plot_pareto("films", "words", "comprehensiveness").axes
+    with pytest.raises(SettingError, match="one of"):
+        found.plot_pareto("films", "others")
+
+
+def test_only_what_is_new_is_done(models, counting, tmp_path):
+    data = {"films": TEXTS}
+    pertinent.benchmark(data, models, ["leave-one-out"], out=tmp_path)
+    first = counting.rows
+    pertinent.benchmark(data, models, ["leave-one-out"], out=tmp_path)
+    again = counting.rows - first
+    assert again < first / 4  # a few questions, to see whether the model is still the same
+    before = counting.rows
+    more = pertinent.benchmark(data, models, ["leave-one-out", "random"], out=tmp_path)
+    assert counting.rows - before < first
+    assert more.evaluations["films", "words"].methods == ["leave-one-out", "random"]
+    before = counting.rows
+    pertinent.benchmark({**data, "plays": TEXTS[:4]}, models, ["leave-one-out", "random"], out=tmp_path)
+    assert counting.rows - before < first
+
+
+@pytest.mark.parametrize(
+    ("data", "models", "message"),
+    [({}, {"m": len}, "`data` must be at least one"), ({"a": ["x"]}, {}, "`models` must be at least one"),
+     ({"../a": ["x"]}, {"m": len}, "names of letters"), ({"a": ["x"]}, {"m/n": len}, "names of letters")],
+)  # fmt: skip
+def test_names_that_cannot_be_used(data, models, message, tmp_path):
+    with pytest.raises(SettingError, match=message):
+        pertinent.benchmark(data, models, "random", out=tmp_path)
+
+
+DESCRIPTION = {
+    "data": {"films": {"file": "films.csv", "column": "text", "limit": 6}},
+    "models": {"sentiment": "sentiment"},
+    "methods": ["leave-one-out", "lime:samples=10"],
+    "metrics": ["comprehensiveness:sparsities=.2+.5"],
+    "words": {"budget": 30},
+}
+
+
+def test_a_description_in_a_file(tmp_path, capsys):
+    (tmp_path / "films.csv").write_text("text,label\n" + "\n".join(f"{text},x" for text in TEXTS))
+    (tmp_path / "b.yaml").write_text(json.dumps(DESCRIPTION))
+    out = tmp_path / "results"
+    assert main(["benchmark", "--file", str(tmp_path / "b.yaml"), "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "leave-one-out" in shown and "comprehensiveness" in shown
+    assert len(pertinent.read(out / "films--sentiment.parquet")) == 12
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": ["lime"]}, "Unknown field of b.yaml 'method'. Did you mean 'methods'?"),
+        ({"seeds": "many"}, "b.yaml: `seeds` must be a whole number"),
+        ({"data": {"films": {"column": "text"}}}, "`data.films.file` is missing"),
+        ({"data": {"films": {"file": "nothing.csv"}}}, "nothing.csv"),
+        ({"models": {"m": "sentimental"}}, "sentiment"),
+        ({"methods": ["limes"]}, "Unknown method 'limes'"),
+    ],
+)
+def test_what_is_wrong_in_a_description_is_said(tmp_path, capsys, change, message):
+    (tmp_path / "films.csv").write_text("text\nso good\n")
+    (tmp_path / "b.yaml").write_text(json.dumps(DESCRIPTION | change))
+    assert main(["benchmark", "--file", str(tmp_path / "b.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_description(tmp_path, capsys):
+    for content in ("- a\n", "{", "a: !!python/object:os.system {}\n"):
+        (tmp_path / "b.yaml").write_text(content)
+        assert main(["benchmark", "--file", str(tmp_path / "b.yaml"), "--out", str(tmp_path / "out")]) == 2
+        assert "b.yaml" in capsys.readouterr().err
