@@ -187,7 +187,8 @@ def test_inputs_that_break_off_leave_what_is_finished(tmp_path):
 def test_a_place_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path):
     asked = []
     model = pertinent.wrap(lambda rows: asked.append(1) or classify(rows), kind="table")
-    for out, message in ((tmp_path / "none" / "run.parquet", "no folder"), (tmp_path, "is a folder")):
+    (tmp_path / "notes.txt").touch()
+    for out, message in ((tmp_path / "none" / "run.parquet", "no folder"), (tmp_path, "holds other files")):
         with pytest.raises(FileError, match=message):
             pertinent.explain(**words(model=model, out=out))
     pertinent.explain(**words()).save(tmp_path / "saved.parquet")
