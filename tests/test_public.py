@@ -11,11 +11,12 @@ NAMES = [
     "Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation",
     "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PertinentError",
     "Prompt",
-    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "Text", "attack_radius",
-    "benchmark",
-    "check_removal", "compare", "evaluate", "explain", "explain_iter", "fit", "load", "load_explainer",
-    "merge", "methods", "metrics", "neighbour_stability", "read", "removals", "sanity", "save_report",
-    "sensitivity", "serve", "stability", "train", "wrap", "wrap_endpoint",
+    "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "StudyReport", "Text",
+    "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
+    "explain_iter", "fit", "load",
+    "load_explainer", "merge", "methods", "metrics", "neighbour_stability", "read", "removals",
+    "report_study", "sanity", "save_report",
+    "sensitivity", "serve", "serve_study", "stability", "train", "wrap", "wrap_endpoint",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pertinent.api.run_files import merge
     from pertinent.api.service import Service
     from pertinent.app.serve import serve
+    from pertinent.app.serve_study import serve_study
     from pertinent.benchmarking import Benchmark, benchmark
     from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.results.importance import Importance
+    from pertinent.study.create import create_study
+    from pertinent.study.report import StudyReport, report_study
     from pertinent.training.fine_tuning import train
 
 __version__ = "0.2.0"
@@ -52,6 +55,7 @@ _NAMES = {
     "api.service": "Service",
     "api.run_files": "merge",
     "app.serve": "serve",
+    "app.serve_study": "serve_study",
     "benchmarking": "Benchmark benchmark",
     "cluster.cluster": "Cluster",
     "diagnostics": "read",
@@ -77,6 +81,8 @@ _NAMES = {
     "results.explanation_folder": "ExplanationFolder",
     "results.failures": "Failure",
     "results.importance": "Importance",
+    "study.create": "create_study",
+    "study.report": "StudyReport report_study",
     "training.fine_tuning": "train",
 }
 """The public names in each module."""
@@ -91,6 +97,7 @@ __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "st
 __all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Benchmark", "Evaluation", "Explanation", "ExplanationFolder"]
 __all__ += ["Explanations", "Failure", "Importance"]
+__all__ += ["StudyReport", "create_study", "report_study", "serve_study"]
 __all__ += ["Cluster", "EarlyStopping", "PertinentError", "Prompt", "Request", "Service", "Text"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -25,7 +26,8 @@ _HEADERS = {
     "style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # With "no-referrer" browsers would send the forms of the page without its origin.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -36,11 +38,11 @@ class Guard:
     """Lets through requests to this machine, from the page itself, of people who know the token.
 
     The token comes once in the address, and then in a cookie. A body of more than `body_limit` bytes is
-    refused before it is read to its end.
+    refused before it is read to its end. `names` are the hosts that the page answers as.
     """
 
-    def __init__(self, app: ASGIApp, token: str, body_limit: int) -> None:
-        self.app, self.token, self.body_limit = app, token, body_limit
+    def __init__(self, app: ASGIApp, token: str, body_limit: int, names: Sequence[str] = LOCAL) -> None:
+        self.app, self.token, self.body_limit, self.names = app, token, body_limit, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on; answers get the headers that restrict the browser."""
@@ -69,8 +71,8 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if name not in LOCAL:
-            return _refused("This page answers on 127.0.0.1 and localhost alone.")
+        if name not in self.names:
+            return _refused(f"This page answers on {' and '.join(self.names[:2])} alone.")
         if origin is not None and origin != f"http://{host}":
             return _refused("Another page may not ask this one.")
         return None
@@ -86,7 +88,7 @@ class Guard:
             return found
         if self._is_token(HTTPConnection(scope).cookies.get(COOKIE)):
             return None
-        return _refused("Open the address that `pertinent serve` printed: it has a token.")
+        return _refused("Open the address that was printed when the page was started: it has a token.")
 
     def _is_token(self, given: str | None) -> bool:
         return given is not None and compare_digest(given.encode(), self.token.encode())

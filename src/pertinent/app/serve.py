@@ -63,7 +63,7 @@ def serve(
     started
         Called with the address of the page, token included; by default it is printed.
     """
-    uvicorn = optional("uvicorn")
+    optional("uvicorn")
     optional("fastapi")
     from pertinent.app.browse import Saved
     from pertinent.app.desk import Desk
@@ -75,15 +75,25 @@ def serve(
         raise SettingError("`answers` must be left out without `browse`, whose inputs they are for.")
     saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name, answers)
     app = Site(hosted_models(model, limits), Desk(at_once, most_waiting), saved).app(token)
-    with socket.socket() as listening:
+    run_app(app, token, _HOST, port, started)
+
+
+def run_app(
+    app: Any, token: str, host: str, port: int, started: Callable[[str], object] | None = None
+) -> None:
+    """Run a page until it is interrupted; its address is told to `started`, or printed."""
+    uvicorn = optional("uvicorn")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((_HOST, port))
+            listening.bind((host, port))
         except OSError as error:
             raise SettingError(
                 f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any."
             ) from error
-        (started or _say)(f"http://{_HOST}:{listening.getsockname()[1]}/?token={token}")
+        named = f"[{host}]" if ":" in host else host
+        (started or _say)(f"http://{named}:{listening.getsockname()[1]}/?token={token}")
         settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
         uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listening])
 

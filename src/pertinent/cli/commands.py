@@ -17,6 +17,7 @@ ELSEWHERE = {
     "settings": "--set",
     "cluster": "--ray, --workers, --cpus-per-worker, --gpus-per-worker and --block-size",
     "words": "the flags of `pertinent explain`, and --set",
+    "study": "FOLDER, which `pertinent study create` made",
     "progress": "a callback is Python's; --quiet switches the bar off",
 }
 """Parameters that are no flag of the same name, and how they are given instead."""
@@ -120,6 +121,20 @@ COMMANDS = {
         titles=("", "what it allows"),
         elsewhere={"started": "the address is printed"},
     ),
+    "study create": Command(
+        "create_study",
+        "studies:create",
+        ("quiet",),
+        ("", "what to ask"),
+        elsewhere={"files": "FILE, one for each method, or one that `pertinent compare --out` wrote"},
+    ),
+    "study serve": Command(
+        "serve_study",
+        "studies:serve",
+        titles=("", "who can take part"),
+        elsewhere={"started": "the address is printed"},
+    ),
+    "study report": Command("report_study", "studies:report", _RESULT, ("", "whose answers count")),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
     "methods": Command("methods", "verbs:catalogue"),
     "metrics": Command("metrics", "verbs:catalogue"),

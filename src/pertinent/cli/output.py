@@ -19,6 +19,7 @@ from pertinent.files import atomic_write, check_writable, write_text
 from pertinent.results.base import Result, check_suffix
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
+from pertinent.study.report import StudyReport
 
 Failed = tuple[str, str]
 """What failed, and why."""
@@ -199,7 +200,7 @@ class Output:
         save = partial(save, title=title, evaluation=evaluation, by_class=self.by_class)
         return failed + self._write_file("--html", "Report", self.html, save)
 
-    def write_json(self, result: Result) -> list[Failed]:
+    def write_json(self, result: Result | StudyReport) -> list[Failed]:
         """Write JSON, to stdout or to a file."""
         if self.json != STDOUT:
             return self._write_file(
@@ -208,7 +209,7 @@ class Output:
         print_json(result.to_json())
         return []
 
-    def write_plot(self, result: Result) -> list[Failed]:
+    def write_plot(self, result: Result | StudyReport) -> list[Failed]:
         """Draw a result, in the format that the suffix names."""
 
         def save(path: Path) -> None:

@@ -57,14 +57,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
     Values are read as the types of the parameters; `texts` keeps what was given.
     """
-    name = arguments[0]
+    name, *rest = arguments
     if name.startswith("-"):
         main_parser().parse_args(arguments)
+    if rest and any(command.startswith(f"{name} ") for command in COMMANDS):
+        name, *rest = f"{name} {rest[0]}", *rest[1:]
     if name not in COMMANDS:
         raise unknown("command", name, COMMANDS)
     parser = command_parser(name)
     # Intermixed, so that texts may come before and after options.
-    args, unread = parser.parse_known_intermixed_args(arguments[1:])
+    args, unread = parser.parse_known_intermixed_args(rest)
     if unread:
         flags = (flag for flag in parser._option_string_actions if flag.startswith("--"))  # noqa: SLF001
         raise unknown(f"argument of {name}", unread[0], flags)
@@ -97,7 +99,7 @@ def command_parser(name: str) -> Parser:
     verb = resolve_name(f"pertinent.cli.{command.runs}")
     function = verb if command.function is None else getattr(pertinent, command.function)
     parameters = {} if function is verb else inspect.signature(function).parameters
-    positional = {"inputs": "[TEXT …] ", "explanations": "FILE ", "files": "FILE … "}
+    positional = {"inputs": "[TEXT …] ", "explanations": "FILE ", "files": "FILE … ", "study": "FOLDER "}
     named = (text for what, text in positional.items() if what in parameters and what not in command.without)
     parser = Parser(
         prog=f"pertinent {name}",
@@ -111,8 +113,10 @@ def command_parser(name: str) -> Parser:
             "explanations", metavar="FILE", type=Path, help="what `pertinent explain --out` wrote"
         )
     if "files" in parameters:
-        about = "what `pertinent explain --shard --out` wrote"
+        about = {**ELSEWHERE, **command.elsewhere}["files"].removeprefix("FILE, ")
         parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help=about)
+    if "study" in parameters:
+        parser.add_argument("study", metavar="FOLDER", type=Path, help="what `pertinent study create` made")
     own = [] if function is verb else options_of(function, {*ELSEWHERE, *command.elsewhere})
     own = [replace(o, **dict(zip(("metavar", "reader"), READERS.get(o.name, ()), strict=False))) for o in own]
     parser.set_defaults(parameters={option.name: option.reader for option in own})

@@ -1,0 +1,229 @@
+"""The web page of a study: one question after the other, each answer on disk before the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from pertinent.app.guard import LOCAL, Guard
+from pertinent.errors import FileError, InputError
+from pertinent.inputs.text import TextInput
+from pertinent.report.drawings.text import pieces
+from pertinent.report.html import from_template, own_file, style
+from pertinent.study.answers import Answers, Person
+from pertinent.study.design import GRADES, Question, Study
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_PACKAGE = "pertinent.app"
+_COOKIE = "pertinent-person"
+_DAYS = 60
+_LARGEST_FORM = 200_000
+_UNDECIDED = "none"
+_SIDES = ("first", "second")
+
+_Form = Mapping[str, Sequence[str]]
+
+
+class StudySite:
+    """The page of a study: people enter by a nickname, and answer forms that need no script."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.answers = study, Answers(study)
+        sheets = (
+            str(style("page.css")),
+            *(own_file(f"static/{name}.css", _PACKAGE) for name in ("app", "study")),
+        )
+        self.style = "\n".join(sheets)
+
+    def app(self, token: str, names: Sequence[str] = LOCAL) -> ASGIApp:
+        """The application, behind its guard."""
+        app = FastAPI(openapi_url=None)
+        app.get("/")(self.page)
+        app.post("/begin")(self.begin)
+        app.post("/answer")(self.answer)
+        app.post("/leave")(self.leave)
+        app.get("/static/study.css")(self.sheet)
+        return Guard(app, token, _LARGEST_FORM, names)
+
+    async def sheet(self) -> Response:
+        """The style sheet."""
+        return Response(self.style, media_type="text/css")
+
+    async def page(self, request: Request) -> Response:
+        """The question to be answered next; the first page for who is new, and thanks for who is done."""
+        person = self._person(request)
+        return self._start() if person is None else self._question(person)
+
+    async def begin(self, request: Request) -> Response:
+        """Enter by a nickname; who has begun already is asked whether it is them."""
+        form = await _form(request)
+        name = _one(form, "name")
+        try:
+            if "again" not in form and self.answers.person(name) is not None:
+                return self._start(name=name, is_known=True)
+            person = await asyncio.to_thread(self.answers.enter, name)
+        except InputError as error:
+            return self._start(name=name, problem=str(error), status=422)
+        except FileError as error:
+            return self._start(name=name, problem=str(error), status=500)
+        found = RedirectResponse("/", 303)
+        value = f"{self.study.description.id}-{person.number}"
+        found.set_cookie(_COOKIE, value, max_age=_DAYS * 86_400, httponly=True, samesite="lax")
+        return found
+
+    async def answer(self, request: Request) -> Response:
+        """Keep an answer; then the next question comes, also if this one was answered before."""
+        person, form = self._person(request), await _form(request)
+        if person is None:
+            return RedirectResponse("/", 303)
+        number = _one(form, "number")
+        if number != str(len(person.answers)) or person.is_done:
+            return RedirectResponse("/", 303)
+        try:
+            given = _given(self.study, person.questions[int(number)], form.get("answer", ()))
+            await asyncio.to_thread(self.answers.record, person, int(number), given)
+        except FileError:
+            problem = "Your answer could not be saved. Please send it again, or tell who runs the study."
+            return self._question(person, problem, 500)
+        except InputError as error:
+            return self._question(person, str(error), 422)
+        return RedirectResponse("/", 303)
+
+    async def leave(self) -> Response:
+        """Make room for another person at this browser; the answers are kept."""
+        found = RedirectResponse("/", 303)
+        found.delete_cookie(_COOKIE)
+        return found
+
+    def _person(self, request: Request) -> Person | None:
+        study, _, number = request.cookies.get(_COOKIE, "").partition("-")
+        if study != self.study.description.id:
+            return None
+        return next((p for p in self.answers.people.values() if str(p.number) == number), None)
+
+    def _start(
+        self, name: str = "", problem: str = "", status: int = 200, *, is_known: bool = False
+    ) -> Response:
+        n = self.study.description.inputs + self.study.description.checks
+        return self._made("study_start.html", status, name=name, problem=problem, is_known=is_known, n=n)
+
+    def _question(self, person: Person, problem: str = "", status: int = 200) -> Response:
+        if person.is_done:
+            return self._made("study_end.html", status, person=person)
+        question = person.questions[len(person.answers)]
+        shown = question_view(self.study, question)
+        return self._made("study_question.html", status, person=person, problem=problem, **shown)
+
+    def _made(self, file: str, status: int, **content: Any) -> Response:
+        title = self.study.description.title
+        return HTMLResponse(from_template(f"{_PACKAGE}:{file}", title=title, **content), status)
+
+
+def question_view(study: Study, question: Question) -> dict[str, Any]:
+    """What the page of a question shows: nothing in it tells which methods are shown."""
+    e = study.explanations[question.input][0]
+    input: Any = e.input
+    chosen = [{*study.highlighted(question.input, method).tolist()} for method in question.methods]
+    texts = [_highlighted(input, own) for own in chosen]
+    if question.kind == "guess":
+        texts = [_words_alone(input, own) for own in chosen]
+    return {
+        "kind": question.kind,
+        "answered": e.target_name,
+        "classes": e.classes,
+        "grade": question.grade,
+        "grades": GRADES,
+        "sides": _SIDES,
+        "undecided": _UNDECIDED,
+        "texts": texts,
+        "markable": _markable(input) if question.kind == "mark" else [],
+    }
+
+
+def _highlighted(input: TextInput, chosen: set[int]) -> list[list[tuple[str, bool]]]:
+    """The pieces of each segment, and whether they are highlighted."""
+    found: list[list[tuple[str, bool]]] = [[] for _ in input.text.segments]
+    for piece in pieces(input):
+        found[piece.segment].append((piece.text, bool(chosen & {*piece.features})))
+    return found
+
+
+def _words_alone(input: TextInput, chosen: set[int]) -> list[list[tuple[str, bool]]]:
+    """The highlighted pieces of each segment, with a gap where anything is left out.
+
+    A segment that is never removed, such as the query of a document, is shown whole.
+    """
+    found: list[list[tuple[str, bool]]] = []
+    for number, segment in enumerate(_highlighted(input, chosen)):
+        if not input.text.removable(number):
+            found.append(segment)
+            continue
+        shown: list[tuple[str, bool]] = []
+        gap = ""
+        for text, is_shown in segment:
+            if is_shown:
+                shown += [(gap, False), (text, True)] if gap else [(text, True)]
+                gap = ""
+            elif not text.isspace():
+                gap = " … "
+            else:
+                gap = gap or " "
+        found.append([*shown, (gap, False)] if gap.strip() else shown)
+    return found
+
+
+def _markable(input: TextInput) -> list[list[tuple[str, str]]]:
+    """The pieces of each segment, and the numbers of their features, as the form sends them."""
+    found: list[list[tuple[str, str]]] = [[] for _ in input.text.segments]
+    for piece in pieces(input):
+        found[piece.segment].append((piece.text, ",".join(map(str, piece.features))))
+    return found
+
+
+def _given(study: Study, question: Question, values: Sequence[str]) -> Any:
+    """The answer that a form holds."""
+    if not values:
+        raise InputError(
+            "Mark at least one word, or “none”." if question.kind == "mark" else "Choose an answer."
+        )
+    if question.kind == "mark":
+        if _UNDECIDED in values:
+            if len(values) > 1:
+                raise InputError("Words are marked and “none” is, too: choose one of them.")
+            return []
+        return [_number(each) for value in values for each in value.split(",")]
+    value = values[0]
+    if question.kind in ("rate", "check"):
+        return _number(value)
+    if value == _UNDECIDED:
+        return None
+    if question.kind == "prefer":
+        if value not in _SIDES:
+            raise InputError("Choose one of the two, or that there is no difference.")
+        return question.methods[_SIDES.index(value)]
+    classes = study.explanations[question.input][0].classes
+    if _number(value) >= len(classes):
+        raise InputError("Choose one of the classes.")
+    return classes[int(value)]
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise InputError("The answer must be a number.")
+    return int(text)
+
+
+async def _form(request: Request) -> dict[str, list[str]]:
+    body = (await request.body()).decode("utf-8", "replace")
+    return parse_qs(body, keep_blank_values=True, max_num_fields=20_000)
+
+
+def _one(form: _Form, name: str) -> str:
+    return form.get(name, [""])[0]

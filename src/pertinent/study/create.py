@@ -1,0 +1,133 @@
+"""Make a study from explanations of several methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from typing import Annotated
+
+from pertinent.errors import InputError, require
+from pertinent.registry import labels
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.settings import Count, Range, Seed, checked
+from pertinent.study.design import KINDS, Description, Kind, Study
+
+_FEATURES = "features: explain the same texts with the same --features and model"
+
+
+@checked
+def create_study(
+    files: str | Path | Explanations | Sequence[str | Path | Explanations],
+    out: str | Path,
+    *,
+    kinds: Sequence[Kind] = KINDS,
+    top: Count = 5,
+    checks: Annotated[int, Range(at_least=0, at_most=100)] = 2,
+    limit: Count | None = None,
+    title: str = "What did the program look at?",
+    seed: Seed = 0,
+) -> Study:
+    """Make a study, in which people judge explanations of texts by several methods, from saved explanations.
+
+    The kinds of question are those of two papers: people guess the model's class from the highlighted words
+    alone (Vo et al. 2023, Table 4), choose the better of two explanations, mark the words that matter (Hsieh
+    et al. 2021, Table 10), and rate an explanation from 1 to 5. Every method highlights equally many words,
+    in the same colour, so that nothing tells methods apart but the words. Each person sees each text once;
+    kinds and methods rotate over texts and people as in a Latin square.
+
+    Parameters
+    ----------
+    files
+        Explanations of the same texts by several methods, or files of them: one for each method, or one
+        that `compare` wrote.
+    out
+        The folder to make; it must be new or empty.
+    kinds
+        The kinds of question: guess, prefer, mark, rate.
+    top
+        How many words are highlighted, and the k of precision at k; at most half of the words of a text.
+    checks
+        How many attention checks each person gets.
+    limit
+        How many texts are used; by default all that were explained by every method.
+    title
+        What people read above the questions; it should not say which methods there are.
+    seed
+        The seed of the order of texts and questions.
+
+    Examples
+    --------
+    >>> import tempfile, pertinent
+    >>> model = pertinent.wrap(lambda texts: [[0.9, 0.1] if "bad" in t else [0.2, 0.8] for t in texts])
+    >>> texts = ["a bad film", "so good", "not bad at all", "good for a rainy day"]
+    >>> found = pertinent.compare(model, texts, ["leave-one-out", "random"]).explanations
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pertinent.create_study(pertinent.Explanations(found), folder)
+    <Study of 4 inputs: guess, prefer, mark, rate; methods: leave-one-out, random>
+    """
+    given = [files] if isinstance(files, str | Path | Explanations) else list(files)
+    require(len(given) > 0, "files", "at least one file of explanations", files)
+    require(len(kinds) > 0, "kinds", f"at least one of {', '.join(KINDS)}", kinds)
+    require(len({*kinds}) == len(kinds), "kinds", "different from each other", kinds)
+    read = [each if isinstance(each, Explanations) else Explanations.read(each) for each in given]
+    explanations = [e for every in read for e in every]
+    for e in explanations:
+        _check(e)
+    names = labels([(e.method, e.settings) for e in explanations])
+    methods = list(dict.fromkeys(names))
+    if "prefer" in kinds:
+        require(len(methods) > 1, "files", "of at least two methods, because `kinds` has prefer", methods)
+    complete = _complete(explanations, names, methods)
+    if len(complete) < len(kinds):
+        raise InputError(
+            f"A study of {len(kinds)} kinds of question needs at least as many texts, but "
+            f"{len(complete)} were explained by every method ({', '.join(methods)})."
+        )
+    complete = complete[:limit]
+    require(len(complete) >= len(kinds), "limit", f"at least {len(kinds)}, one for each kind", limit)
+    numbered = [replace(e, index=i, id=None) for i, own in enumerate(complete) for e in own]
+    description = Description(
+        token_hex(8), title, tuple(kinds), tuple(methods), len(complete), top, checks, seed
+    )
+    study = Study(Path(out), description, numbered)
+    study.write()
+    return study
+
+
+def _check(e: Explanation) -> None:
+    """Raise an `InputError` for an explanation that people cannot be asked about."""
+    if e.input.kind != "text":
+        raise InputError(f"A study is about texts, but there are explanations of kind {e.input.kind!r}.")
+    if e.output.kind != "class":
+        raise InputError(
+            "A study is about the classes of a classifier, but there are explanations of "
+            f"{'labels' if e.output.kind == 'label' else 'values'}."
+        )
+    if e.target != e.output.default_target(e.prediction):
+        raise InputError(
+            f"A study is about the predicted class, but input {e.index} was explained for "
+            f"{e.target_name!r}: explain it without target."
+        )
+
+
+def _complete(
+    explanations: Sequence[Explanation], names: Sequence[str], methods: Sequence[str]
+) -> list[list[Explanation]]:
+    """The explanations of each text by every method, in the order of `methods`; of several the first."""
+    by_input: dict[object, dict[str, Explanation]] = {}
+    for e, name in zip(explanations, names, strict=True):
+        own = by_input.setdefault(e.input.content, {})
+        first = next(iter(own.values()), e)
+        if (first.classes, first.target) != (e.classes, e.target):
+            raise InputError(
+                f"The explanations of input {e.index} by {first.method} and {e.method} are of different "
+                "models: their classes or predictions differ."
+            )
+        if first.features != e.features:
+            raise InputError(
+                f"Those of input {e.index} by {first.method} and {e.method} differ in {_FEATURES}."
+            )
+        own.setdefault(name, e)
+    return [[own[name] for name in methods] for own in by_input.values() if len(own) == len(methods)]

@@ -1,0 +1,414 @@
+"""What the people of a study answered: tables with intervals, differences, agreement, and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from pertinent._optional import optional
+from pertinent.agreement import Level, alpha_interval
+from pertinent.array_types import Floats
+from pertinent.control_characters import visible
+from pertinent.decoding import encode, json_text
+from pertinent.errors import InputError
+from pertinent.intervals import FEWEST, Difference, Interval, bootstrap, holm, paired_difference
+from pertinent.metric.annotated import AveragePrecision, PrecisionAtK
+from pertinent.metric.base import Metric
+from pertinent.results.explanation import Explanation
+from pertinent.settings import Range, checked
+from pertinent.study.answers import Answers, Person
+from pertinent.study.design import Question, Study
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+_RESAMPLES = 10_000
+_FEW_PEOPLE = 10
+
+_Answered = tuple[int, Question, Any]
+"""The number of a person, a question and the answer."""
+
+ABOUT = {
+    "accuracy": "share of guesses that are the model's class",
+    "cannot tell": "share of guesses that say that the words do not show it",
+    "preferred": "share of the comparisons with other methods that were won, ties half",
+    "precision at k": "share of the highlighted words that people marked",
+    "average precision": "mean precision down to the rank of each word that people marked",
+    "rating": "from 1 to 5",
+}
+"""What is measured."""
+
+_LIMITS = {"rating": (1.0, 5.0)}
+_LEVELS: Mapping[str, Level] = {"guess": "nominal", "prefer": "nominal", "mark": "nominal", "rate": "ordinal"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The mean of a measure for a method, with its interval; `answers` counts what it is made of."""
+
+    kind: str
+    measure: str
+    method: str
+    interval: Interval
+    answers: int
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The mean difference of a measure between two methods."""
+
+    kind: str
+    measure: str
+    a: str
+    b: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Krippendorff's alpha of the answers to a kind of question; its `n` counts units with two answers."""
+
+    kind: str
+    level: Level
+    alpha: Interval
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """What the people of a study answered.
+
+    Attributes
+    ----------
+    title
+        The title of the study.
+    people, finished, excluded
+        How many people count, how many of them answered everything, and the nicknames of those left out
+        because they failed attention checks.
+    cycle
+        How many people it takes until every question was asked equally often.
+    measured, differences, agreement
+        The means with intervals, the differences between methods with p-values, and how far people agree.
+    chance
+        The accuracy of guessing by chance.
+    """
+
+    title: str
+    people: int
+    finished: int
+    excluded: tuple[str, ...]
+    cycle: int
+    measured: tuple[Measured, ...]
+    differences: tuple[Compared, ...]
+    agreement: tuple[Agreement, ...]
+    chance: float
+
+    def mean(self, method: str, measure: str) -> float:
+        """The mean of a measure for a method."""
+        for each in self.measured:
+            if (each.method, each.measure) == (method, measure):
+                return each.interval.mean
+        known = ", ".join(f"{each.method} {each.measure}" for each in self.measured)
+        raise InputError(f"{measure!r} of {method!r} was not measured. Known: {known}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, strings, lists and dicts."""
+        return {"format": "pertinent study report 1", **encode(self)}
+
+    def to_json(self) -> str:
+        """A JSON string; NaN becomes null."""
+        return json_text(self.to_dict())
+
+    def to_dataframe(self) -> Any:
+        """A pandas frame with a row for each kind of question, measure and method."""
+        rows = [
+            {"kind": each.kind, "measure": each.measure, "method": each.method, "answers": each.answers}
+            | encode(each.interval)
+            for each in self.measured
+        ]
+        return optional("pandas").DataFrame(rows)
+
+    def to_markdown(self) -> str:
+        """The tables, and notes on how to read them."""
+        parts = [f"# {_escaped(self.title)}", self._heading()]
+        for title, head, rows in self._tables():
+            lines = [head, ["---"] * len(head), *rows]
+            table = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in lines)
+            parts += [f"## {title}", table]
+        return "\n\n".join([*parts, *self.notes]) + "\n"
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the numbers."""
+        measures = dict.fromkeys(each.measure for each in self.measured)
+        found = [f"{name}: {ABOUT[name]}." for name in measures]
+        found.append(
+            "Intervals are of 95%, by resampling people and texts; those of agreement by resampling texts "
+            "and what is shown. P-values are Holm-corrected within a measure."
+        )
+        if self.people < _FEW_PEOPLE:
+            found.append(f"With fewer than {_FEW_PEOPLE} people, intervals are too narrow.")
+        if any(each.interval.n < FEWEST for each in self.measured):
+            found.append(f"With fewer than {FEWEST} texts, intervals are too narrow and p-values too small.")
+        if self.people % self.cycle:
+            found.append(
+                f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
+            )
+        return found
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: for each measure the mean of each method with its interval."""
+        from pertinent.report.plots import LINES, QUIET, new_figure
+        from pertinent.report.wording import clipped
+
+        measures = list(dict.fromkeys(each.measure for each in self.measured))
+        if not measures:
+            raise InputError("There are no answers to draw.")
+        methods = list(dict.fromkeys(each.method for each in self.measured))
+        columns = min(3, len(measures))
+        rows = -(-len(measures) // columns)
+        figure = new_figure(3.4 * columns, rows * (1.1 + 0.32 * len(methods)))
+        grid: Any = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        chance = {"accuracy": self.chance, "preferred": 0.5}
+        for axes, measure in zip(grid.flat, measures, strict=False):
+            for each in (m for m in self.measured if m.measure == measure):
+                i, place = each.interval, methods.index(each.method)
+                bounds = np.nan_to_num([[i.mean - i.low], [i.high - i.mean]]).clip(0.0)
+                axes.errorbar(i.mean, place, xerr=bounds, fmt="o", ms=5, color=LINES[0], elinewidth=1.2)
+            if measure in chance:
+                axes.axvline(chance[measure], color=QUIET, lw=0.8, ls=":")
+            low, high = _LIMITS.get(measure, (0.0, 1.0))
+            axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+            axes.set_title(measure, loc="left", fontsize=10)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.tick_params(labelsize=8)
+        for axes in grid.flat[len(measures) :]:
+            axes.set_visible(False)
+        for axes in grid[:, 0]:
+            axes.set_yticks(
+                range(len(methods)), [visible(clipped(each)) for each in methods], parse_math=False
+            )
+        grid[0, 0].set_ylim(len(methods) - 0.5, -0.5)
+        return figure
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        parts: list[RenderableType] = [Text(visible(self.title), style="bold"), Text(self._heading())]
+        for title, head, rows in self._tables():
+            table = Table(title=title, title_justify="left", title_style="bold")
+            for name in head:
+                table.add_column(name)
+            for row in rows:
+                table.add_row(*(Text(visible(cell)) for cell in row))
+            parts += [Text(), table]
+        return Group(*parts, *map(Text, self.notes))
+
+    def _heading(self) -> str:
+        left_out = f"; {len(self.excluded)} left out, who failed attention checks" if self.excluded else ""
+        return f"{self.people} people, of whom {self.finished} answered everything{left_out}."
+
+    def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """The title, the heading and the rows of each table."""
+        kinds = dict.fromkeys(each.kind for each in self.measured)
+        for kind in kinds:
+            own = [each for each in self.measured if each.kind == kind]
+            measures = list(dict.fromkeys(each.measure for each in own))
+            cells = {(each.method, each.measure): str(each.interval) for each in own}
+            counts = {each.method: str(each.answers) for each in own}
+            rows = [[m, counts[m], *(cells.get((m, name), "–") for name in measures)] for m in counts]
+            yield _TITLES[kind], ["method", "answers", *measures], rows
+        if self.differences:
+            head = ["difference", "measure", "mean", "p"]
+            yield (
+                "Differences",
+                head,
+                [
+                    [
+                        f"{d.a} − {d.b}",
+                        d.measure,
+                        f"{d.difference.mean:+.3f} {d.difference.bounds}".strip(),
+                        p,
+                    ]
+                    for d in self.differences
+                    if (p := d.difference.p_text)
+                ],
+            )
+        rows = [
+            [each.kind, each.level, "–" if np.isnan(each.alpha.mean) else str(each.alpha), str(each.alpha.n)]
+            for each in self.agreement
+        ]
+        if rows:
+            yield "Agreement between people", ["question", "level", "Krippendorff's alpha", "units"], rows
+
+
+_TITLES = {
+    "guess": "Guess the class from the highlighted words",
+    "prefer": "Choose the better explanation",
+    "mark": "Mark the words that matter",
+    "rate": "Rate the explanation",
+}
+
+
+@checked
+def report_study(
+    study: str | Path | Study, *, failed_checks: Annotated[int, Range(at_least=0)] = 0
+) -> StudyReport:
+    """Measure what the people of a study answered so far: means with intervals, differences and agreement.
+
+    Parameters
+    ----------
+    study
+        The folder of the study.
+    failed_checks
+        How many attention checks a person may fail; the answers of those who fail more are left out.
+    """
+    own = study if isinstance(study, Study) else Study.read(study)
+    everybody = [person for person in Answers(own).people.values() if person.answers]
+    people = [person for person in everybody if person.failed_checks <= failed_checks]
+    answered = [
+        (row, question, answer)
+        for row, person in enumerate(people)
+        for question, answer in zip(person.questions, person.answers, strict=False)
+    ]
+    measured, differences = _measured(own, answered, len(people))
+    return StudyReport(
+        title=own.description.title,
+        people=len(people),
+        finished=sum(person.is_done for person in people),
+        excluded=tuple(_names(person for person in everybody if person not in people)),
+        cycle=own.cycle,
+        measured=tuple(measured),
+        differences=tuple(differences),
+        agreement=tuple(_agreement(own, answered, len(people))),
+        chance=1 / len(own.explanations[0][0].classes),
+    )
+
+
+def _names(people: Iterable[Person]) -> list[str]:
+    return sorted(person.name for person in people)
+
+
+def _measured(
+    study: Study, answered: Sequence[_Answered], n_people: int
+) -> tuple[list[Measured], list[Compared]]:
+    """The means and the differences of every measure that people's answers allow."""
+    methods = study.description.methods
+    measured: list[Measured] = []
+    differences: list[Compared] = []
+    for (kind, measure), values in _values(study, answered, n_people).items():
+        limits = _LIMITS.get(measure, (0.0, 1.0))
+        for method, own in zip(methods, values, strict=True):
+            if n := int(np.count_nonzero(~np.isnan(own))):
+                interval = bootstrap(own, within=limits, resamples=_RESAMPLES)
+                measured.append(Measured(kind, measure, method, interval, n))
+        found = {}
+        for a, b in combinations(range(len(methods)), 2):
+            difference = _difference(values[a], values[b])
+            if difference.n:
+                found[methods[a], methods[b]] = difference
+        corrected = zip(found, holm(list(found.values())), strict=True)
+        differences += [Compared(kind, measure, a, b, each) for (a, b), each in corrected]
+    return measured, differences
+
+
+def _difference(a: Floats, b: Floats) -> Difference:
+    """The mean difference between two methods (people, inputs).
+
+    Where a person judged both methods on a text, the pairs are those; where everybody sees each text by one
+    method, the pairs are the texts, with the means over people.
+    """
+    if (np.isnan(a) | np.isnan(b)).all():
+        a, b = _over_people(a), _over_people(b)
+    return paired_difference(a, b, resamples=_RESAMPLES)
+
+
+def _over_people(values: Floats) -> Floats:
+    """The mean over people for each input; NaN where nobody answered."""
+    known = ~np.isnan(values)
+    totals, counts = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
+    return np.asarray(np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0))
+
+
+def _values(study: Study, answered: Sequence[_Answered], n_people: int) -> dict[tuple[str, str], Floats]:
+    """What each measure is for each answer (methods, people, inputs), by kind of question and measure.
+
+    NaN where a person was not asked about a method and an input.
+    """
+    shape = (len(study.description.methods), n_people, study.description.inputs)
+    found: dict[tuple[str, str], Floats] = {}
+
+    def note(question: Question, measure: str, method: int, row: int, value: float) -> None:
+        values = found.setdefault((question.kind, measure), np.full(shape, np.nan))
+        values[method, row, question.input] = value
+
+    for row, question, answer in answered:
+        own = study.explanations[question.input]
+        if question.kind == "guess":
+            (method,) = question.methods
+            note(question, "accuracy", method, row, answer == own[method].target_name)
+            note(question, "cannot tell", method, row, answer is None)
+        elif question.kind == "prefer":
+            for method in question.methods:
+                note(question, "preferred", method, row, 0.5 if answer is None else answer == method)
+        elif question.kind == "rate":
+            note(question, "rating", question.methods[0], row, answer)
+        elif question.kind == "mark" and answer:
+            at_k = PrecisionAtK(study.n_highlighted(question.input))
+            for method, e in enumerate(own):
+                note(question, "precision at k", method, row, _measure(at_k, e, answer))
+                note(question, "average precision", method, row, _measure(AveragePrecision(), e, answer))
+    return found
+
+
+def _measure(metric: Metric, e: Explanation, marked: Sequence[int]) -> float:
+    """A metric of what people marked, which asks the model nothing."""
+    try:
+        next(metric.measure(replace(e, annotations=marked)))
+    except StopIteration as stop:
+        return float(stop.value[None])
+    raise AssertionError("the metric asks for the model")
+
+
+def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> Iterator[Agreement]:
+    """How far people agree on each kind of question.
+
+    A unit is a text with what is shown of it: a method or two, in either order; or a word to mark.
+    """
+    for kind in study.description.kinds:
+        own = [each for each in answered if each[1].kind == kind]
+        noted: dict[tuple[int, ...], dict[int, float]] = {}
+        for row, question, answer in own:
+            for unit, value in _units(study, question, answer):
+                noted.setdefault(unit, {})[row] = value
+        if noted:
+            values = np.full((n_people, len(noted)), np.nan)
+            for column, given in enumerate(noted.values()):
+                values[list(given), column] = list(given.values())
+            yield Agreement(kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind]))
+
+
+def _units(study: Study, question: Question, answer: Any) -> Iterator[tuple[tuple[int, ...], float]]:
+    """What an answer says about which unit, as a number; not to decide is an answer, too."""
+    if question.kind == "mark":
+        for i in range(len(study.explanations[question.input][0].features)):
+            yield (question.input, i), float(i in answer)
+        return
+    shown = sorted(question.methods)
+    if question.kind == "guess" and answer is not None:
+        answer = study.explanations[question.input][0].classes.index(answer)
+    if question.kind == "prefer" and answer is not None:
+        # The first or the second: were it the method, those who guess would agree not to choose the others.
+        answer = shown.index(answer)
+    yield (question.input, *shown), -1.0 if answer is None else float(answer)
+
+
+def _escaped(text: str) -> str:
+    return visible(text).replace("\\", "\\\\").replace("|", "\\|")

@@ -1,0 +1,246 @@
+"""The page of a study: its forms, who goes on where, what is refused, several people, a real browser."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+import pertinent
+from pertinent.app.guard import COOKIE
+from pertinent.app.study_site import StudySite
+from pertinent.cli import main
+from pertinent.errors import FileError, SettingError
+from pertinent.study.answers import Answers
+from pertinent.study.design import Study
+from tests.app.browser import chromium, new_page
+from tests.app.served import TOKEN, serving
+from tests.study.people import by_the_words, explained, take_part
+
+
+@pytest.fixture(scope="module")
+def explanations():
+    return explained(8)
+
+
+@pytest.fixture
+def study(explanations, tmp_path):
+    return pertinent.create_study(explanations, tmp_path / "study", top=3, checks=1)
+
+
+@pytest.fixture
+def address(study):
+    with serving(StudySite(study).app(TOKEN)) as found:
+        yield found
+
+
+@pytest.fixture
+def client(address):
+    with visitor(address) as found:
+        yield found
+
+
+def visitor(address):
+    return httpx.Client(base_url=address, cookies={COOKIE: TOKEN}, follow_redirects=True, timeout=30)
+
+
+def answer(client, page):
+    """Answer the question of a page by the first of its answers; the next page."""
+    number = re.search(r'name="number" value="(\d+)"', page.text)[1]
+    grade = re.search(r"please choose (\d)", page.text)
+    values = re.findall(r'name="answer" value="([^"]+)"', page.text)
+    return client.post("/answer", data={"number": number, "answer": grade[1] if grade else values[0]})
+
+
+def test_a_person_answers_everything(client, study):
+    assert "Nickname" in client.get("/").text
+    page = client.post("/begin", data={"name": "Ada"})
+    kinds = set()
+    for i in range(9):
+        assert f"Question {i + 1} of 9" in page.text
+        kinds.add(Answers(study).person("ada").questions[i].kind)
+        page = answer(client, page)
+        assert len(Answers(study).person("ada").answers) == i + 1  # on disk before the next question
+    assert "Thank you, Ada!" in page.text
+    assert kinds == {"guess", "prefer", "mark", "rate", "check"}
+    report = pertinent.report_study(study.folder)
+    assert (report.people, report.finished, report.excluded) == (1, 1, ())
+
+
+def test_nothing_says_which_method_it_is(client, study):
+    page = client.post("/begin", data={"name": "Ada"})
+    for _ in range(9):
+        shown = page.text.casefold()
+        for name in (*study.description.methods, "method"):
+            assert name not in shown.replace('method="post"', "")
+        page = answer(client, page)
+
+
+def test_the_words_that_are_left_out_of_a_guess_are_not_in_the_page(client, study):
+    page = client.post("/begin", data={"name": "Ada"})
+    person = Answers(study).person("Ada")
+    for question in person.questions:
+        if question.kind == "guess":
+            e = study.explanations[question.input][0]
+            shown = study.highlighted(question.input, question.methods[0])
+            for i, word in enumerate(e.features):
+                assert (f"<mark>{word}</mark>" in page.text) == (i in shown)
+                assert (word in page.text.replace(e.target_name, "")) == (i in shown) or word == e.target_name
+        page = answer(client, page)
+
+
+def test_who_comes_back_goes_on(client, address, study):
+    page = answer(client, client.post("/begin", data={"name": "Ada"}))
+    assert "Question 2 of 9" in client.get("/").text
+    stale = answer(client, page)
+    assert "Question 3 of 9" in stale.text
+    assert "Question 3 of 9" in answer(client, page).text  # the same form again: it changes nothing
+    with visitor(address) as other:
+        asked = other.post("/begin", data={"name": "ada"}).text
+        assert "has begun already" in asked
+        assert "Question 3 of 9" in other.post("/begin", data={"name": "ada", "again": "yes"}).text
+    assert "Nickname" in client.post("/leave").text
+
+
+def test_what_is_wrong_is_said_and_not_kept(client, study):
+    bad = client.post("/begin", data={"name": "<b>"})
+    assert bad.status_code == 422 and "A nickname must be" in bad.text and "<b>" not in bad.text
+    page = client.post("/begin", data={"name": "Ada"})
+    for _ in range(9):
+        number = re.search(r'name="number" value="(\d+)"', page.text)[1]
+        for given in ({}, {"answer": "none of it"}, {"answer": "99999"}, {"answer": ["none", "1,2"]}):
+            refused = client.post("/answer", data={"number": number, **given})
+            if "none" in given.get("answer", ()) and 'value="none" required' in page.text:
+                continue
+            assert refused.status_code == 422 and 'role="alert"' in refused.text, given
+            assert len(Answers(study).person("Ada").answers) == int(number)
+        page = answer(client, page)
+
+
+def test_a_disk_that_fails_is_said(client, monkeypatch, study):
+    page = client.post("/begin", data={"name": "Ada"})
+
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    refused = answer(client, page)
+    assert refused.status_code == 500 and "could not be saved" in refused.text
+    monkeypatch.undo()
+    assert "Question 2 of 9" in answer(client, page).text
+    assert len(Answers(study).person("Ada").answers) == 1
+
+
+def test_several_people_at_once_are_not_mixed_up(address, study):
+    def take_part(name):
+        with visitor(address) as own:
+            page = own.post("/begin", data={"name": name})
+            while "Thank you" not in page.text:
+                assert f"You answer as {name}" in page.text
+                page = answer(own, page)
+
+    people = [threading.Thread(target=take_part, args=(f"person {i}",)) for i in range(8)]
+    for each in people:
+        each.start()
+    for each in people:
+        each.join(60)
+    found = Answers(study).people.values()
+    assert sorted(person.number for person in found) == list(range(8))
+    assert all(person.is_done and person.failed_checks == 0 for person in found)
+
+
+def test_who_is_let_in(address, study):
+    assert httpx.get(address).status_code == 403
+    cookies = {COOKIE: TOKEN}
+    with httpx.Client(cookies=cookies) as client:
+        form = {"data": {"name": "Ada"}, "headers": {"Origin": "http://elsewhere.example"}}
+        assert client.post(f"{address}/begin", **form).status_code == 403
+        assert client.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
+        large = client.post(f"{address}/begin", data={"name": "a" * 300_000})
+        assert large.status_code == 413
+        client.cookies.set("pertinent-person", "another-study-0")
+        assert "Nickname" in client.get(address).text
+    assert not Answers(study).people
+
+
+def test_it_is_served_until_it_is_interrupted_and_has_the_same_address_again(study, tmp_path):
+    command = [sys.executable, "-m", "pertinent", "study", "serve", str(study.folder), "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(Path(pertinent.__file__).parents[1])}
+    tokens = []
+    for _ in range(2):
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            address = process.stdout.readline().split()[-1]
+            tokens.append(address.partition("token=")[2])
+            with httpx.Client(follow_redirects=True) as client:
+                assert "Nickname" in client.get(address).text
+            if len(tokens) == 1:
+                with pytest.raises(FileError, match="served already"):
+                    pertinent.serve_study(study.folder, port=0)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0, process.stderr.read()
+    assert tokens[0] == tokens[1]
+    assert (study.folder / "token.txt").stat().st_mode & 0o777 == 0o600
+
+
+def test_settings_are_checked(study):
+    with pytest.raises(SettingError, match="`host` must be the one address"):
+        pertinent.serve_study(study.folder, host="0.0.0.0")
+    with pytest.raises(FileError, match="is no study"):
+        pertinent.serve_study(study.folder.parent)
+
+
+def test_on_the_command_line(explanations, tmp_path, capsys):
+    explanations.save(tmp_path / "compared.parquet")
+    folder = tmp_path / "study"
+    create = ["study", "create", str(tmp_path / "compared.parquet"), "--out", str(folder)]
+    assert main([*create, "--kinds", "guess,rate"]) == 0
+    said = capsys.readouterr().out
+    assert "8 texts, 3 methods (leave-one-out, random, shapley), 10 questions for each person." in said
+    assert "with 6 people" in said
+    take_part(Study.read(folder), 6, by_the_words)
+    picture, json = tmp_path / "study.png", tmp_path / "study.json"
+    assert main(["study", "report", str(folder), "--plot", str(picture), "--json", str(json)]) == 0
+    said = capsys.readouterr().out
+    assert "6 people, of whom 6 answered everything." in said and "Krippendorff's alpha" in said
+    assert picture.stat().st_size > 5000 and '"accuracy"' in json.read_text()
+    assert main(["study"]) == 2
+    assert main(["study", "creat"]) == 2
+    assert "study create" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1200, "light")])
+def test_in_a_browser_by_keyboard(browser, address, study, width, scheme):
+    shots = os.environ.get("PERTINENT_SHOTS")
+    with new_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+        page.goto(f"{address}/?token={TOKEN}")
+        page.fill("[name=name]", "Ada")
+        page.keyboard.press("Enter")
+        for i in range(9):
+            page.wait_for_selector(f"text=Question {i + 1} of 9")
+            kind = Answers(study).person("Ada").questions[i].kind
+            assert page.evaluate("document.documentElement.scrollWidth") == width, kind
+            chosen = page.locator("[name=answer]").nth(1)
+            if kind == "check":
+                grade = Answers(study).person("Ada").questions[i].grade
+                chosen = page.locator(f"[name=answer][value='{grade}']")
+            chosen.focus()
+            page.keyboard.press("Space")
+            if shots:
+                page.screenshot(path=f"{shots}/{width}-{kind}.png")
+            page.keyboard.press("Enter")
+        page.wait_for_selector("text=Thank you, Ada!")
+    person = Answers(study).person("Ada")
+    assert person.is_done and person.failed_checks == 0
