@@ -69,6 +69,7 @@ def draw_all(folder: Path) -> None:
             sentiment, OPINIONS[3], pertinent.fit(sentiment, longer, epochs=20, progress=False)
         ).plot(),
         "time-series": time_series,
+        "study-report": lambda: example("study").main().plot(),
         "pareto": lambda: pertinent.compare(
             sentiment,
             OPINIONS,
@@ -101,6 +102,7 @@ def draw_all(folder: Path) -> None:
             [chromium, *flags, *size, made, page.as_uri()], check=True, capture_output=True
         )
     web_pages(folder, chromium)
+    study_page(folder, chromium)
 
 
 def web_pages(folder: Path, chromium: str) -> None:
@@ -145,11 +147,48 @@ def web_pages(folder: Path, chromium: str) -> None:
         browser.close()
 
 
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+
+
+def example(name: str) -> Any:
+    """One of the documentation's examples, as a module."""
+    sys.path.append(str(EXAMPLES))
+    return import_module(name)
+
+
 def time_series() -> Any:
     """What the example of a modality of one's own draws."""
-    sys.path.append(str(Path(__file__).parents[1] / "docs" / "examples"))
     with tempfile.TemporaryDirectory() as scratch:
-        return import_module("time_series").main(Path(scratch)).plot()
+        return example("time_series").main(Path(scratch)).plot()
+
+
+def study_page(folder: Path, chromium: str) -> None:
+    """A picture of a question of the example study."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
+        shutil.copytree(
+            EXAMPLES / "study", f"{scratch}/study", ignore=shutil.ignore_patterns("answers", "*.txt")
+        )
+        addresses: Queue[str] = Queue()
+        settings = {"study": f"{scratch}/study", "port": 0, "started": addresses.put}
+        Thread(target=pertinent.serve_study, kwargs=settings, daemon=True).start()
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 900, "height": 420})
+        page.goto(addresses.get(timeout=60))
+        page.fill("[name=name]", "Ada")
+        page.click("text=Begin")
+        while not page.locator(".two").count():
+            asked = page.locator("h1").inner_text()
+            value = asked[-2] if "please choose" in asked else None
+            page.locator(f"[name=answer][value='{value}']" if value else "[name=answer]").last.check(
+                force=True
+            )
+            page.click("text=Next")
+        page.locator("[name=answer]").first.check()
+        page.screenshot(path=folder / "study.png")
+        print("study")
+        browser.close()
 
 
 def eight() -> Any:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,12 @@ def test_files_of_several_methods(explanations, tmp_path):
     study = pertinent.create_study(files, tmp_path / "study", kinds=["guess"], limit=5)
     assert study.description.methods == ("leave-one-out", "random")
     assert study.description.inputs == 5 and study.cycle == 2
+
+
+def test_the_example_of_the_docs_is_a_study():
+    study = Study.read(Path(__file__).parents[2] / "docs" / "examples" / "study")
+    assert study.description.methods == ("shapley", "lime", "random")
+    assert len(study.questions(0)) == 24 + 2
 
 
 def test_what_a_study_cannot_be_made_of(explanations, tmp_path, study):

@@ -52,6 +52,7 @@ def serve_study(
     require(host not in _EVERY, "host", "the one address under which people open the page", host)
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     own = Study.read(study)
+    (own.folder / ANSWERS).mkdir(exist_ok=True)
     with _alone(own.folder / ANSWERS):
         token = _token(own.folder / _TOKEN)
         names = LOCAL if is_local else (f"[{host}]" if ":" in host else host,)

@@ -67,6 +67,7 @@ class Answers:
         with self._lock:
             if (known := self.people.get(name.casefold())) is not None:
                 return known
+            self._folder.mkdir(exist_ok=True)
             number = 1 + max((each.number for each in self.people.values()), default=-1)
             while (path := self._path(number)).exists():  # one whose name was never written
                 number += 1

@@ -238,7 +238,7 @@ class StudyReport:
                         p,
                     ]
                     for d in self.differences
-                    if (p := d.difference.p_text)
+                    if (p := d.difference.p_text.partition(",")[0])
                 ],
             )
         rows = [
@@ -300,10 +300,12 @@ def _measured(
     study: Study, answered: Sequence[_Answered], n_people: int
 ) -> tuple[list[Measured], list[Compared]]:
     """The means and the differences of every measure that people's answers allow."""
-    methods = study.description.methods
+    methods, kinds = study.description.methods, [str(kind) for kind in study.description.kinds]
     measured: list[Measured] = []
     differences: list[Compared] = []
-    for (kind, measure), values in _values(study, answered, n_people).items():
+    every = _values(study, answered, n_people)
+    for kind, measure in sorted(every, key=lambda each: kinds.index(each[0])):
+        values = every[kind, measure]
         limits = _LIMITS.get(measure, (0.0, 1.0))
         for method, own in zip(methods, values, strict=True):
             if n := int(np.count_nonzero(~np.isnan(own))):
