@@ -86,6 +86,16 @@ def test_the_interval_covers_what_many_units_give():
     assert 0.9 <= covered <= 0.99
 
 
+def test_units_of_a_group_are_drawn_together():
+    rng = np.random.default_rng(3)
+    values = rng.integers(0, 2, (3, 40)).astype(float)
+    repeated = np.repeat(values, 5, axis=1)  # five times the same says no more than once
+    alone, grouped = alpha_interval(values), alpha_interval(repeated, groups=np.repeat(np.arange(40), 5))
+    assert grouped.high - grouped.low == pytest.approx(alone.high - alone.low, rel=0.1)
+    naive = alpha_interval(repeated)
+    assert naive.high - naive.low < 0.6 * (grouped.high - grouped.low)
+
+
 def test_the_order_of_people_and_units_does_not_matter():
     found = alpha_interval(FOUR, "ordinal")
     assert alpha_interval(FOUR[::-1, ::-1], "ordinal") == found

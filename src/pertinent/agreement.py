@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pertinent.array_types import Floats
+from pertinent.array_types import Floats, Ints
 from pertinent.errors import InputError, require
 from pertinent.intervals import Interval
 
@@ -40,7 +40,7 @@ def krippendorff_alpha(values: Floats, level: Level = "nominal") -> float:
     >>> krippendorff_alpha(np.array([[1, 2, 2, nan], [1, 2, 2, 1]]))
     1.0
     """
-    _, coincidences = _coincidences(values)
+    coincidences = _coincidences(values)[1]
     return float(_alpha(coincidences.sum(axis=0, keepdims=True), level)[0])
 
 
@@ -48,32 +48,39 @@ def alpha_interval(
     values: Floats,
     level: Level = "nominal",
     *,
+    groups: Ints | None = None,
     resamples: int = _RESAMPLES,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """Krippendorff's alpha and its percentile interval, by resampling units; `n` counts the units.
+    """Krippendorff's alpha and its percentile interval, by resampling units.
 
-    The order of units does not matter. There are no bounds (NaN) if there are fewer than two units.
+    `n` counts the units with two answers. `groups` gives each unit the number of a group, such as that of the
+    text that a word is in: then whole groups are drawn, because units of a group are alike. The order of
+    units does not matter. There are no bounds (NaN) if there are fewer than two groups.
     """
     require(resamples >= 1, "resamples", "at least 1", resamples)
     require(0 < confidence < 1, "confidence", "between 0 and 1", confidence)
-    n_units, coincidences = _coincidences(values)
+    known, coincidences = _coincidences(values)
+    n_units = len(coincidences)
     mean = float(_alpha(coincidences.sum(axis=0, keepdims=True), level)[0])
-    if n_units < 2 or np.isnan(mean):
+    names, group = np.unique(known if groups is None else groups[known], return_inverse=True)
+    n_groups = len(names)
+    if n_groups < 2 or np.isnan(mean):
         return Interval(mean, np.nan, np.nan, n_units)
-    flat = coincidences.reshape(n_units, -1)
+    flat = np.zeros((n_groups, coincidences[0].size))
+    np.add.at(flat, group, coincidences.reshape(n_units, -1))
     flat = flat[np.lexsort(flat.T[::-1])]
     rng = np.random.default_rng(seed)
-    counts = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=resamples).astype(np.float64)
+    counts = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), size=resamples).astype(np.float64)
     drawn = _alpha((counts @ flat).reshape(resamples, *coincidences.shape[1:]), level)
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(mean, float(low), float(high), n_units)
 
 
-def _coincidences(values: Floats) -> tuple[int, Floats]:
-    """How many units have two answers or more, and the coincidence matrix of each (units, answers, answers).
+def _coincidences(values: Floats) -> tuple[Ints, Floats]:
+    """Which units have two answers or more, and the coincidence matrix of each (units, answers, answers).
 
     A pair of answers of a unit with m answers counts 1 / (m − 1).
     """
@@ -84,11 +91,11 @@ def _coincidences(values: Floats) -> tuple[int, Floats]:
     kinds = np.unique(table[known])
     counts = np.stack([(table == kind).sum(axis=0) for kind in kinds], axis=1) if len(kinds) else None
     if counts is None:
-        return 0, np.zeros((0, 1, 1))
+        return np.zeros(0, dtype=np.int64), np.zeros((0, 1, 1))
     several = counts.sum(axis=1) > 1
     n = counts[several].astype(np.float64)
     pairs = n[:, :, None] * n[:, None, :] - n[:, :, None] * np.eye(len(kinds))
-    return int(several.sum()), pairs / (n.sum(axis=1) - 1)[:, None, None]
+    return np.flatnonzero(several), pairs / (n.sum(axis=1) - 1)[:, None, None]
 
 
 def _alpha(coincidences: Floats, level: Level) -> Floats:

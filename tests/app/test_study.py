@@ -20,7 +20,7 @@ from pertinent.study.answers import Answers
 from pertinent.study.design import Study
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving
-from tests.study.people import by_the_words, explained, take_part
+from tests.study.people import by_the_words, explained, predict, take_part
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +136,22 @@ def test_a_disk_that_fails_is_said(client, monkeypatch, study):
     assert len(Answers(study).person("Ada").answers) == 1
 
 
+def test_a_text_is_never_a_part_of_the_page(tmp_path):
+    model = pertinent.wrap(predict, kind="text", classes=["<i>bad</i>", "<i>good</i>"])
+    texts = [f"<script>alert({i})</script> & good <b>word</b> number {i} of them" for i in range(4)]
+    compared = pertinent.compare(model, texts, ["leave-one-out", "random"], progress=False)
+    explanations = pertinent.Explanations(compared.explanations)
+    study = pertinent.create_study(explanations, tmp_path / "study", title="<u>Study</u>", checks=0)
+    with serving(StudySite(study).app(TOKEN)) as address, visitor(address) as client:
+        pages = [client.get("/"), client.post("/begin", data={"name": "O'Neill & Co"})]
+        pages.append(client.post("/begin", data={"name": "O'Neill"}))
+        while "Thank you" not in pages[-1].text:
+            pages.append(answer(client, pages[-1]))
+    for page in pages:
+        assert not re.search("<(script|b|i|u)>", page.text)
+    assert "O&#39;Neill" in pages[-1].text
+
+
 def test_several_people_at_once_are_not_mixed_up(address, study):
     def take_part(name):
         with visitor(address) as own:
@@ -161,7 +177,7 @@ def test_who_is_let_in(address, study):
         form = {"data": {"name": "Ada"}, "headers": {"Origin": "http://elsewhere.example"}}
         assert client.post(f"{address}/begin", **form).status_code == 403
         assert client.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
-        large = client.post(f"{address}/begin", data={"name": "a" * 300_000})
+        large = client.post(f"{address}/begin", data={"name": "a" * 1_100_000})
         assert large.status_code == 413
         client.cookies.set("pertinent-person", "another-study-0")
         assert "Nickname" in client.get(address).text

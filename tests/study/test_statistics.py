@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
+from pertinent.intervals import bootstrap
 from tests.study.people import WEIGHTS, by_chance, by_the_words, explained, predict, take_part
 
 
@@ -125,13 +126,30 @@ def test_marks_are_measured_as_the_metrics_do(study, explanations):
             assert report.mean(name, measure) == pytest.approx(evaluation.mean(name, metric))
 
 
+def test_intervals_cover_the_mean_where_people_and_texts_differ(explanations, tmp_path):
+    """Eight people, whose answers to the questions of one kind and method are drawn again and again."""
+    study = pertinent.create_study(explanations, tmp_path / "study")
+    seen = np.zeros((8, study.description.inputs), dtype=bool)
+    for person in range(8):
+        for question in study.questions(person):
+            if (question.kind, question.methods) == ("rate", (0,)):
+                seen[person, question.input] = True
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(200):
+        people, texts, chance = (rng.normal(size=shape) for shape in ((8, 1), (1, 24), (8, 24)))
+        found = bootstrap(np.where(seen, people + texts + chance, np.nan), resamples=400)
+        hits += found.low <= 0 <= found.high
+    assert hits >= 0.95 * 200
+
+
 def test_tables_and_picture(study):
     take_part(study, 5, by_the_words)
     report = pertinent.report_study(study.folder)
     text = report.to_markdown()
     assert "5 people, of whom 5 answered everything." in text
     assert "| leave-one-out | " in text and "Krippendorff's alpha" in text
-    assert "With fewer than 10 people" in text and f"with {study.cycle} people" in text
+    assert "With fewer than 8 people" in text and f"with {study.cycle} people" in text
     frame = report.to_dataframe()
     assert set(frame["measure"]) >= {"accuracy", "preferred", "precision at k", "rating"}
     assert len(report.plot().axes) == 6

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PACKAGE = "pertinent.app"
 _COOKIE = "pertinent-person"
 _DAYS = 60
-_LARGEST_FORM = 200_000
+_LARGEST_FORM = 1_000_000
 _UNDECIDED = "none"
 _SIDES = ("first", "second")
 
@@ -222,7 +222,7 @@ def _number(text: str) -> int:
 
 async def _form(request: Request) -> dict[str, list[str]]:
     body = (await request.body()).decode("utf-8", "replace")
-    return parse_qs(body, keep_blank_values=True, max_num_fields=20_000)
+    return parse_qs(body, keep_blank_values=True)
 
 
 def _one(form: _Form, name: str) -> str:

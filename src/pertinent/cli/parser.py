@@ -60,7 +60,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     name, *rest = arguments
     if name.startswith("-"):
         main_parser().parse_args(arguments)
-    if rest and any(command.startswith(f"{name} ") for command in COMMANDS):
+    if rest and rest[0][:1] != "-" and any(command.startswith(f"{name} ") for command in COMMANDS):
         name, *rest = f"{name} {rest[0]}", *rest[1:]
     if name not in COMMANDS:
         raise unknown("command", name, COMMANDS)

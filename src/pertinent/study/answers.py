@@ -43,8 +43,9 @@ class Person:
 class Answers:
     """The people of a study and their answers, in memory and on disk.
 
-    A file has a line of JSON with the nickname, and one for each answer. A line is forced to the disk before
-    the answer counts; one that was cut off, when a machine or a disk failed, is dropped. One process writes.
+    A file has a line of JSON with the nickname and the questions, and one for each answer. A line is forced
+    to the disk before the answer counts; one that was cut off, when a machine or a disk failed, is dropped.
+    One process writes.
     """
 
     def __init__(self, study: Study) -> None:
@@ -71,9 +72,9 @@ class Answers:
             number = 1 + max((each.number for each in self.people.values()), default=-1)
             while (path := self._path(number)).exists():  # one whose name was never written
                 number += 1
-            _append(path, {"person": name})
-            _sync_folder(self._folder)
             person = Person(number, name, self.study.questions(number))
+            _append(path, {"person": name, "questions": encode(person.questions)})
+            _sync_folder(self._folder)
             self.people[name.casefold()] = person
             return person
 
@@ -103,9 +104,11 @@ class Answers:
         if not lines:
             return None
         try:
-            first = PlainData(json.loads(lines[0]), "person").text("person")
-            number = int(path.stem)
-            person = Person(number, first, self.study.questions(number))
+            first = PlainData(json.loads(lines[0]), "person")
+            questions = list(first.value("questions", tuple[Question, ...]))
+            for question in questions:
+                self.study.check(question)
+            person = Person(int(path.stem), first.text("person"), questions)
             for i, line in enumerate(lines[1:]):
                 plain = PlainData(json.loads(line), "answer")
                 question = person.questions[i]

@@ -167,6 +167,15 @@ class Study:
             found.insert(place, Question("check", grade=grade))
         return found
 
+    def check(self, question: Question) -> None:
+        """Raise an `InputError` for a question that this study cannot ask."""
+        if question.kind == "check":
+            return
+        if question.input >= self.description.inputs or question.methods not in self.conditions(
+            question.kind
+        ):
+            raise InputError(f"The study has no question {question}.")
+
     def checked_answer(self, question: Question, given: Any) -> Any:
         """An answer as it is kept; an `InputError` says what is wrong with it.
 

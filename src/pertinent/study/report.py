@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _RESAMPLES = 10_000
-_FEW_PEOPLE = 10
+_FEW_PEOPLE = 8
+"""From this many people on, intervals cover the mean in at least 95% of simulations of the design."""
+
 
 _Answered = tuple[int, Question, Any]
 """The number of a person, a question and the answer."""
@@ -148,13 +150,13 @@ class StudyReport:
         measures = dict.fromkeys(each.measure for each in self.measured)
         found = [f"{name}: {ABOUT[name]}." for name in measures]
         found.append(
-            "Intervals are of 95%, by resampling people and texts; those of agreement by resampling texts "
-            "and what is shown. P-values are Holm-corrected within a measure."
+            "Intervals are of 95%, by resampling people and texts, those of agreement by resampling texts. "
+            "P-values are Holm-corrected within a measure."
         )
         if self.people < _FEW_PEOPLE:
             found.append(f"With fewer than {_FEW_PEOPLE} people, intervals are too narrow.")
         if any(each.interval.n < FEWEST for each in self.measured):
-            found.append(f"With fewer than {FEWEST} texts, intervals are too narrow and p-values too small.")
+            found.append(f"With fewer than {FEWEST} texts, p-values are too small.")
         if self.people % self.cycle:
             found.append(
                 f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
@@ -394,7 +396,8 @@ def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> It
             values = np.full((n_people, len(noted)), np.nan)
             for column, given in enumerate(noted.values()):
                 values[list(given), column] = list(given.values())
-            yield Agreement(kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind]))
+            inputs = np.array([unit[0] for unit in noted])
+            yield Agreement(kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind], groups=inputs))
 
 
 def _units(study: Study, question: Question, answer: Any) -> Iterator[tuple[tuple[int, ...], float]]:
