@@ -13,7 +13,7 @@ import pertinent
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.study.answers import Answers, clean_name
 from pertinent.study.design import Study
-from tests.study.people import by_the_words, explained, predict, take_part
+from tests.study.people import by_the_words, explained, predict, take_part, texts
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,16 @@ def test_files_of_several_methods(explanations, tmp_path):
     study = pertinent.create_study(files, tmp_path / "study", kinds=["guess"], limit=5)
     assert study.description.methods == ("leave-one-out", "random")
     assert study.description.inputs == 5 and study.cycle == 2
+
+
+def test_a_folder_of_explanations_and_texts_that_only_one_method_explained(explanations, tmp_path, caplog):
+    model = pertinent.wrap(predict, kind="text", classes=["bad", "good"])
+    pertinent.explain(model, texts(7), "leave-one-out", out=tmp_path / "folder", progress=False)
+    random = pertinent.Explanations([e for e in explanations if e.method == "random"])
+    study = pertinent.create_study([tmp_path / "folder", random], tmp_path / "study")
+    assert study.description.inputs == 7
+    assert study.description.methods == ("leave-one-out", "random")
+    assert "9 texts that not every method explained are left out." in caplog.text
 
 
 def test_the_example_of_the_docs_is_a_study():

@@ -111,8 +111,11 @@ class StudySite:
     def _start(
         self, name: str = "", problem: str = "", status: int = 200, *, is_known: bool = False
     ) -> Response:
-        n = self.study.description.inputs + self.study.description.checks
-        return self._made("study_start.html", status, name=name, problem=problem, is_known=is_known, n=n)
+        checks = self.study.description.checks
+        n = self.study.description.inputs + checks
+        return self._made(
+            "study_start.html", status, name=name, problem=problem, is_known=is_known, n=n, checks=checks
+        )
 
     def _question(self, person: Person, problem: str = "", status: int = 200) -> Response:
         if person.is_done:

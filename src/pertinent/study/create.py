@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
@@ -11,8 +12,11 @@ from typing import Annotated
 from pertinent.errors import InputError, require
 from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.settings import Count, Range, Seed, checked
 from pertinent.study.design import KINDS, Description, Kind, Study
+
+logger = logging.getLogger(__name__)
 
 _FEATURES = "features: explain the same texts with the same --features and model"
 
@@ -40,8 +44,8 @@ def create_study(
     Parameters
     ----------
     files
-        Explanations of the same texts by several methods, or files of them: one for each method, or one
-        that `compare` wrote.
+        Explanations of the same texts by several methods, or files or folders of them: one for each method,
+        or one that `compare` wrote.
     out
         The folder to make; it must be new or empty.
     kinds
@@ -71,8 +75,7 @@ def create_study(
     require(len(given) > 0, "files", "at least one file of explanations", files)
     require(len(kinds) > 0, "kinds", f"at least one of {', '.join(KINDS)}", kinds)
     require(len({*kinds}) == len(kinds), "kinds", "different from each other", kinds)
-    read = [each if isinstance(each, Explanations) else Explanations.read(each) for each in given]
-    explanations = [e for every in read for e in every]
+    explanations = [e for each in given for e in _read(each)]
     for e in explanations:
         _check(e)
     names = labels([(e.method, e.settings) for e in explanations])
@@ -94,6 +97,13 @@ def create_study(
     study = Study(Path(out), description, numbered)
     study.write()
     return study
+
+
+def _read(given: str | Path | Explanations) -> Iterable[Explanation]:
+    """The explanations that are given, or those of a file or of a folder."""
+    if isinstance(given, Explanations):
+        return given
+    return ExplanationFolder(given) if Path(given).is_dir() else Explanations.read(given)
 
 
 def _check(e: Explanation) -> None:
@@ -130,4 +140,7 @@ def _complete(
                 f"Those of input {e.index} by {first.method} and {e.method} differ in {_FEATURES}."
             )
         own.setdefault(name, e)
-    return [[own[name] for name in methods] for own in by_input.values() if len(own) == len(methods)]
+    found = [[own[name] for name in methods] for own in by_input.values() if len(own) == len(methods)]
+    if len(found) < len(by_input):
+        logger.warning("%d texts that not every method explained are left out.", len(by_input) - len(found))
+    return found
