@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -185,24 +186,36 @@ def test_who_is_let_in(address, study):
     assert not Answers(study).people
 
 
-def test_it_is_served_until_it_is_interrupted_and_has_the_same_address_again(study, tmp_path):
+@contextmanager
+def started(study, how):
+    """A process that serves a study, ended by a signal; the address that it prints."""
     command = [sys.executable, "-m", "pertinent", "study", "serve", str(study.folder), "--port", "0"]
     environment = os.environ | {"PYTHONPATH": str(Path(pertinent.__file__).parents[1])}
-    tokens = []
-    for _ in range(2):
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ) as process:
-            address = process.stdout.readline().split()[-1]
-            tokens.append(address.partition("token=")[2])
-            with httpx.Client(follow_redirects=True) as client:
-                assert "Nickname" in client.get(address).text
-            if len(tokens) == 1:
-                with pytest.raises(FileError, match="served already"):
-                    pertinent.serve_study(study.folder, port=0)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0, process.stderr.read()
-    assert tokens[0] == tokens[1]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            yield process.stdout.readline().split()[-1]
+            process.send_signal(how)
+            assert process.wait(20) == (-9 if how == signal.SIGKILL else 0), process.stderr.read()
+        finally:
+            process.kill()
+
+
+def test_who_was_answering_goes_on_after_the_server_was_killed(study):
+    with httpx.Client(follow_redirects=True, timeout=30) as client:
+        with started(study, signal.SIGKILL) as address:
+            client.base_url = address.partition("?")[0]
+            page = client.get(address)
+            assert "Nickname" in page.text
+            page = answer(client, answer(client, client.post("/begin", data={"name": "Ada"})))
+            assert "Question 3 of 9" in page.text
+            with pytest.raises(FileError, match="served already"):
+                pertinent.serve_study(study.folder, port=0)
+        with started(study, signal.SIGINT) as again:
+            assert again.partition("?")[2] == address.partition("?")[2]  # the same token
+            client.base_url = again.partition("?")[0]
+            assert "Question 3 of 9" in client.get("/").text
+    assert len(Answers(study).person("Ada").answers) == 2
     assert (study.folder / "token.txt").stat().st_mode & 0o777 == 0o600
 
 

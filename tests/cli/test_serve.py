@@ -46,6 +46,19 @@ def test_it_serves_until_it_is_interrupted(tmp_path, how):
         assert process.stderr.read() == ""
 
 
+def test_the_address_can_be_opened_when_it_is_told():
+    class Opened(Exception):
+        pass
+
+    def started(address):
+        where = httpx.URL(address)
+        socket.create_connection((where.host, where.port), timeout=5).close()
+        raise Opened
+
+    with pytest.raises(Opened):
+        pertinent.serve({"model": lambda texts: [[0.5, 0.5]] * len(texts)}, port=0, started=started)
+
+
 def test_a_port_that_is_taken(capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -155,8 +155,8 @@ class StudyReport:
         )
         if self.people < _FEW_PEOPLE:
             found.append(f"With fewer than {_FEW_PEOPLE} people, intervals are too narrow.")
-        if any(each.interval.n < FEWEST for each in self.measured):
-            found.append(f"With fewer than {FEWEST} texts, p-values are too small.")
+        if any(each.difference.n < FEWEST for each in self.differences):
+            found.append(f"There is no p-value where fewer than {FEWEST} texts can be compared.")
         if self.people % self.cycle:
             found.append(
                 f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
@@ -228,27 +228,20 @@ class StudyReport:
             rows = [[m, counts[m], *(cells.get((m, name), "–") for name in measures)] for m in counts]
             yield _TITLES[kind], ["method", "answers", *measures], rows
         if self.differences:
-            head = ["difference", "measure", "mean", "p"]
-            yield (
-                "Differences",
-                head,
-                [
-                    [
-                        f"{d.a} − {d.b}",
-                        d.measure,
-                        f"{d.difference.mean:+.3f} {d.difference.bounds}".strip(),
-                        p,
-                    ]
-                    for d in self.differences
-                    if (p := d.difference.p_text.partition(",")[0])
-                ],
-            )
+            rows = [[f"{d.a} − {d.b}", d.measure, *_difference_cells(d.difference)] for d in self.differences]
+            yield "Differences", ["difference", "measure", "mean", "texts", "p"], rows
         rows = [
             [each.kind, each.level, "–" if np.isnan(each.alpha.mean) else str(each.alpha), str(each.alpha.n)]
             for each in self.agreement
         ]
         if rows:
             yield "Agreement between people", ["question", "level", "Krippendorff's alpha", "units"], rows
+
+
+def _difference_cells(difference: Difference) -> list[str]:
+    """The mean, the number of texts, and the p-value, if the texts are enough for one."""
+    p_text = difference.p_text.partition(",")[0] if difference.n >= FEWEST else "–"
+    return [f"{difference.mean:+.3f} {difference.bounds}".strip(), str(difference.n), p_text]
 
 
 _TITLES = {
