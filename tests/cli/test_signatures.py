@@ -25,6 +25,7 @@ NO_COMMAND = {
     "read": "`pertinent evaluate FILE`",
     "save_report": "--html PATH",
     "wrap": "--model package.module:name",
+    "wrap_endpoint": "--model package.module:name",
 }
 """Public functions that are no command, and what stands for each on the command line."""
 
