@@ -97,16 +97,16 @@ def learned(job: Job) -> Result:
 
 
 WARM_UP = 20
-"""Number of other texts that each method explains before it is timed: its first batches are the slowest."""
+"""Number of texts that each method explains before it is timed: its first batches are the slowest."""
 
 
 def timed(job: Job) -> Result:
-    """Seconds for each text, with nothing else running: many texts at once, one seed, after some others."""
+    """Seconds for each text, with nothing else running: many texts at once, one seed, after a warm-up."""
     n = job.sizes.timed
     seconds = {}
     for name in (*METHODS, "amortized", "adapted-2", "adapted-3", "adapted-5"):
         method, settings = job.explainer(name)
-        explained(job.model, job.test.examples[-WARM_UP:], method, seed=0, **settings)
+        explained(job.model, job.test.examples[: min(n, WARM_UP)], method, seed=0, **settings)
         start = time.perf_counter()
         explained(job.model, job.test.examples[:n], method, seed=0, **settings)
         seconds[name] = (time.perf_counter() - start) / n

@@ -83,6 +83,7 @@ def serve(
             raise SettingError(
                 f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any."
             ) from error
+        listening.listen()  # so that who opens the address at once waits for the answer
         (started or _say)(f"http://{_HOST}:{listening.getsockname()[1]}/?token={token}")
         settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
         uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listening])
