@@ -310,12 +310,12 @@ def test_hsieh2021_images_and_forest(digits, tmp_path):
         rows = load("rows")
         rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
         load("records").RESAMPLES = 50
-        names = ("gradient", "greedy-as, 2×2 pixels")
+        names = ("gradient", "greedy-as")
         criteria = load("criteria")
         criteria.REFERENCES = ("uniform", 0.5)
         criteria.OWN_REMOVAL = {"uniform": "uniform-noise:low=0,high=1"}
         run = load("run")
-        run.ROWS["greedy-as, 2×2 pixels"].settings["chosen"] = 0.05
+        run.ROWS["greedy-as"].settings["chosen"] = 0.05
         call(run, *places, "--rows", *names, "--images", 2, "--subsets", 4, "--attack-steps", 1)
         call(load("checks"), *places, "--rows", "gradient", "--images", 2, "--moved", 1, "--samples", 1)
         targeted = load("targeted")

@@ -34,16 +34,19 @@ def test_it_serves_until_it_is_interrupted(tmp_path, how):
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        address = process.stdout.readline().split()[-1]
-        with httpx.Client(follow_redirects=True) as client:
-            page = client.get(address)
-            assert ">served_model:model</option>" in page.text and ">topics</option>" in page.text
-            asked = {"model": "served_model:model", "text": "so bad"}
-            answer = client.post(str(page.url.join("/api/predict")), json=asked)
-            assert answer.json()["values"] == [0.9, 0.1]
-        process.send_signal(how)
-        assert process.wait(20) == 0, process.stderr.read()
-        assert process.stderr.read() == ""
+        try:
+            address = process.stdout.readline().split()[-1]
+            with httpx.Client(follow_redirects=True, timeout=60) as client:
+                page = client.get(address)
+                assert ">served_model:model</option>" in page.text and ">topics</option>" in page.text
+                asked = {"model": "served_model:model", "text": "so bad"}
+                answer = client.post(str(page.url.join("/api/predict")), json=asked)
+                assert answer.json()["values"] == [0.9, 0.1]
+            process.send_signal(how)
+            assert process.wait(20) == 0, process.stderr.read()
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
 
 
 def test_the_address_can_be_opened_when_it_is_told():

@@ -192,6 +192,7 @@ def test_a_driver_that_is_interrupted_and_killed_goes_on(here):
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
     def wait_for_files(n):

@@ -19,9 +19,6 @@ from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Range, checked
 
 _HOST = "127.0.0.1"
-_BACKLOG = 2048
-"""How many connections may wait to be accepted, as in uvicorn."""
-
 Port = Annotated[int, Range(at_least=0, at_most=65535)]
 
 
@@ -95,7 +92,7 @@ def run_app(
             raise SettingError(
                 f"The port {port} cannot be used ({error.strerror}): choose another, or 0 for any."
             ) from error
-        listening.listen(_BACKLOG)  # so that who opens the address at once waits, and is not refused
+        listening.listen()  # so that who opens the address at once waits for the answer
         named = f"[{host}]" if ":" in host else host
         (started or _say)(f"http://{named}:{listening.getsockname()[1]}/?token={token}")
         settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}

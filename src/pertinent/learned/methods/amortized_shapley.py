@@ -150,7 +150,8 @@ class AmortizedShapley(LearnedExplainer):
     Note
     ----
     Alg. 1 starts the sum over m permutations with the prediction and divides it by m, which gives
-    :math:`\phi_{AM} / m` plus the mean over the permutations: its scores are too large.
+    :math:`\phi_{AM} / m` plus the mean over the permutations: its scores are too large. Both ways to combine
+    are biased by the prediction at any finite m; the bias goes to zero as m grows.
     """
 
     learner = LearnsShapley
