@@ -47,7 +47,7 @@ class Clock:
 
 
 def probabilities(log_odds: Floats) -> Floats:
-    """Those of two classes."""
+    """The probabilities of two classes (rows, 2) from the log-odds of the second."""
     second = 1 / (1 + np.exp(-log_odds))
     return np.stack([1 - second, second], axis=1)
 

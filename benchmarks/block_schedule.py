@@ -27,7 +27,7 @@ SLOWDOWN = 2.0
 
 @dataclass(frozen=True)
 class Case:
-    """A simulated run."""
+    """A simulated cluster: `slow` is the share of its workers that are, `lost_per_hour` how often one is lost."""
 
     workers: int
     block_size: int

@@ -41,7 +41,7 @@ from pertinent import Cluster
 
 @contextmanager
 def ray_here(cores: int) -> Iterator[None]:
-    """A Ray on this machine."""
+    """Start a Ray on this machine with so many cores, and stop it afterwards."""
     import ray
 
     begin = time.perf_counter()

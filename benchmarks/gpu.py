@@ -71,7 +71,7 @@ class Recorder:
 def measure(
     model: Any, method: str, tokens: int, peak: float, arguments: argparse.Namespace
 ) -> dict[str, Any]:
-    """Explain texts for about so many seconds, and run the model alone on the same batches."""
+    """Explain texts for about `--seconds`, and run the model alone on the same batches."""
     wrapped: Any = pertinent.wrap((model, word_tokenizer()))
     options: dict[str, Any] = {
         "method": method,

@@ -72,7 +72,7 @@ PEERS: dict[str, Callable[[], dict[str, Peer]]] = {
     },
 }
 SLOW = {"SVARMIQ", "ProxySPEX"}
-"""They have one seed."""
+"""Peers that are run with one seed alone."""
 
 
 class Results:
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=2, help="reviews of 34 words")
     parser.add_argument("--index", nargs="+", choices=list(PEERS), default=list(PEERS))
     parser.add_argument("--times", type=int, nargs="+", default=list(TIMES), help="evaluations per feature")
-    parser.add_argument("--first", type=int, help="only so many of the games")
+    parser.add_argument("--first", type=int, help="the number of games, the first ones; by default all")
     parser.add_argument("--json", help="also keep the rows here")
     arguments = parser.parse_args()
     known, rows = list(games())[: arguments.first], []

@@ -24,6 +24,7 @@ from pertinent.explainers.shapley.odd_process import CONSTANT, Prior
 from pertinent.explainers.shapley.shapley_interactions import ShapleyInteractions
 from pertinent.explainers.shapley.spread_masks import design
 from pertinent.masks import all_coalitions, full_mask, shapley_of
+from pertinent.report.pairs import shown_triples
 
 D = 5
 TABLE = games.random_table(D, 0).values(all_coalitions(D))
@@ -174,6 +175,9 @@ def test_top_triples_are_named_and_saved(tmp_path):
     first = again.top_triples(1)[0]
     assert first.features == e.features[:3]
     assert first.value == pytest.approx(0.5)
+    (names, value), *_ = shown_triples(again)
+    assert names == " × ".join(e.features[:3])
+    assert value.startswith("+0.5")
     with pytest.raises(SettingError, match="order=3"):
         pertinent.explain(model, np.ones(4), "shapley-interactions").top_triples()
     pytest.importorskip("shapiq", reason="shapiq is not installed (pip install 'pertinent[peers]')")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from math import isfinite
 
 import numpy as np
@@ -13,7 +12,7 @@ from pertinent.array_types import Floats, Ints
 from pertinent.report import wording as say
 from pertinent.report.colours import shares
 from pertinent.results.explanation import Explanation
-from pertinent.results.pairs import interactions_of, strongest_pairs, triples_of
+from pertinent.results.pairs import interactions_of, strongest_pairs, strongest_triples, triples_of
 
 TOP = 8
 """How many pairs are listed or drawn."""
@@ -57,13 +56,11 @@ def shown_triples(e: Explanation) -> list[tuple[str, str]]:
     """The names of the strongest triples of features, and their values as ``+0.123 ± 0.010``."""
     if "triples" not in e.details:
         return []
-    values, errors = triples_of(e)
-    form, places = say.number_format(values), list(combinations(range(len(e.features)), 3))
-    strongest = np.argsort(-np.abs(values), kind="stable")[:TOP_TRIPLES].tolist()
+    form, found = say.number_format(triples_of(e)[0]), strongest_triples(e, TOP_TRIPLES)
     return [
-        (names_text(e, *places[t]), f"{values[t]:+{form}}" + (f" ± {errors[t]:{form}}" if errors[t] else ""))
-        for t in strongest
-        if abs(values[t]) > say.unmeasurable(e)
+        (names_text(e, *places), f"{own.value:+{form}} ± {own.standard_error:{form}}")
+        for places, own in found.items()
+        if abs(own.value) > say.unmeasurable(e)
     ]
 
 

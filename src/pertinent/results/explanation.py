@@ -184,7 +184,7 @@ class Explanation(Result):
     @checked
     def top_triples(self, n: Count = 5) -> list[Triple]:
         """The n strongest triples of features, where they were valued (``order=3``)."""
-        return pairs.strongest_triples(self, n)
+        return list(pairs.strongest_triples(self, n).values())
 
     @checked
     def mask(self, sparsity: Share) -> Masks:

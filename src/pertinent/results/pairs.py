@@ -35,12 +35,12 @@ class Triple(NamedTuple):
     standard_error: float
 
 
-def strongest_triples(e: Explanation, n: int | None = None) -> list[Triple]:
-    """The n triples with the largest magnitudes, the strongest first; equal ones in input order."""
+def strongest_triples(e: Explanation, n: int | None = None) -> dict[tuple[int, int, int], Triple]:
+    """The n triples with the largest magnitudes by their numbers, the strongest first."""
     values, errors = triples_of(e)
-    members = list(combinations(e.features, 3))
+    places, members = list(combinations(range(len(e.features)), 3)), list(combinations(e.features, 3))
     order = np.argsort(-np.abs(values), kind="stable")[:n].tolist()
-    return [Triple(members[i], float(values[i]), float(errors[i])) for i in order]
+    return {places[i]: Triple(members[i], float(values[i]), float(errors[i])) for i in order}
 
 
 def triples_of(e: Explanation) -> tuple[Floats, Floats]:
