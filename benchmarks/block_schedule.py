@@ -27,7 +27,7 @@ SLOWDOWN = 2.0
 
 @dataclass(frozen=True)
 class Case:
-    """A simulated cluster: `slow` is the share of its workers that are, `lost_per_hour` how often one is lost."""
+    """A simulated cluster: `slow` is a share of its workers, `lost_per_hour` a number for each of them."""
 
     workers: int
     block_size: int
