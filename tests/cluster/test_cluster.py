@@ -8,6 +8,7 @@ from threading import Lock, Thread
 
 import numpy as np
 import pytest
+import torch
 
 import pertinent
 from pertinent import Cluster
@@ -112,6 +113,51 @@ def test_other_verbs_have_the_answers_of_one_process():
         pertinent.stability(model, TEXTS[:3], "lime", seeds=2, cluster=c, **quiet) for c in (None, cluster)
     ]
     assert stable[0].summary["mse"] == stable[1].summary["mse"]
+
+
+def test_checks_and_attacks_have_the_answers_of_one_process():
+    clusters, quiet = (None, Cluster(workers=1)), {"progress": False}
+    texts = [*TEXTS[:3], "", TEXTS[4]]
+    checks = [pertinent.check_removal(own_model(), texts, draws=3, cluster=c, **quiet) for c in clusters]
+    assert checks[0].rows == checks[1].rows and checks[0].classes == checks[1].classes
+    assert [f.index for f in checks[1].failures] == [f.index for f in checks[0].failures] == [3]
+
+    def classify(rows):
+        return [[0.1, 0.9] if r[0] + r[1] > 1 else [0.7, 0.3] for r in rows]
+
+    rows = pertinent.wrap(classify, background=[[0.1, 0.2], [0.8, 0.9]])
+    given = [[0.9, 0.3], [0.2, 0.1], [0.5, "x"]]
+    attacks = [pertinent.attack_radius(rows, given, cluster=c, **quiet) for c in clusters]
+    assert [a.radii.tolist() for a in attacks[0]] == [a.radii.tolist() for a in attacks[1]]
+    assert [f.index for f in attacks[1].failures] == [f.index for f in attacks[0].failures] == [2]
+
+
+def test_a_sanity_check_has_the_answers_of_one_process():
+    network = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    model = pertinent.wrap(network, kind="table", output="logit")
+    found = [
+        pertinent.sanity(model, np.eye(4), "leave-one-out", layers="last", cluster=c, progress=False)
+        for c in (None, Cluster(workers=1))
+    ]
+    assert found[0].rows == found[1].rows
+
+
+def test_a_check_names_the_classes_that_workers_have_found():
+    model = pertinent.wrap(lambda texts: [{"no": 0.9, "yes": 0.1} for _ in texts], kind="text")
+    found = pertinent.check_removal(model, TEXTS[:2], cluster=Cluster(workers=1), progress=False)
+    assert found.classes == ("no", "yes")
+
+
+def test_an_input_that_kills_its_workers_fails_a_check():
+    def kill(text):
+        if "film 1 " in text:
+            os._exit(1)
+
+    words = {"removals": "slice-out", "features": "sentences", "cluster": Cluster(workers=1)}
+    texts = [f"{text}. So it is." for text in TEXTS[:3]]
+    found = pertinent.check_removal(own_model(kill), texts, progress=False, **words)
+    assert {row.input for row in found.rows} == {0, 2}
+    assert "2 workers died of this input alone" in str(found.failures[0])
 
 
 def test_a_teacher_explains_on_a_cluster(tmp_path):

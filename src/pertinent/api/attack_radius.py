@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster, Item
 from pertinent.api.request import features_of
 from pertinent.api.run import Run, Work, raise_first
+from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import AttackName, aim_of, never_rising
@@ -18,6 +21,7 @@ from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.results.attack_results import Attacked, Attacks
@@ -39,6 +43,7 @@ def attack_radius(
     features: Any = None,
     seed: Seed = 0,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
 ) -> Attacked | Attacks:
     """Find the smallest perturbation of features that changes the prediction (Hsieh et al. 2021, Eqn. 1).
@@ -63,8 +68,8 @@ def attack_radius(
         As in `explain`.
     seed
         The seed of the decision attack's random probes.
-    batch_size, progress
-        As in `explain`.
+    batch_size, cluster, progress
+        As in `explain`; the model is needed in this process, too.
 
     Examples
     --------
@@ -74,7 +79,8 @@ def attack_radius(
     >>> bool(attacked.radii[1] < attacked.radii[0])
     True
     """
-    run = Run.of(model, inputs, "attack", batch_size=batch_size, progress=progress).listed()
+    options: dict[str, Any] = {"batch_size": batch_size, "cluster": cluster, "progress": progress}
+    run = Run.of(wrap(model), inputs, "attack", **options).listed()
     n_inputs = run.n_inputs or 0
     wanted = [sets] * n_inputs if run.one or sets is None else sets
     if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != n_inputs:
@@ -82,21 +88,27 @@ def attack_radius(
     _check_rivals(run.model, run.model.classes)
     attack = Attack(algorithm, norm, steps, max_radius)
 
-    def works() -> Iterator[Work | Done]:
-        for index, (raw, own) in enumerate(zip(run.inputs, wanted, strict=True)):
-            try:
-                input = run.prepare(raw, features_of(features, index, one=run.one))
-            except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-                yield Done(index, None, error)
-                continue
-            yield Work(index, input, _algorithm(run.model, own, toward, attack, index), seed=seed)
-
-    done = sorted(run.carry_out(works(), n_inputs), key=lambda one: one.key)
+    items = [Item(index, (raw, own)) for index, (raw, own) in enumerate(zip(run.inputs, wanted, strict=True))]
+    works_of = partial(_works, features=features, toward=toward, attack=attack, seed=seed)
+    done = sorted(carry_out_items(run, items, works_of, n_inputs), key=lambda one: one.key)
     failures = [Failure(d.key, str(d.error), error=d.error) for d in done if d.error is not None]
     if len(failures) == len(done):
         raise_first(failures, "attacked")
     attacked = Attacks([d.result for d in done if d.error is None], failures)
     return attacked[0] if run.one else attacked
+
+
+def _works(
+    run: Run, item: Item, *, features: Any, toward: Any, attack: Attack, seed: int
+) -> Iterator[Work | Done]:
+    """The attack on an input."""
+    raw, sets = item.raw
+    try:
+        input = run.prepare(raw, features_of(features, item.index, one=run.one))
+    except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
+        yield Done(item.index, None, error)
+    else:
+        yield Work(item.index, input, _algorithm(run.model, sets, toward, attack, item.index), seed=seed)
 
 
 def _algorithm(model: Model, sets: Any, toward: Any, attack: Attack, index: int) -> Any:

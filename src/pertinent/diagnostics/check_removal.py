@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import floor
 from typing import Any
 
 import numpy as np
 
+from pertinent.api.blocks import Cluster, Item
 from pertinent.api.run import Run, Work, raise_first
+from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Values
 from pertinent.diagnostics.base import label
@@ -20,6 +23,7 @@ from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
+from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
 from pertinent.removal.base import Removal
 from pertinent.removal.base import removals as registered
@@ -43,6 +47,7 @@ def check_removal(
     features: str | None = None,
     seed: Seed = 0,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
 ) -> RemovalCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
@@ -73,8 +78,8 @@ def check_removal(
         What a feature is, as in `explain`; by default tokens for transformers, as in the paper.
     seed
         The seed of the random masks.
-    batch_size, progress
-        As in `explain`.
+    batch_size, cluster, progress
+        As in `explain`; the model is needed in this process, too.
 
     Examples
     --------
@@ -84,7 +89,7 @@ def check_removal(
     >>> check.best, check.verdict("mask-token")
     ('slice-out', 'too few inputs')
     """
-    run = Run.of(model, inputs, "check", batch_size=batch_size, progress=progress)
+    run = Run.of(wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress)
     model = run.model
     removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
@@ -102,13 +107,9 @@ def check_removal(
     first = next(iter(prepared.values()))
     chosen = _chosen(removals, model, first.kind)
 
-    def works() -> Iterator[Work]:
-        for number, own in prepared.items():
-            masks = [random_masks(own, share, draws, seed) for share in removed]
-            for name, removal in chosen.items():
-                yield Work((number, name), own, partial(ablate, masks, truths[number], model), removal, seed)
-
-    outcomes = list(run.carry_out(works(), len(prepared) * len(chosen)))
+    items = [Item(number, (own, truths[number])) for number, own in prepared.items()]
+    works_of = partial(_ablations, removals=chosen, shares=removed, draws=draws, seed=seed)
+    outcomes = list(carry_out_items(run, items, works_of, len(items) * len(chosen)))
     found = {done.key: done.result for done in outcomes if done.error is None}
     errors = {done.key: done.error for done in outcomes if done.error is not None}
     worked = [name for name in chosen if any((number, name) in found for number in prepared)]
@@ -124,7 +125,7 @@ def check_removal(
         for number in prepared
         if number not in left_out
         for name in worked
-        for share, said in zip((0.0, *removed), found[number, name], strict=True)
+        for share, said in zip((0.0, *removed), found[number, name].rows, strict=True)
     )
     if not rows:
         raise_first(failures, "checked")
@@ -132,7 +133,7 @@ def check_removal(
         rows=rows,
         measure="agreement" if labels is None else "accuracy",
         default=model.default_removal(first),
-        classes=model.classes,
+        classes=next(iter(found.values())).classes,
         features=first.granularity.partition(":")[0],
         draws=draws,
         seed=seed,
@@ -150,12 +151,31 @@ def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
     return np.asarray(rng.random((draws, d)).argsort(axis=1) >= n_removed)
 
 
+@dataclass(frozen=True)
+class Ablation:
+    """The last fields of `Ablated` for the whole input and each share, and the names of the classes."""
+
+    rows: list[tuple[int, bool, float, float, float]]
+    classes: tuple[str, ...]
+
+
+def _ablations(
+    run: Run, item: Item, *, removals: Mapping[str, Removal], shares: Sequence[float], draws: int, seed: int
+) -> Iterator[Work]:
+    """The ablation of an input by each removal."""
+    input, truth = item.raw
+    masks = [random_masks(input, share, draws, seed) for share in shares]
+    for name, removal in removals.items():
+        yield Work((item.index, name), input, partial(ablate, masks, truth, run.model), removal, seed)
+
+
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
-    """Ask for the whole input and for each share's masks; return the last fields of `Ablated` for each."""
+    """Ask for the whole input and for each share's masks; return an `Ablation`."""
     answers = yield Values(np.concatenate([full_mask(masks[0].shape[1]), *masks]))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
     ends = np.cumsum([1, *(len(own) for own in masks)])[:-1]
-    return [_summed(probabilities, right) for probabilities in np.split(answers, ends)]
+    rows = [_summed(probabilities, right) for probabilities in np.split(answers, ends)]
+    return Ablation(rows, model.classes)
 
 
 def majority(probabilities: Floats) -> int:
@@ -216,15 +236,15 @@ def _check_several(input: Input) -> None:
 def _chosen(
     wanted: str | Removal | Sequence[str | Removal] | None, model: Model, kind: str
 ) -> dict[str, Removal]:
-    """The removals to check by label, each told what it needs to know of the model."""
+    """The removals to check, by label."""
     if wanted is None:
         wanted = [name for name in registered.for_kind(kind) if name not in ONLY_IF_NAMED]
     several = [wanted] if isinstance(wanted, str | Removal) else list(wanted)
     require(len(several) > 0, "removals", "at least one", wanted)
     chosen: dict[str, Removal] = {}
     for one in several:
-        removal = (registered.parse(one) if isinstance(one, str) else one).bind(model)
-        name = label(removal.name, removal.settings(model))
+        removal = registered.parse(one) if isinstance(one, str) else one
+        name = label(removal.name, removal.bind(model).settings(model))
         require(name not in chosen, "removals", "different from each other", name)
         chosen[name] = removal
     return chosen

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from pertinent._optional import optional
+from pertinent.api.blocks import Cluster
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Method, Request
 from pertinent.api.run import Run, raise_first
@@ -20,6 +21,7 @@ from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
 from pertinent.intervals import Interval
+from pertinent.models.wrap import wrap
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
@@ -225,6 +227,7 @@ def sanity(
     layers: Sequence[str] | Literal["cascading", "last"] = "cascading",
     ids: Sequence[Any] | None = None,
     batch_size: Count | None = None,
+    cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
     **words: Any,
 ) -> Sanity:
@@ -247,8 +250,9 @@ def sanity(
         ``"last"`` for the last alone, or names of modules such as ``"encoder.layer.1"``. Of several
         names one more is randomised at each stage. Hsieh et al. 2021, Table 7, randomise the last
         alone.
-    ids, batch_size, progress
-        As in `explain`.
+    ids, batch_size, cluster, progress
+        As in `explain`. The model is needed in this process, too: its copies are randomised here, and workers
+        start anew for each stage.
     **words
         The words of `explain`, such as ``budget=200``, and settings of the method, such as ``samples=25``.
         The `seed` is that of the random parameters, too.
@@ -275,7 +279,8 @@ def sanity(
     """
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
-    run = Run.of(model, inputs, "sanity", ids=ids, batch_size=batch_size, progress=progress)
+    options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "cluster": cluster}
+    run = Run.of(wrap(model), inputs, "sanity", progress=progress, **options)
     request = Request.of_words(method, words)
     chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
     n_layers = len(layers_of(run.model))
