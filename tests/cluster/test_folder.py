@@ -134,7 +134,7 @@ def test_a_folder_of_files_on_the_command_line(here, capsys, file):
     arguments = ["explain", "--file", file, "--column", "text", "--model", "folder_models:classify"]
     assert main([*arguments, "--method", "leave-one-out", "--out", "run", "--id-column", "n"]) == 1
     out, err = capsys.readouterr()
-    assert "12 explanations in 1 files." in out and "3.jsonl line 4: This is not JSON" in err
+    assert "12 explanations in 1 file." in out and "3.jsonl line 4: This is not JSON" in err
     found = pertinent.read("run")
     assert [e.id for e in found] == [str(n) for n in range(12)]
     assert [e.index for e in found] == list(range(12))

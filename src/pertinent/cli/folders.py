@@ -54,7 +54,7 @@ def explain_to_folder(args: Namespace, arguments: dict[str, Any], *, measure: bo
         },
     )
     assert isinstance(found, ExplanationFolder)
-    output.show(f"{len(found):,} explanations in {len(found.files):,} files.")
+    output.show(f"{found}.")
     output.show(f"Saved: {found.path.resolve()}")
     code = conclude(len(found), list(named(islice(found.failures, LISTED))))
     if found.n_failures > LISTED:

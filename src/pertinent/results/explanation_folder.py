@@ -85,9 +85,14 @@ class ExplanationFolder:
         for file in self.files:
             yield from Explanations.read(file)
 
+    def __str__(self) -> str:
+        """As ``1,000 explanations in 4 files``."""
+        n, n_files = len(self), len(self.files)
+        return f"{n:,} explanation{'' if n == 1 else 's'} in {n_files:,} file{'' if n_files == 1 else 's'}"
+
     def __repr__(self) -> str:
         failed = f", {self.n_failures:,} failed" if self.n_failures else ""
-        return f"<{len(self):,} explanations in {len(self.files):,} files{failed}>"
+        return f"<{self}{failed}>"
 
 
 def part_name(number: int) -> str:
