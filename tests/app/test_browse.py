@@ -10,7 +10,7 @@ import pertinent
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.desk import Desk
 from pertinent.app.guard import COOKIE
-from pertinent.app.hosted import Limits
+from pertinent.app.given import Limits
 from pertinent.app.serve import hosted_models
 from pertinent.app.web import Site
 from pertinent.errors import FileError, InputError
@@ -109,7 +109,7 @@ def test_rows_and_images_can_be_browsed(tmp_path):
 
     images = Saved(pertinent.explain(digits, [example_digit()] * 2, "leave-one-out"), "images")
     assert images.list_view(Filter())["importance"] is None
-    assert images.one_view(1)["text"] == ""
+    assert images.one_view(1)["number"] == 1
 
 
 def test_from_a_bar_to_its_examples_in_a_browser(address):
@@ -125,5 +125,5 @@ def test_from_a_bar_to_its_examples_in_a_browser(address):
         page.click(".listing a")
         page.click("text=Try other versions of it")
         page.wait_for_selector(".go:not([disabled])")
-        assert page.input_value("textarea") == "good film number 29"
-        assert re.search(r"text=good", page.url)
+        assert page.input_value("[name=text]") == "good film number 29"
+        assert re.search(r"saved=\d+", page.url)

@@ -196,16 +196,19 @@ class Saved:
 
     def one_view(self, number: int) -> dict[str, Any]:
         """What the page of one input shows: its explanations by all methods."""
-        if not 0 <= number < len(self._rows):
-            raise InputError(f"There is no explanation {number}: there are {len(self._rows):,}.")
-        e = self._rows[number].explanation
+        e = self.explanation(number)
         same = [row.explanation for row in self._rows if _same_input(row.explanation, e)]
-        input: Any = e.input
         return {
             "name": name_of(e),
+            "number": number,
             "cards": [card(each, by_class=each.class_scores is not None) for each in same],
-            "text": input.text.first if input.kind == "text" and input.text.second is None else "",
         }
+
+    def explanation(self, number: int) -> Explanation:
+        """One of the explanations, by its place in the file."""
+        if not 0 <= number < len(self._rows):
+            raise InputError(f"There is no explanation {number}: there are {len(self._rows):,}.")
+        return self._rows[number].explanation
 
     def _importance_of(self, method: str, predicted: str) -> Any:
         rows = [row for row in self._rows if row.explanation.method == method]
