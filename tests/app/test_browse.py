@@ -9,8 +9,8 @@ import pytest
 import pertinent
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.desk import Desk
-from pertinent.app.guard import COOKIE
 from pertinent.app.given import Limits
+from pertinent.app.guard import COOKIE
 from pertinent.app.serve import hosted_models
 from pertinent.app.web import Site
 from pertinent.errors import FileError, InputError

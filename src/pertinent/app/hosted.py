@@ -38,7 +38,7 @@ _FEATURES = {
 """What inputs of each kind may be cut into."""
 
 _REMEMBERED = 64
-"""How many inputs are remembered, so that a word that is removed does not make a model write its answer again."""
+"""How many prompts are remembered, so that a model does not write its answer again for each word removed."""
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _columns(e: Explanation) -> dict[int, dict[str, Any]]:
 
 
 def _piece(input: TextInput, piece: Piece) -> list[Any]:
-    """Characters, their features, whether they were read and can be removed, and the paragraph they are in."""
+    """Characters, their features, whether they were not read, whether they can go, and their paragraph."""
     removable = input.text.removable(piece.segment)
     paragraph = 0 if isinstance(input, PromptInput) else piece.segment
     return [piece.text, list(piece.features), piece.unread, removable, paragraph]

@@ -15,8 +15,8 @@ from pertinent.api.explain_one import scores_of
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk, Full, Turn
-from pertinent.app.guard import Guard
 from pertinent.app.given import Limits, Question, fields_of
+from pertinent.app.guard import Guard
 from pertinent.app.hosted import Hosted
 from pertinent.app.views import explanation_view, input_view, prediction_view
 from pertinent.array_types import Floats
