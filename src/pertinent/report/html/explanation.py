@@ -73,7 +73,7 @@ def card(
         sets=[(s, drawing.html_set(e.input, s.mask, s.sparsities)) for s in say.chosen_sets(e)],
         pairs=_pairs(panel),
         clipping=panels.clipping(e),
-        lists_all=len(panel.shown) < n <= _MOST_LISTED,
+        lists_all=len(panel.shown) < n <= _MOST_LISTED and not panel.look.compact,
         prediction_axis=axis,
         classes=_classes(e.by_class(), look) if several else None,
     )
