@@ -18,6 +18,7 @@ from pertinent.report.drawings.image import data_uri, original, resized
 from pertinent.report.drawings.prompt import answer_tokens
 from pertinent.report.drawings.text import Piece, pieces
 from pertinent.report.panels import clipping
+from pertinent.report.pictures import waterfall_steps
 from pertinent.results.explanation import Explanation
 
 _LARGEST, _FINEST = 512, 64
@@ -69,6 +70,9 @@ def explanation_view(e: Explanation, *, is_done: bool = True) -> dict[str, Any]:
         "unlisted": say.unlisted(e),
         "facts": say.facts(e),
         "measures": [[m.name, m.arrow, f"{m.mean:.3f}"] for m in say.measures(e)],
+        "curves": [
+            [m.name, m.arrow, sorted(_by_sparsity(m))] for m in say.measures(e) if len(_by_sparsity(m)) > 1
+        ],
         "sets": [[each.sparsities, np.flatnonzero(each.mask).tolist()] for each in say.chosen_sets(e)],
         "warnings": list(e.warnings),
     }
@@ -93,6 +97,7 @@ def _scores_view(e: Explanation, share: Floats | None = None) -> dict[str, Any]:
         "nothing": say.says_nothing(e),
         "clipping": clipping(e),
         "heat": _heat(e.input, share),
+        "waterfall": _waterfall(e),
     }
 
 
@@ -101,6 +106,25 @@ def _columns(e: Explanation) -> dict[int, dict[str, Any]]:
     tokens = {token.column: token.share for token in answer_tokens(e)} if e.input.kind == "prompt" else {}
     chosen = list(tokens) or say.listed_classes(e)
     return {column: _scores_view(e.for_class(column), tokens.get(column)) for column in chosen}
+
+
+def _waterfall(e: Explanation) -> list[list[Any]]:
+    """Name, start, end and text of each step from the base value to the prediction, if there are such."""
+    if e.base_values is None:
+        return []
+    found = waterfall_steps(e)
+    form = say.number_format(e.scores)
+    steps = [
+        [name, start, start + step, f"{step:+{form}}"]
+        for name, start, step in zip(found.names, found.ends, found.steps, strict=False)
+    ]
+    base, end = found.ends[0], found.ends[-1]
+    return [["base value", base, base, f"{base:.3g}"], *steps, [e.target_name, end, end, f"{end:.3g}"]]
+
+
+def _by_sparsity(measure: say.Measure) -> list[tuple[float, float]]:
+    """The values of a measure at each sparsity."""
+    return [(sparsity, value) for sparsity, value in measure.values.items() if sparsity is not None]
 
 
 def _piece(input: TextInput, piece: Piece) -> list[Any]:

@@ -130,3 +130,36 @@ export function predictionsOf(before, now, listed, { isValue, chosen, choose }) 
     return make("tr", {}, make("th", { scope: "row", class: "name tight", title: name }, label), make("td", {}, track), make("td", { class: "number tight" }, amount));
   });
 }
+
+// From the base value to the prediction: each bar begins where the last one ends.
+export function waterfallOf(steps) {
+  const ends = [0, ...steps.flatMap(([, start, end]) => [start, end])], low = Math.min(...ends), width = Math.max(...ends) - low || 1;
+  const at = (value) => (100 * (value - low)) / width;
+  const line = ([name, start, end, text], place) => {
+    const isEnd = place === 0 || place === steps.length - 1, kind = isEnd ? "at" : end > start ? "support" : "against";
+    const bar = make("i", { class: kind, style: { left: `${at(Math.min(start, end))}%`, width: `${Math.abs(at(end) - at(start))}%` } });
+    return make("tr", {}, make("th", { scope: "row", title: name }, isEnd ? make("strong", {}, name) : name), make("td", {}, make("div", {}, bar)), make("td", {}, text));
+  };
+  return make("table", { class: "bars", lang: "", style: { "--zero": `${at(0)}%` } }, make("tbody", {}, ...steps.map(line)));
+}
+
+// What is measured as more of the strongest features are kept (an insertion curve) or removed (a deletion curve).
+export function curveOf([name, arrow, points]) {
+  const draw = (tag, attributes, text = "") => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  };
+  const values = [0, ...points.map(([, value]) => value)], low = Math.min(...values), height = Math.max(...values) - low || 1;
+  const x = (share) => 40 + (150 * share) / points.at(-1)[0], y = (value) => 84 - (76 * (value - low)) / height;
+  const svg = draw("svg", { viewBox: "0 0 210 120", role: "img", "aria-label": `${name}: ${points.map(([share, value]) => `${value.toFixed(3)} at ${Math.round(100 * share)}%`).join(", ")}` });
+  const axis = draw("g", { class: "axis" });
+  axis.append(draw("line", { x1: 40, x2: 194, y1: y(0), y2: y(0) }), draw("line", { x1: 40, x2: 40, y1: 4, y2: 88 }));
+  axis.append(draw("text", { x: 36, y: y(low + height) + 4, "text-anchor": "end" }, (low + height).toPrecision(2)), draw("text", { x: 36, y: y(low) + 4, "text-anchor": "end" }, low.toPrecision(2)));
+  axis.append(draw("text", { x: x(points.at(-1)[0]), y: 104, "text-anchor": "middle" }, `${Math.round(100 * points.at(-1)[0])}%`), draw("text", { x: 40, y: 104, "text-anchor": "middle" }, "0%"));
+  const line = draw("g", { class: "line0" });
+  line.append(draw("polyline", { points: points.map(([share, value]) => `${x(share)},${y(value)}`).join(" ") }));
+  svg.append(axis, line);
+  return make("figure", { class: "picture narrow" }, svg, make("figcaption", {}, `${name} ${arrow} by share of features`));
+}

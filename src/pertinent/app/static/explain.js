@@ -1,5 +1,5 @@
 // The page on which one input is explained. Everything is put on the page as text, never as markup.
-import { answerOf, barsOf, drawingOf, predictionsOf } from "./drawings.js";
+import { answerOf, barsOf, curveOf, drawingOf, predictionsOf, waterfallOf } from "./drawings.js";
 import { editorFor } from "./inputs.js";
 import { ask, events, make } from "./page.js";
 
@@ -144,7 +144,7 @@ class Panel {
     Object.assign(this, { shown: input, found: null, chosen: null, removed: new Set() });
     this.say(`${input.features.length} features.`);
     this.part("notes").replaceChildren(...input.notes.map((note) => make("p", { class: "note" }, `⚠ ${note}`)));
-    for (const name of ["heading", "subheading", "legend", "removed", "answer", "bars", "sets", "facts", "difference"]) this.part(name).replaceChildren();
+    for (const name of ["heading", "subheading", "legend", "removed", "answer", "bars", "sets", "facts", "curves", "difference"]) this.part(name).replaceChildren();
     this.drawing = drawingOf(input, (features) => this.toggle(features));
     this.part("drawn").replaceChildren(this.drawing.element);
     this.part("result").hidden = false;
@@ -168,6 +168,7 @@ class Panel {
     this.say(`Done: ${found.facts.evaluations} evaluations, ${found.facts["model time"]} of the model's time.`);
     const facts = [...found.measures.map(([name, arrow, mean]) => [`${name} ${arrow}`, mean]), ...Object.entries(found.facts)];
     this.part("facts").replaceChildren(...facts.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)]));
+    this.part("curves").replaceChildren(...found.curves.map(curveOf));
     this.part("notes").append(...found.warnings.map((note) => make("p", { class: "note" }, `⚠ ${note}`)));
     const sets = found.sets.map(([label, members]) => make("tr", {}, make("th", { scope: "row", class: "tight" }, label), make("td", {}, members.map((i) => this.shown.features[i]).join(" · "))));
     if (sets.length) this.part("sets").replaceChildren(make("h4", {}, "Best set at each sparsity"), make("table", { class: "rows" }, make("tbody", {}, ...sets)));
@@ -190,6 +191,8 @@ class Panel {
     this.drawing.shade(found);
     const [support, against] = found.directions;
     this.part("legend").replaceChildren(make("span", {}, against), make("span", { class: found.two_sides ? "scale" : "scale half" }), make("span", {}, support), found.clipping ? make("span", {}, found.clipping) : "");
+    this.part("waterfall").hidden = !found.waterfall.length;
+    if (found.waterfall.length) this.part("waterfall").lastElementChild.replaceChildren(waterfallOf(found.waterfall));
     this.showAnswer();
     this.showBars();
     this.showPrediction();

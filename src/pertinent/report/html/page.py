@@ -23,6 +23,7 @@ from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
 from pertinent.report.html.importance import importance_card
+from pertinent.report.html.pictures import swarm_card
 from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
@@ -38,6 +39,7 @@ def save_report(
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
     by_class: bool = False,
+    groups: str | Sequence[Any] | None = None,
     opacity: Share | None = None,
 ) -> str:
     """Put explanations on one page, and write it to `path` if one is given.
@@ -54,6 +56,8 @@ def save_report(
         Its table comes first, and the explanations it measured show their measures.
     by_class
         Add to each explanation its scores for the other classes, where its method gives them.
+    groups
+        Compare cohorts where the report says which features matter, as in `Explanations.importance`.
     opacity
         Lay heat maps over their images with this opacity; by default they show the outlines of the image.
 
@@ -92,7 +96,7 @@ def save_report(
         inputs=inputs,
         count=_count(inputs),
         summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
-        importance=_importance(every),
+        importance=_importance(every, groups),
         failures=failure_list(failures),
         sections=((found, _section(found, look, by_class=by_class)) for found in inputs),
         pack=_packed if many else None,
@@ -105,13 +109,16 @@ def save_report(
     return str(page)
 
 
-def _importance(explanations: Sequence[Explanation]) -> Markup:
+def _importance(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> Markup:
     """Which features matter over many texts or rows; nothing for few, for images and for several methods."""
     is_drawn = any(drawing_of(e.input).clips_outliers for e in explanations)
     alike = len({(e.method, e.input.kind) for e in explanations}) == 1
-    if len(explanations) < _MANY or is_drawn or not alike:
+    if groups is None and (len(explanations) < _MANY or is_drawn or not alike):
         return Markup()
-    return importance_card(Explanations(explanations).importance(top=15))
+    found = Explanations(explanations).importance(groups, top=15)
+    return importance_card(found) + from_template(
+        "folded.html", name="Every score", content=swarm_card(found)
+    )
 
 
 def _section(found: Explained, look: Look, *, by_class: bool) -> Markup:
