@@ -133,6 +133,6 @@ def test_the_scores_for_every_class_are_groups():
         expected = np.mean([abs(e.class_scores[number, column]) for e in es])
         (row,) = [row for row in found.of("alcohol") if row.group == name]
         np.testing.assert_allclose(row.mean, expected)
+    sets = pertinent.explain(model, model.background.values[:2], "random-search", budget=20)
     with pytest.raises(SettingError, match="one class at a time"):
-        sets = pertinent.explain(model, model.background.values[:2], "random-search", budget=20)
         sets.importance("class")
