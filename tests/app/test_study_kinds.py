@@ -99,20 +99,27 @@ def test_a_person_answers_everything_in_a_browser(kind, request, tmp_path):
     study = pertinent.create_study(request.getfixturevalue(kind), tmp_path / "study", top=2, checks=0)
     thing = {"images": "part", "rows": "column"}[kind]
     size = {"width": 320, "height": 700}
-    with serving(StudySite(study).app(TOKEN)) as address, chromium() as browser:
-        with new_page(browser, viewport=size, color_scheme="dark") as page:
-            page.goto(f"{address}/?token={TOKEN}")
-            page.fill("[name=name]", "Ada")
-            page.click("text=Begin")
-            for i in range(study.description.inputs):
-                page.wait_for_selector(f"text=Question {i + 1} of")
-                assert page.evaluate("document.documentElement.scrollWidth") == 320
-                if page.locator(f"text=None of the {thing}s matter").count():
-                    page.locator("label:not(.choice):has([name=answer])").nth(4).click()
-                else:
-                    page.locator("[name=answer]").first.check()
-                page.click("text=Next")
-            page.wait_for_selector("text=Thank you, Ada!")
+    with (
+        serving(StudySite(study).app(TOKEN)) as address,
+        chromium() as browser,
+        new_page(browser, viewport=size, color_scheme="dark") as page,
+    ):
+        page.goto(f"{address}/?token={TOKEN}")
+        page.fill("[name=name]", "Ada")
+        page.click("text=Begin")
+        said = ""
+        for i in range(study.description.inputs):
+            page.wait_for_selector(f"text=Question {i + 1} of")
+            page.wait_for_load_state()
+            said += page.inner_text("main")
+            assert page.evaluate("document.documentElement.scrollWidth") == 320
+            if page.locator(f"text=None of the {thing}s matter").count():
+                page.locator("label:not(.choice):has([name=answer])").nth(4).click()
+            else:
+                page.locator("[name=answer]").first.check()
+            page.click("text=Next")
+        page.wait_for_selector("text=Thank you, Ada!")
+    assert f"The {thing}s do not show it" in said and "{{" not in said
     person = Answers(study).person("Ada")
     marked = [a for q, a in zip(person.questions, person.answers, strict=True) if q.kind == "mark"]
     assert marked == [[4]] * len(marked) and marked

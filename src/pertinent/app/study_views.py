@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.array_types import Masks
+from pertinent.array_types import Array, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
@@ -23,6 +23,9 @@ SIDES = ("first", "second")
 
 _LARGE = 512
 """The longest side of an image, in pixels; a small one is enlarged towards it."""
+
+_VIOLET, _BORDER = "7a3fd0", 5
+"""The colour of the border of highlighted parts, which few images have, and its width in pixels."""
 
 _MARK = 0.6
 """The size of what is pressed to mark a part of any shape, as a share of the square of its area."""
@@ -101,21 +104,23 @@ class _Parts:
         return np.isin(np.arange(self.input.n_features), [*chosen])
 
     def highlighted(self, chosen: Iterable[int]) -> Markup:
-        """The image, faded but for some parts."""
-        return self._drawn(kept(self.input, self._mask(chosen)))
+        """The image, faded but for some parts, which have a border."""
+        mask = self._mask(chosen)
+        return self._drawn(_bordered(kept(self.input, mask), mask[self.input.labels]))
 
     def alone(self, chosen: Iterable[int]) -> Markup:
         """These parts alone, the rest grey."""
         grey = np.frombuffer(bytes.fromhex(NEUTRAL[1:]), dtype=np.uint8)
-        inside = self._mask(chosen)[self.input.labels][..., None]
-        return self._drawn(np.where(inside, original(self.input), grey))
+        inside = self._mask(chosen)[self.input.labels]
+        return self._drawn(_bordered(np.where(inside[..., None], original(self.input), grey), inside))
 
     def markable(self) -> Markup:
-        """The image with the borders of its parts, each of which can be marked."""
-        return self._drawn(original(self.input), [self._place(i) for i in range(self.input.n_features)])
+        """The image, each part of which can be marked."""
+        places = [self._place(i) for i in range(self.input.n_features)]
+        return self._drawn(resized(original(self.input), _LARGE, least=_LARGE), places)
 
-    def _drawn(self, picture: Any, places: list[tuple[int, str, str]] | None = None) -> Markup:
-        picture = resized(picture, _LARGE, least=_LARGE)
+    @staticmethod
+    def _drawn(picture: Array, places: list[tuple[int, str, str]] | None = None) -> Markup:
         return from_template("pertinent.app:study_image.html", source=data_uri(picture), places=places)
 
     def _place(self, feature: int) -> tuple[int, str, str]:
@@ -133,6 +138,18 @@ class _Parts:
         shares = (left / width, top / height, (right - left) / width, (bottom - top) / height)
         place = "left:{:.2%};top:{:.2%};width:{:.2%};height:{:.2%}".format(*map(float, shares))
         return feature, self.input.features[feature], place
+
+
+def _bordered(picture: Array, inside: Masks) -> Array:
+    """The picture, enlarged or made smaller, with a border along the edges of what is inside."""
+    picture = resized(picture, _LARGE, least=_LARGE).copy()
+    mask = np.pad(resized(inside.astype(np.float64), _LARGE, least=_LARGE) > 0.5, _BORDER)
+    height, width = picture.shape[:2]
+    moves = [(_BORDER, 0), (-_BORDER, 0), (0, _BORDER), (0, -_BORDER)]
+    inner = np.logical_and.reduce([np.roll(mask, move, axis=(0, 1)) for move in moves])
+    edge = (mask & ~inner)[_BORDER : _BORDER + height, _BORDER : _BORDER + width]
+    picture[edge] = np.frombuffer(bytes.fromhex(_VIOLET), dtype=np.uint8)
+    return picture
 
 
 def _highlighted(input: TextInput, chosen: set[int]) -> list[list[tuple[str, bool]]]:
