@@ -35,7 +35,7 @@ def question_view(study: Study, question: Question) -> dict[str, Any]:
     """What the page of a question shows: nothing in it tells which methods are shown."""
     e = study.explanations[question.input][0]
     chosen = [study.highlighted(question.input, method).tolist() for method in question.methods]
-    draw = {"text": _Words, "image": _Parts, "table": _Columns}[e.input.kind](e.input)
+    draw: Any = {"text": _Words, "image": _Parts, "table": _Columns}[e.input.kind](e.input)
     return {
         "kind": question.kind,
         "answered": e.target_name,
