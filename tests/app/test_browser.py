@@ -159,7 +159,7 @@ def test_an_answer_is_explained_and_a_click_on_a_token_moves_the_colours(page):
     page.fill("[name=answer]", " Bob the key")
     page.click(".go")
     page.wait_for_selector(DONE)
-    assert page.inner_text("[data-part=heading]").startswith("“Bob the key” -")
+    assert page.inner_text("[data-part=heading]").startswith("“Bob the key” ")
     assert page.locator(".text .w").all_inner_texts() == ["Ann keeps the key.", "Bob keeps the map."]
     assert "".join(page.locator(".answer .token").all_inner_texts()) == " Bob the key"
     e = pertinent.explain(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pertinent.inputs.image import ImageInput
 from pertinent.inputs.rendered_prompt import PromptInput
 from pertinent.inputs.text import TextInput
 from pertinent.models.base import Model
+from pertinent.outputs.log_likelihoods import CONTRAST, PER_TOKEN, LogLikelihoods
 from pertinent.report import wording as say
 from pertinent.report.colours import full_colour, rgb
 from pertinent.report.drawings.image import data_uri, original, resized
@@ -53,13 +55,22 @@ def input_view(input: Input) -> dict[str, Any]:
 
 def prediction_view(model: Model, input: Input, prediction: Floats) -> dict[str, Any]:
     """The model's answer for each column: a number and how a person reads it."""
+    names, values = model.columns_of(input), prediction.tolist()
     return {
-        "classes": list(model.columns_of(input)),
-        "values": prediction.tolist(),
-        "amounts": [model.output.describe(value) for value in prediction.tolist()],
+        "classes": list(names),
+        "values": values,
+        "amounts": [_amount(model, name, value) for name, value in zip(names, values, strict=True)],
         "predicted": model.output.default_target(prediction),
         "details": model.details(input),
     }
+
+
+def _amount(model: Model, name: str, value: float) -> str:
+    """What the model answers for a column; the probability of an answer beside its log-likelihood."""
+    told = model.output.describe(value)
+    if not isinstance(model.output, LogLikelihoods) or model.output.unit == PER_TOKEN or name == CONTRAST:
+        return told
+    return f"{100 * exp(min(0.0, value)):.3g}% ({told})"
 
 
 def explanation_view(e: Explanation, *, is_done: bool = True) -> dict[str, Any]:
