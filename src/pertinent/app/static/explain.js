@@ -95,7 +95,7 @@ class Panel {
 
   showExamples() {
     const shown = this.choice.examples.filter(({ text }) => text);
-    this.part("examples").replaceChildren(...shown.map((fields) =>
+    this.part("examples").replaceChildren(...(shown.length ? [make("span", {}, "Examples:")] : []), ...shown.map((fields) =>
       make("button", { type: "button", title: fields.text, onclick: () => { this.showEditor(fields); this.explain(); } }, fields.text)));
   }
 
@@ -200,7 +200,7 @@ class Panel {
 
   claim({ target, target_name }) {
     const by = `according to ${this.asked.method}`, amount = this.before.amounts[target];
-    if (this.shown.answer) return `What makes ${target ? `“${target_name}” (${amount})` : "it"} likely, ${by}`;
+    if (this.shown.answer) return `What makes ${target ? `“${target_name}”` : "it"} likely, ${by}`;
     const verb = this.choice.output === "value" ? "moves" : "speaks for";
     return target === this.before.predicted ? `What ${verb} it, ${by}` : `What ${verb} ${target_name} (${amount}) instead, ${by}`;
   }

@@ -22,12 +22,12 @@ function textEditor(choice, given) {
   const fixed = make("select", { name: "fixed" }, ...[["none", "neither"], ["first", firstName], ["second", secondName]].map(([value, text]) => make("option", { value }, text)));
   fixed.value = given.second ? given.fixed ?? "none" : pairOnly ? "first" : "none";
   const pair = make("div", { class: "pair" }, named(secondName, second), named("never removed", fixed));
-  const add = make("button", { type: "button", "data-do": "pair", onclick: () => show(true) }, "Add a second text, read together with it");
+  const add = make("button", { type: "button", "data-do": "pair", onclick: () => show(true) }, "Add a second text that is read together with it");
   const show = (isPair) => { pair.hidden = !isPair; add.hidden = isPair; if (!isPair) second.value = ""; };
-  if (!pairOnly) pair.append(make("span", { class: "chips" }, make("button", { type: "button", onclick: () => show(false) }, "Leave it out")));
+  if (!pairOnly) pair.append(make("p", { class: "more" }, make("button", { type: "button", onclick: () => show(false) }, "Leave the second text out")));
   show(pairOnly || Boolean(given.second));
   const fields = () => (pair.hidden || !second.value.trim() ? { text: first.value } : { text: first.value, second: second.value, fixed: fixed.value });
-  return { element: make("div", {}, pairOnly ? named(firstName, first) : first, pair, make("span", { class: "chips" }, add)), fields };
+  return { element: make("div", {}, pairOnly ? named(firstName, first) : first, pair, make("p", { class: "more" }, add)), fields };
 }
 
 function promptEditor(choice, given) {
