@@ -28,7 +28,12 @@ class Counting:
     def __call__(self, texts):
         self.gate.wait(20)
         self.rows += len(texts)
-        sums = np.array([sum(WEIGHTS.get(word, 0.1) for word in text.split()) for text in texts])
+        sums = np.array(
+            [
+                sum(WEIGHTS.get(word, 0.0 if word.startswith("x") else 0.1) for word in text.split())
+                for text in texts
+            ]
+        )
         p = 1 / (1 + np.exp(-sums))
         return np.stack([1 - p, p], axis=1)
 

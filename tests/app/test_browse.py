@@ -66,6 +66,15 @@ def test_orders(saved):
     )
 
 
+def test_a_feature_sorts_by_its_score(saved):
+    wanted = Filter(feature="good", sort="lowest score first")
+    assert wanted.sort in saved.list_view(wanted)["orders"]
+    scores = [row.score("good") for row in saved.filtered(wanted)]
+    assert scores == sorted(scores) and len(scores) == 30
+    e = saved.filtered(wanted)[0].explanation
+    assert scores[0] == e.scores[e.features.index("good")]
+
+
 def test_the_address_keeps_what_is_wanted():
     wanted = Filter.of({"q": "a b&c", "page": "2"})
     assert (wanted.q, wanted.page) == ("a b&c", 2)

@@ -182,6 +182,20 @@ def test_an_answer_is_explained_and_a_click_on_a_token_moves_the_colours(page):
     assert " → " in page.inner_text("[data-part=prediction]")
 
 
+def test_a_long_text_is_folded_to_where_the_scores_are(page):
+    choose(page, "counting", "[name=target] option[value=good]")
+    page.fill(
+        "[name=text]", " ".join([f"x{i}" for i in range(150)] + ["bad"] + [f"x{i}" for i in range(150)])
+    )
+    page.select_option("[name=method]", "leave-one-out")
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    assert page.locator(".unfold").all_inner_texts() == ["… 144 more …", "… 144 more …"]
+    assert page.locator(".text .w:visible").count() == 13
+    page.locator(".unfold").first.click()
+    assert page.locator(".text .w:visible").count() == 157
+
+
 def test_two_texts_that_are_read_together(page):
     page.click("[data-do=pair]")
     page.fill("[name=text]", "Was it good?")

@@ -113,6 +113,11 @@ class _Row:
     def confidence(self) -> float:
         return float(self.explanation.prediction[say.predicted(self.explanation)])
 
+    def score(self, feature: str) -> float:
+        """The score of a feature, of all its occurrences together."""
+        own = zip(self.explanation.features, self.explanation.scores.tolist(), strict=True)
+        return sum(score for name, score in own if feature in (name, _plain(name)))
+
     @property
     def error(self) -> float:
         errors = self.explanation.standard_errors
@@ -132,8 +137,11 @@ class Saved:
         self.methods = list(dict.fromkeys(e.method for e in explanations))
         self._importance = lru_cache(64)(self._importance_of)
 
-    def orders(self, method: str) -> dict[str, Callable[[_Row], float]]:
-        """The ways to sort the explanations of a method, by the name that a reader sees."""
+    def orders(self, method: str, feature: str = "") -> dict[str, Callable[[_Row], float]]:
+        """The ways to sort the explanations of a method, by the name that a reader sees.
+
+        Those with a `feature` can be sorted by its score.
+        """
         own = [row.explanation for row in self._rows if row.explanation.method == method]
         is_value = any(e.output.kind == "value" for e in own)
         high, low = ("highest value", "lowest value") if is_value else ("most confident", "least confident")
@@ -142,6 +150,9 @@ class Saved:
             f"{low} first": lambda row: row.confidence,
             f"{high} first": lambda row: -row.confidence,
         }
+        if feature:
+            found["highest score first"] = lambda row: -row.score(feature)
+            found["lowest score first"] = lambda row: row.score(feature)
         if self.has_answers:
             found[WORST[is_value]] = lambda row: -row.wrong
         if any(e.standard_errors is not None for e in own):
@@ -164,7 +175,7 @@ class Saved:
             and (not wanted.feature or wanted.feature in row.features)
             and all(word in row.text for word in words)
         ]
-        order = self.orders(wanted.method or self.methods[0]).get(wanted.sort)
+        order = self.orders(wanted.method or self.methods[0], wanted.feature).get(wanted.sort)
         return rows if order is None else sorted(rows, key=order)
 
     def list_view(self, wanted: Filter) -> dict[str, Any]:
@@ -179,7 +190,7 @@ class Saved:
             "method": method,
             "predictions": sorted({row.predicted for row in of_method}),
             "rights": sorted({row.right for row in of_method if isinstance(row.right, str)}),
-            "orders": list(self.orders(method)),
+            "orders": list(self.orders(method, wanted.feature)),
             "cohorts": self.cohorts(method),
             "importance": importance and self._global_card(importance, wanted),
             "n": len(rows),
@@ -265,8 +276,13 @@ def _groups(rows: Sequence[_Row], by: str) -> str | list[str] | None:
     return group_names([row.explanation.input.feature_values()[place] for row in rows])
 
 
+def _plain(name: str) -> str:
+    """A feature as the global view names it."""
+    return " ".join(name.casefold().split())
+
+
 def _row(number: int, e: Explanation, right: Any) -> _Row:
-    names = [" ".join(name.casefold().split()) for name in e.features]
+    names = [_plain(name) for name in e.features]
     values = e.input.shown() or ()
     begin = drawing_of(e.input).beginning(e.input) if not drawing_of(e.input).clips_outliers else ""
     input: Any = e.input

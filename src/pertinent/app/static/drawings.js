@@ -3,8 +3,12 @@ import { make } from "./page.js";
 
 export function drawingOf(shown, toggle) {
   if (shown.pieces) return new TextDrawing(shown, toggle);
-  return shown.grid ? new ImageDrawing(shown, toggle) : { element: "", shade() {}, mark() {} };
+  return shown.grid ? new ImageDrawing(shown, toggle) : { element: "", shade() {}, fold() {}, mark() {} };
 }
+
+// A text with more features than LONG is folded: stretches of more than STRETCH pieces whose shares are below NOTABLE,
+// but for CONTEXT pieces at each end.
+const [LONG, STRETCH, CONTEXT, NOTABLE] = [200, 60, 12, 0.1];
 
 const featuresOf = (word) => word.dataset.features.split(" ").map(Number);
 
@@ -54,6 +58,29 @@ class TextDrawing {
     }
   }
 
+  fold(found) {
+    if (found.shares.length <= LONG) return;
+    for (const paragraph of this.element.children) {
+      const isQuiet = (node) => !node.dataset?.features || featuresOf(node).every((i) => Math.abs(found.shares[i]) < NOTABLE);
+      let run = [];
+      for (const node of [...paragraph.childNodes, null]) {
+        if (node && isQuiet(node)) run.push(node);
+        else {
+          const hidden = run.slice(run[0]?.previousSibling ? CONTEXT : 0, node ? -CONTEXT : undefined);
+          if (hidden.length > STRETCH) this.hide(hidden);
+          run = [];
+        }
+      }
+    }
+  }
+
+  hide(nodes) {
+    const rest = make("span", { hidden: true }), n = nodes.filter((node) => node.dataset?.features).length;
+    const open = make("button", { type: "button", class: "unfold", onclick: () => { rest.hidden = false; open.remove(); } }, `… ${n} more …`);
+    nodes[0].before(open, rest);
+    rest.append(...nodes);
+  }
+
   mark(removed) {
     for (const word of this.words) {
       const gone = featuresOf(word).every((i) => removed.has(i));
@@ -80,6 +107,8 @@ class ImageDrawing {
   }
 
   shade(found) { this.heat.src = found.heat; }
+
+  fold() {}
 
   mark(removed) {
     const paper = this.gone.getContext("2d");

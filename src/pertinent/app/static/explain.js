@@ -165,6 +165,7 @@ class Panel {
 
   done(found) {
     this.show(found);
+    this.drawing.fold(found);
     this.say(`Done: ${found.facts.evaluations} evaluations, ${found.facts["model time"]} of the model's time.`);
     const facts = [...found.measures.map(([name, arrow, mean]) => [`${name} ${arrow}`, mean]), ...Object.entries(found.facts)];
     this.part("facts").replaceChildren(...facts.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)]));
