@@ -136,6 +136,16 @@ def web_pages(folder: Path, chromium: str) -> None:
         page.wait_for_selector("text=The prediction becomes")
         page.click("summary >> text=Cost and faithfulness")
         page.screenshot(path=folder / "serve.png", full_page=True)
+        page.select_option("[name=model]", "recall")
+        page.wait_for_selector("[name=rather_than]")
+        page.click("summary >> text=More settings")
+        page.select_option("[name=features]", "sentences")
+        page.click(".chips button >> nth=0")
+        page.wait_for_selector("text=Done:")
+        page.locator(".answer .token").last.click()
+        page.locator(".text .w").nth(1).click()
+        page.wait_for_selector("text=Put back")
+        page.screenshot(path=folder / "serve-answer.png", full_page=True)
         page.click("text=Browse")
         page.screenshot(path=folder / "browse.png")
         page.goto(judged)
@@ -143,7 +153,7 @@ def web_pages(folder: Path, chromium: str) -> None:
         page.screenshot(
             path=folder / "model.png", clip={"x": 0, "y": 0, "width": 900, "height": 1640}, full_page=True
         )
-        print("serve, browse, model")
+        print("serve, serve-answer, browse, model")
         browser.close()
 
 

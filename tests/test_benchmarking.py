@@ -134,3 +134,26 @@ def test_a_file_that_is_no_description(tmp_path, capsys):
         (tmp_path / "b.yaml").write_text(content)
         assert main(["benchmark", "--file", str(tmp_path / "b.yaml"), "--out", str(tmp_path / "out")]) == 2
         assert "b.yaml" in capsys.readouterr().err
+
+
+def test_methods_and_data_of_ones_own_are_named(tmp_path, capsys, monkeypatch):
+    (tmp_path / "own_things.py").write_text(
+        "import numpy as np\n"
+        "def alone(game):\n"
+        "    return game(np.eye(game.n_features)) - game(np.zeros((1, game.n_features)))\n"
+        "def films():\n"
+        "    return ['so good', 'a bad film', 'not bad at all']\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    own = {
+        "data": {"films": {"file": "own_things:films", "limit": 2}},
+        "methods": ["own_things:alone", "random"],
+    }
+    (tmp_path / "b.yaml").write_text(json.dumps(DESCRIPTION | own))
+    assert main(["benchmark", "--file", "b.yaml", "--out", "results"]) == 0
+    assert "alone" in capsys.readouterr().out
+    found = pertinent.read(tmp_path / "results" / "films--sentiment.parquet")
+    assert [e.method for e in found] == ["alone", "random"] * 2
+    (tmp_path / "b.yaml").write_text(json.dumps(DESCRIPTION | own | {"methods": ["own_things:lone"]}))
+    assert main(["benchmark", "--file", "b.yaml", "--out", "others"]) == 2
+    assert "Did you mean 'alone'?" in capsys.readouterr().err

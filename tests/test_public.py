@@ -12,7 +12,7 @@ NAMES = [
     "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PertinentError",
     "Prompt",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "StudyReport", "Text",
-    "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
+    "adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
     "explain_iter", "fit", "load",
     "load_explainer", "merge", "methods", "metrics", "neighbour_stability", "read", "removals",
     "report_study", "sanity", "save_report",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
     from pertinent.diagnostics.stability import Stability, stability
     from pertinent.errors import PertinentError
+    from pertinent.explainers.adapted import adapt
     from pertinent.explainers.early_stopping import EarlyStopping
     from pertinent.inputs.prompt import Prompt
     from pertinent.inputs.text import Text
@@ -66,6 +67,7 @@ _NAMES = {
     "diagnostics.sensitivity": "Sensitivity sensitivity",
     "diagnostics.stability": "Stability stability",
     "errors": "PertinentError",
+    "explainers.adapted": "adapt",
     "explainers.early_stopping": "EarlyStopping",
     "inputs.prompt": "Prompt",
     "inputs.text": "Text",
@@ -89,7 +91,8 @@ _NAMES = {
 
 _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["attack_radius", "benchmark", "compare", "evaluate", "explain", "explain_iter", "fit", "load"]
+__all__ = ["adapt", "attack_radius", "benchmark", "compare", "evaluate", "explain", "explain_iter", "fit"]
+__all__ += ["load"]
 __all__ += ["load_explainer"]
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train"]
 __all__ += ["wrap", "wrap_endpoint"]

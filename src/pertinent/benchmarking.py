@@ -44,7 +44,7 @@ class Benchmark:
         """A pandas frame with a row for each data set, model, method and metric: mean, interval and cost."""
         rows = []
         for (data, model), evaluation in self.evaluations.items():
-            costs = _costs(evaluation)
+            costs = mean_costs(evaluation)
             for method, metric, _, i in evaluation.summary():
                 own = {"data": data, "model": model, "method": method, "metric": metric, "n": i.n}
                 bounds = {"mean": i.mean, "low": i.low, "high": i.high}
@@ -142,7 +142,7 @@ def _has_length(inputs: Any) -> bool:
     return hasattr(inputs, "__len__") or not isinstance(inputs, Iterable)
 
 
-def _costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
+def mean_costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
     """The mean cost of an explanation by each method, in evaluations and seconds of the model's time."""
     every = evaluation.explanations
     names = labels([(e.method, e.settings) for e in every])

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 import numpy as np
 import uvicorn
 
+import pertinent
 from pertinent.app.desk import Desk
-from pertinent.app.hosted import Limits
+from pertinent.app.given import Limits
 from pertinent.app.serve import hosted_models
 from pertinent.app.web import Site
+from tests import tiny_lm
 
 TOKEN = "a-token-of-tests"
 WEIGHTS = {"good": 2.0, "bad": -2.0, "not": -0.5}
@@ -26,9 +28,19 @@ class Counting:
     def __call__(self, texts):
         self.gate.wait(20)
         self.rows += len(texts)
-        sums = np.array([sum(WEIGHTS.get(word, 0.1) for word in text.split()) for text in texts])
+        sums = np.array(
+            [
+                sum(WEIGHTS.get(word, 0.0 if word.startswith("x") else 0.1) for word in text.split())
+                for text in texts
+            ]
+        )
         p = 1 / (1 + np.exp(-sums))
         return np.stack([1 - p, p], axis=1)
+
+
+def language_model():
+    """A tiny language model with random weights, which writes at most 8 tokens."""
+    return pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()), max_new_tokens=8)
 
 
 def site(model, *, at_once=8, most_waiting=128, **limits):

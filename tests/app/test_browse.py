@@ -9,11 +9,11 @@ import pytest
 import pertinent
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.desk import Desk
+from pertinent.app.given import Limits
 from pertinent.app.guard import COOKIE
-from pertinent.app.hosted import Limits
 from pertinent.app.serve import hosted_models
 from pertinent.app.web import Site
-from pertinent.errors import FileError, InputError
+from pertinent.errors import FileError, InputError, SettingError
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, Counting, serving
 
@@ -66,6 +66,15 @@ def test_orders(saved):
     )
 
 
+def test_a_feature_sorts_by_its_score(saved):
+    wanted = Filter(feature="good", sort="lowest score first")
+    assert wanted.sort in saved.list_view(wanted)["orders"]
+    scores = [row.score("good") for row in saved.filtered(wanted)]
+    assert scores == sorted(scores) and len(scores) == 30
+    e = saved.filtered(wanted)[0].explanation
+    assert scores[0] == e.scores[e.features.index("good")]
+
+
 def test_the_address_keeps_what_is_wanted():
     wanted = Filter.of({"q": "a b&c", "page": "2"})
     assert (wanted.q, wanted.page) == ("a b&c", 2)
@@ -109,7 +118,30 @@ def test_rows_and_images_can_be_browsed(tmp_path):
 
     images = Saved(pertinent.explain(digits, [example_digit()] * 2, "leave-one-out"), "images")
     assert images.list_view(Filter())["importance"] is None
-    assert images.one_view(1)["text"] == ""
+    assert images.one_view(1)["number"] == 1
+
+
+def test_cohorts_are_compared(tmp_path):
+    table = pertinent.load("table")
+    rows = table.background.values[:40]
+    es = pertinent.explain(table, rows, "shapley", budget=60)
+    answers = [e.target_name for e in es]
+    answers[0] = next(name for name in table.classes if name != answers[0])
+    saved = Saved(es, "rows", answers)
+    names = saved.cohorts("shapley")
+    assert names[:3] == ["predicted class", "every class", "right or wrong"] and "alcohol" in names
+    found = saved._importance("shapley", "", "right or wrong")
+    assert found.sizes == {"wrong": 1, "right": 39}
+    found = saved._importance("shapley", "", "alcohol")
+    low, high = sorted(found.groups, key=lambda name: float(name.split()[0]))
+    place = es[0].features.index("alcohol")
+    assert float(high.split()[0]) > np.median(rows[:, place]) >= float(low.split()[-1])
+    assert sum(found.sizes.values()) == 40
+    assert set(saved._importance("shapley", "", "every class").groups) == set(table.classes)
+    swarm = saved.list_view(Filter(view="beeswarm", by="right or wrong"))["importance"]
+    assert swarm.count("<svg") == 2 and "<strong>wrong</strong> (1)" in swarm
+    with pytest.raises(SettingError, match="by"):
+        saved.list_view(Filter(by="nonsense"))
 
 
 def test_from_a_bar_to_its_examples_in_a_browser(address):
@@ -125,5 +157,5 @@ def test_from_a_bar_to_its_examples_in_a_browser(address):
         page.click(".listing a")
         page.click("text=Try other versions of it")
         page.wait_for_selector(".go:not([disabled])")
-        assert page.input_value("textarea") == "good film number 29"
-        assert re.search(r"text=good", page.url)
+        assert page.input_value("[name=text]") == "good film number 29"
+        assert re.search(r"saved=\d+", page.url)

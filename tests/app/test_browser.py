@@ -4,7 +4,7 @@ import pytest
 
 import pertinent
 from tests.app.browser import chromium, new_page
-from tests.app.served import TOKEN, Counting, serving, site, until
+from tests.app.served import TOKEN, Counting, language_model, serving, site, until
 
 DONE = ".status:has-text('Done:')"
 
@@ -23,7 +23,9 @@ def counting():
 @pytest.fixture(scope="module")
 def served(counting):
     models = {name: pertinent.load(name) for name in ("sentiment", "digits", "table")}
-    return site({**models, "counting": pertinent.wrap(counting, kind="text", classes=["bad", "good"])})
+    models["counting"] = pertinent.wrap(counting, kind="text", classes=["bad", "good"])
+    models["writer"] = language_model()
+    return site(models)
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +64,12 @@ def test_a_wrong_prediction_is_understood_without_reading_docs(page):
 
 
 def test_what_if_another_text_stands_beside_it(page):
-    page.fill("textarea", "The best part was when it ended.")
+    page.fill("[name=text]", "The best part was when it ended.")
     page.click(".go")
     page.wait_for_selector(DONE)
     page.click("text=Compare with another version")
     page.locator(".go:not([disabled])").nth(1).wait_for()
-    page.locator("textarea").nth(1).fill("The worst part was when it ended.")
+    page.locator("[name=text]").nth(1).fill("The worst part was when it ended.")
     page.locator("[name=method]").nth(1).select_option("lime")
     page.locator(".go").nth(1).click()
     page.wait_for_selector("text=Beside it positive has 99.4%, here 0.2%.")
@@ -82,7 +84,7 @@ def test_stop_and_leaving_end_the_work(page, counting, served):
     service = served.hosted["counting"].service
     for leave in (lambda: page.click("text=Stop"), lambda: page.goto("about:blank")):
         counting.gate.clear()
-        page.fill("textarea", "not good at all but bad food for you")
+        page.fill("[name=text]", "not good at all but bad food for you")
         page.click(".go")
         until(lambda: service._orders)
         leave()
@@ -91,10 +93,10 @@ def test_stop_and_leaving_end_the_work(page, counting, served):
 
 
 def test_an_error_is_said_and_can_be_corrected(page):
-    page.fill("textarea", "  ")
+    page.fill("[name=text]", "  ")
     page.click(".go")
     page.wait_for_selector(".status.error:has-text('The text is empty')")
-    page.fill("textarea", "A <b onclick=alert(1)>delight</b>.")
+    page.fill("[name=text]", "A <b onclick=alert(1)>delight</b>.")
     page.click(".go")
     page.wait_for_selector(DONE)
     assert page.inner_text(".text") == "A <b onclick=alert(1)>delight</b>."
@@ -102,7 +104,7 @@ def test_an_error_is_said_and_can_be_corrected(page):
 
 def test_by_keyboard_alone(page):
     page.keyboard.press("Tab")
-    page.locator("textarea").focus()
+    page.locator("[name=text]").focus()
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(DONE)
     page.locator(".text .w").first.focus()
@@ -149,16 +151,86 @@ def test_an_image_is_dropped_and_a_patch_removed(page, tmp_path):
     assert page.locator(".overlay .heat").evaluate("image => image.style.opacity") == "0.3"
 
 
+def test_an_answer_is_explained_and_a_click_on_a_token_moves_the_colours(page):
+    choose(page, "writer", "[name=rather_than]")
+    page.fill("[name=text]", "Who keeps the map? Answer:")
+    page.click("summary >> text=Sources")
+    page.fill("[name=sources]", "Ann keeps the key.\n\nBob keeps the map.")
+    page.fill("[name=answer]", " Bob the key")
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    assert page.inner_text("[data-part=heading]").startswith("“Bob the key” ")
+    assert page.locator(".text .w").all_inner_texts() == ["Ann keeps the key.", "Bob keeps the map."]
+    assert "".join(page.locator(".answer .token").all_inner_texts()) == " Bob the key"
+    e = pertinent.explain(
+        language_model(),
+        pertinent.Prompt(
+            "Who keeps the map? Answer:",
+            sources=["Ann keeps the key.", "Bob keeps the map."],
+            answer=" Bob the key",
+        ),
+        budget=500,
+    )
+    shown = lambda: page.locator(".text .w").first.get_attribute("title")  # noqa: E731
+    assert float(shown().split()[0]) == pytest.approx(e.scores[0], abs=0.01)
+    token = page.locator(".answer .token").nth(2)
+    token.click()
+    assert float(shown().split()[0]) == pytest.approx(e.class_scores[3, 0], abs=0.01)
+    assert token.get_attribute("aria-pressed") == "true"
+    page.locator(".text .w").nth(1).click()
+    page.wait_for_selector("text=Without “Bob keeps the map.”")
+    assert " → " in page.inner_text("[data-part=prediction]")
+
+
+def test_a_long_text_is_folded_to_where_the_scores_are(page):
+    choose(page, "counting", "[name=target] option[value=good]")
+    page.fill(
+        "[name=text]", " ".join([f"x{i}" for i in range(150)] + ["bad"] + [f"x{i}" for i in range(150)])
+    )
+    page.select_option("[name=method]", "leave-one-out")
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    assert page.locator(".unfold").all_inner_texts() == ["… 144 more …", "… 144 more …"]
+    assert page.locator(".text .w:visible").count() == 13
+    page.locator(".unfold").first.click()
+    assert page.locator(".text .w:visible").count() == 157
+
+
+def test_two_texts_that_are_read_together(page):
+    page.click("[data-do=pair]")
+    page.fill("[name=text]", "Was it good?")
+    page.fill("[name=second]", "A delight.")
+    page.select_option("[name=fixed]", "first")
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    assert page.locator("[data-part=drawn] .text").all_inner_texts() == ["Was it good?", "A delight."]
+    assert page.locator(".text .w").all_inner_texts() == ["A", "delight", "."]
+
+
+def test_a_click_on_a_class_shows_what_speaks_for_it(page):
+    page.click(".go")
+    page.wait_for_selector(DONE)
+    superb = page.locator(".text .w", has_text="superb")
+    assert "against" not in superb.get_attribute("class")
+    page.click(".predictions button >> text=negative")
+    assert "against" in superb.get_attribute("class")
+    assert "What speaks for negative" in page.inner_text("[data-part=subheading]")
+    assert page.evaluate("document.activeElement.textContent") == "negative"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_narrow_window(browser, address, scheme):
     with new_page(browser, viewport={"width": 320, "height": 700}, color_scheme=scheme) as page:
         page.goto(address)
         for model, example in (
-            ("sentiment", "textarea"),
+            ("sentiment", "[name=text]"),
             ("table", "[data-column=hue]"),
             ("digits", ".drop"),
+            ("writer", "[name=rather_than]"),
         ):
             choose(page, model, example)
+            if model == "writer":
+                page.fill("[name=text]", "Ann keeps the key. Bob keeps the map. Who keeps the map?")
             page.click(".go")
             page.wait_for_selector(DONE)
             assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -8,8 +8,8 @@ import pertinent
 from pertinent.app.browse import Saved
 from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk
+from pertinent.app.given import Limits
 from pertinent.app.guard import COOKIE
-from pertinent.app.hosted import Limits
 from pertinent.app.serve import hosted_models
 from pertinent.app.web import Site
 from pertinent.errors import SettingError

@@ -13,19 +13,21 @@ import pytest
 import pertinent
 from pertinent.app.desk import Desk, Full
 from pertinent.app.guard import COOKIE
-from tests.app.served import TOKEN, Counting, serving, site, until
+from tests.app.served import TOKEN, Counting, language_model, serving, site, until
 
 TEXT = "not good at all but bad food"
 
 
 @pytest.fixture(scope="module")
-def page():
-    model = pertinent.wrap(Counting(), kind="text", classes=["bad", "good"])
-    with serving(
-        site({"texts": model, "digits": pertinent.load("digits"), "table": pertinent.load("table")}).app(
-            TOKEN
-        )
-    ) as address:
+def writer():
+    return language_model()
+
+
+@pytest.fixture(scope="module")
+def page(writer):
+    models = {name: pertinent.load(name) for name in ("sentiment", "digits", "table")}
+    models["texts"] = pertinent.wrap(Counting(), kind="text", classes=["bad", "good"])
+    with serving(site({**models, "writer": writer}).app(TOKEN)) as address:
         yield address
 
 
@@ -55,7 +57,7 @@ def test_an_explanation_comes_while_it_is_refined_and_is_that_of_python(client):
     np.testing.assert_allclose(found[1][1]["values"], e.prediction)
     assert done["target_name"] == e.target_name == "bad"
     assert [name for name, _, _ in done["measures"]] == ["sufficiency", "comprehensiveness"]
-    assert "".join(characters for characters, _, _ in found[0][1]["pieces"]) == TEXT
+    assert "".join(piece[0] for piece in found[0][1]["pieces"]) == TEXT
     partial = next(data for name, data in found if name == "partial")
     assert len(partial["errors"]) == len(e.scores)
 
@@ -83,14 +85,66 @@ def test_a_prediction_without_words(client):
 
 def test_a_row_and_an_image(client):
     choices = client.get("/api/choices", params={"model": "table"}).json()
-    (row,) = choices["examples"]
+    row = choices["examples"][0]["row"]
     done = events(client.post("/api/explain", json={"model": "table", "row": row, "budget": 60}))[-1][1]
     e = pertinent.explain(pertinent.load("table"), row, budget=60)
     np.testing.assert_allclose(done["scores"], e.scores, atol=1e-9)
-    (image,) = client.get("/api/choices", params={"model": "digits"}).json()["examples"]
+    (example,) = client.get("/api/choices", params={"model": "digits"}).json()["examples"]
+    image = example["image"]
     found = events(client.post("/api/explain", json={"model": "digits", "image": image, "budget": 70}))
     assert np.array(found[0][1]["grid"]).shape == (8, 8)
     assert found[-1][1]["heat"].startswith("data:image/png;base64,")
+
+
+PROMPT = {
+    "model": "writer",
+    "text": "Who keeps the map?",
+    "sources": ["Ann keeps the key.", "Bob keeps the map."],
+}
+
+
+def test_an_answer_of_a_language_model_has_scores_for_every_token(client):
+    found = dict(events(client.post("/api/explain", json={**PROMPT, "budget": 50})))
+    prompt = pertinent.Prompt(PROMPT["text"], sources=PROMPT["sources"])
+    e = pertinent.explain(language_model(), prompt, budget=50)
+    assert found["input"]["answer"]["text"] == e.details["answer"]
+    assert found["input"]["features"] == list(e.features)
+    assert found["prediction"]["classes"] == list(e.classes)
+    for column, scores in enumerate(e.class_scores):
+        np.testing.assert_allclose(found["done"]["columns"][str(column)]["scores"], scores, atol=1e-4)
+    given = dict(
+        events(client.post("/api/explain", json={**PROMPT, "answer": " Bob", "rather_than": " Ann"}))
+    )
+    assert given["done"]["target_name"] == "contrast" and not given["input"]["answer"]["generation"]
+
+
+def test_a_model_writes_its_answer_once_for_a_prompt(client, writer, monkeypatch):
+    written = []
+    own = writer.head._answered
+    monkeypatch.setattr(writer.head, "_answered", lambda *given: written.append(given) or own(*given))
+    asked = {**PROMPT, "text": "Who keeps the key?"}
+    whole = client.post("/api/predict", json=asked).json()
+    without = client.post("/api/predict", json={**asked, "without": [0]}).json()
+    assert len(written) == 1 and whole["classes"] == without["classes"]
+    assert whole["values"] != without["values"]
+
+
+def test_a_chat_and_a_pair(client):
+    asked = {"model": "writer", "text": "Who keeps the map?", "chat": True, "answer": "Bob"}
+    found = dict(events(client.post("/api/explain", json=asked)))
+    assert [piece[0] for piece in found["input"]["pieces"] if not piece[3]] == ["<user>", "<model>"]
+    pair = {
+        "model": "sentiment",
+        "text": "Is it good?",
+        "second": "A delight.",
+        "fixed": "first",
+        "budget": 30,
+    }
+    found = dict(events(client.post("/api/explain", json=pair)))
+    e = pertinent.explain(
+        pertinent.load("sentiment"), {"query": "Is it good?", "document": "A delight."}, budget=30
+    )
+    np.testing.assert_allclose(found["done"]["scores"], e.scores, atol=1e-6)
 
 
 def test_what_can_be_chosen(client):
@@ -105,7 +159,7 @@ def test_the_page_and_its_files_load_nothing_from_elsewhere(client):
     page = client.get("/")
     assert '<script type="module" src="/static/explain.js">' in page.text
     assert "//" not in page.text.replace("http://127.0.0.1", "")
-    for name in ("explain.js", "app.css", "report.css"):
+    for name in ("explain.js", "inputs.js", "drawings.js", "page.js", "app.css", "report.css"):
         assert client.get(f"/static/{name}").status_code == 200
     assert client.get("/static/..%2fserve.py").status_code == 404
     assert client.get("/docs").status_code == client.get("/openapi.json").status_code == 404

@@ -120,7 +120,7 @@ def test_one_input_has_no_index(text):
 def test_everything_is_shown_without_scripts(explanations):
     reader = Reader(save_report(explanations))
     hidden = [name for name, _ in reader.attributes if name == "hidden"]
-    assert len(hidden) == 1, "only the controls, which do nothing without scripts"
+    assert len(hidden) == 2, "only the controls and the pager, which do nothing without scripts"
 
 
 def test_an_image_that_several_methods_explain_is_there_once(image):
@@ -130,8 +130,72 @@ def test_an_image_that_several_methods_explain_is_there_once(image):
 
 def test_a_thousand_explanations_stay_small(text):
     scores = np.linspace(-1, 1, len(text.features))
-    many = [replace(text, index=i, scores=scores) for i in range(50)]
-    assert len(save_report(many)) / len(many) < 300 * len(text.features) + 4000
+    many = [replace(text, index=i, scores=scores) for i in range(101)]
+    packed, plain = len(save_report(many)), len(save_report(many[:100]))
+    assert packed < plain / 3
+    assert packed * 1000 / 101 < 10e6
+
+
+@pytest.fixture(scope="module")
+def many(text_model):
+    texts = [f"wonderful story number {i}, not slow" if i % 2 else f"a slow <i> one {i}" for i in range(130)]
+    return pertinent.explain(text_model, texts, "leave-one-out")
+
+
+@needs_browser
+def test_a_long_report_is_unpacked_page_by_page(many, tmp_path):
+    page = save_report(many)
+    assert "a slow &lt;i&gt; one 128" not in page.partition('id="inputs"')[2]
+    steps = {
+        "": range(20),
+        "document.querySelectorAll('.pages button')[1].click();": range(20, 40),
+        "location.hash = '#input-125';": range(120, 130),
+    }
+    for action, shown in steps.items():
+        dom = dumped(_waiting(page, action), tmp_path)
+        assert re.findall(r'<section id="input-(\d+)">', dom) == list(map(str, shown))
+        if 125 in shown:
+            assert 'wonderful</span> <span class="w"' in dom
+
+
+@needs_browser
+def test_a_long_report_is_searched_and_sorted(many, tmp_path):
+    page = save_report(many)
+    typed = "const box = document.querySelector('.controls input');"
+    typed += "box.value = 'STORY 12'; box.dispatchEvent(new Event('input'));"
+    dom = dumped(_waiting(page, typed), tmp_path)
+    expected = [i for i in range(130) if i % 2 and "12" in str(i)]
+    assert re.findall(r'<section id="input-(\d+)">', dom) == list(map(str, expected))
+    assert f"{len(expected)} of 130 inputs" in dom
+
+
+def _waiting(page, action):
+    """The page with a script that acts once everything is unpacked."""
+    script = f"setTimeout(() => {{ {action} }}, 300)"
+    page = page.replace("Content-Security-Policy", "none")
+    return page.replace("</body>", f"<script type='module'>{script}</script></body>")
+
+
+@needs_browser
+def test_a_heat_map_can_be_seen_through(image, tmp_path):
+    for images in ([image], [replace(image, index=i) for i in range(101)]):
+        moved = (
+            "const slider = document.querySelector('figure input[type=range]');"
+            "slider.value = 30; slider.dispatchEvent(new Event('input'));"
+        )
+        dom = dumped(_waiting(save_report(images), moved), tmp_path)
+        assert re.search(r'<img class="over[^>]*style="opacity: 0.3', dom)
+        assert '<img class="under' in dom or 'class="coarse under"' in dom
+
+
+def test_a_report_compares_cohorts_and_has_curves(text_model):
+    found = pertinent.compare(text_model, TEXTS * 5, ["shapley"], budget=30)
+    page = save_report(found.explanations, groups=["even", "odd"] * 12 + ["even"])
+    assert page.count("<strong>even</strong>") == 1  # its beeswarm
+    assert page.count(">odd</td>") > 3  # its bars
+    assert "From the base value to the prediction" in page
+    several = pertinent.compare(text_model, TEXTS, ["leave-one-out", "random"])
+    assert save_report(several).count("<polyline") == 4  # two metrics, two methods
 
 
 @needs_browser

@@ -7,7 +7,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import InputError, SettingError
-from pertinent.report.plots.importance import spread
+from pertinent.report.pictures import spread
 from pertinent.results.importance import Importance
 
 WEIGHTS = np.array([3.0, -1.0, 0.0])
@@ -107,8 +107,8 @@ def test_it_is_shown_and_drawn(linear, rows):
     for kind in ("bars", "beeswarm"):
         (axes, *_) = found.plot(kind).axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
-    points = found.plot("beeswarm").axes[0].collections
-    assert sum(len(each.get_offsets()) for each in points) == 120
+    panels = found.plot("beeswarm").axes[:2]  # one for each group
+    assert sum(len(each.get_offsets()) for axes in panels for each in axes.collections) == 120
     assert repr(found) == "<Importance over 40 explanations: 'a', 'b', 'c'>"
 
 
@@ -121,3 +121,18 @@ def test_points_of_a_swarm_do_not_cover_each_other():
 def test_a_report_of_many_rows_says_which_features_matter(linear):
     assert "Which features matter" in pertinent.save_report(linear)
     assert "Which features matter" not in pertinent.save_report(linear[:5])
+
+
+def test_the_scores_for_every_class_are_groups():
+    model = pertinent.load("table")
+    es = pertinent.explain(model, model.background.values[:6], "shapley", budget=60)
+    found = es.importance("class")
+    assert found.groups == list(model.classes) and set(found.sizes.values()) == {6}
+    column = es[0].features.index("alcohol")
+    for number, name in enumerate(model.classes):
+        expected = np.mean([abs(e.class_scores[number, column]) for e in es])
+        (row,) = [row for row in found.of("alcohol") if row.group == name]
+        np.testing.assert_allclose(row.mean, expected)
+    sets = pertinent.explain(model, model.background.values[:2], "random-search", budget=20)
+    with pytest.raises(SettingError, match="one class at a time"):
+        sets.importance("class")

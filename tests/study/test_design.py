@@ -101,7 +101,7 @@ def test_a_folder_of_explanations_and_texts_that_only_one_method_explained(expla
     study = pertinent.create_study([tmp_path / "folder", random], tmp_path / "study")
     assert study.description.inputs == 7
     assert study.description.methods == ("leave-one-out", "random")
-    assert "9 texts that not every method explained are left out." in caplog.text
+    assert "9 inputs that not every method explained are left out." in caplog.text
 
 
 def test_the_example_of_the_docs_is_a_study():
@@ -126,8 +126,16 @@ def test_what_a_study_cannot_be_made_of(explanations, tmp_path, study):
     rows = pertinent.explain(
         pertinent.wrap(lambda rows: [[0.5, 0.5]] * len(rows), kind="table"), [[1.0, 2.0]], "leave-one-out"
     )
-    with pytest.raises(InputError, match="about texts"):
-        pertinent.create_study(rows, out)
+    with pytest.raises(InputError, match="one kind of input, but got text and table"):
+        pertinent.create_study([explanations, rows], out)
+    pixels = pertinent.explain(
+        pertinent.wrap(lambda images: [[0.5, 0.5]] * len(images), kind="image"),
+        np.zeros((1, 1, 30, 30)),
+        "random",
+        features="pixels",
+    )
+    with pytest.raises(InputError, match="at most 400 parts of an image, but there are 900"):
+        pertinent.create_study(pixels, out, kinds=["mark"])
     values = pertinent.explain(
         pertinent.wrap(lambda texts: predict(texts)[:, 0], kind="text", output="value"),
         ["good film"],

@@ -149,7 +149,7 @@ def test_tables_and_picture(study):
     text = report.to_markdown()
     assert "5 people, of whom 5 answered everything." in text
     assert "| leave-one-out | " in text and "Krippendorff's alpha" in text
-    assert "fewer than 20 texts can be compared" in text
+    assert "fewer than 20 inputs can be compared" in text
     lines = [line for line in text.splitlines() if " − " in line]
     assert all(line.endswith("| – |") for line in lines if "| rating |" in line)
     assert all("| 24 | p " in line for line in lines if "| precision at k |" in line)

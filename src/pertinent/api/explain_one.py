@@ -91,6 +91,7 @@ def explanation_steps(
             numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
             has_listener=run.on_partial is not None,
             drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
+            input=input,
         )
         asked = on_scale(explainer.explain(task), scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []

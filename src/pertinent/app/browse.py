@@ -10,19 +10,26 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from pertinent.app.cohorts import group_names
 from pertinent.app.judged import Judged, right_answers
 from pertinent.control_characters import shortened
 from pertinent.decoding import Index, decode
-from pertinent.errors import FileError, InputError
+from pertinent.errors import FileError, InputError, unknown
 from pertinent.report import wording as say
 from pertinent.report.by_input import name_of
 from pertinent.report.drawings import drawing_of
+from pertinent.report.html import Markup
 from pertinent.report.html.explanation import card
 from pertinent.report.html.importance import importance_card
+from pertinent.report.html.pictures import swarm_card
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.importance import Importance
 
 WORST = ("wrong and most confident first", "largest error first")
 """The order in which mistakes come first, of classes and of values."""
+
+_PREDICTED, _EVERY_CLASS, _RIGHT = "predicted class", "every class", "right or wrong"
+"""By what inputs of every kind can be grouped."""
 
 _ROWS = 25
 """How many inputs there are on a page."""
@@ -42,6 +49,10 @@ class Filter:
         A feature that the input must have, as the global view names it.
     sort
         A name from `Saved.orders`.
+    by
+        A name from `Saved.cohorts`, which are compared in the global view.
+    view
+        ``"beeswarm"`` for every score as a point; by default bars.
     page
         The number of the page, from 0.
     """
@@ -52,6 +63,8 @@ class Filter:
     right: str = ""
     feature: str = ""
     sort: str = ""
+    by: str = ""
+    view: str = ""
     page: Index = 0
 
     @classmethod
@@ -100,6 +113,11 @@ class _Row:
     def confidence(self) -> float:
         return float(self.explanation.prediction[say.predicted(self.explanation)])
 
+    def score(self, feature: str) -> float:
+        """The score of a feature, of all its occurrences together."""
+        own = zip(self.explanation.features, self.explanation.scores.tolist(), strict=True)
+        return sum(score for name, score in own if feature in (name, _plain(name)))
+
     @property
     def error(self) -> float:
         errors = self.explanation.standard_errors
@@ -119,8 +137,11 @@ class Saved:
         self.methods = list(dict.fromkeys(e.method for e in explanations))
         self._importance = lru_cache(64)(self._importance_of)
 
-    def orders(self, method: str) -> dict[str, Callable[[_Row], float]]:
-        """The ways to sort the explanations of a method, by the name that a reader sees."""
+    def orders(self, method: str, feature: str = "") -> dict[str, Callable[[_Row], float]]:
+        """The ways to sort the explanations of a method, by the name that a reader sees.
+
+        Those with a `feature` can be sorted by its score.
+        """
         own = [row.explanation for row in self._rows if row.explanation.method == method]
         is_value = any(e.output.kind == "value" for e in own)
         high, low = ("highest value", "lowest value") if is_value else ("most confident", "least confident")
@@ -129,6 +150,9 @@ class Saved:
             f"{low} first": lambda row: row.confidence,
             f"{high} first": lambda row: -row.confidence,
         }
+        if feature:
+            found["highest score first"] = lambda row: -row.score(feature)
+            found["lowest score first"] = lambda row: row.score(feature)
         if self.has_answers:
             found[WORST[is_value]] = lambda row: -row.wrong
         if any(e.standard_errors is not None for e in own):
@@ -151,7 +175,7 @@ class Saved:
             and (not wanted.feature or wanted.feature in row.features)
             and all(word in row.text for word in words)
         ]
-        order = self.orders(wanted.method or self.methods[0]).get(wanted.sort)
+        order = self.orders(wanted.method or self.methods[0], wanted.feature).get(wanted.sort)
         return rows if order is None else sorted(rows, key=order)
 
     def list_view(self, wanted: Filter) -> dict[str, Any]:
@@ -159,16 +183,16 @@ class Saved:
         rows, method = self.filtered(wanted), wanted.method or self.methods[0]
         of_method = [row for row in self._rows if row.explanation.method == method]
         shown = rows[wanted.page * _ROWS :][:_ROWS]
-        importance = self._importance(method, wanted.predicted)
+        importance = self._importance(method, wanted.predicted, wanted.by)
         return {
             "saved": self,
             "wanted": wanted,
             "method": method,
             "predictions": sorted({row.predicted for row in of_method}),
             "rights": sorted({row.right for row in of_method if isinstance(row.right, str)}),
-            "orders": list(self.orders(method)),
-            "importance": importance
-            and importance_card(importance, lambda name: f"{wanted.address(feature=name)}#list"),
+            "orders": list(self.orders(method, wanted.feature)),
+            "cohorts": self.cohorts(method),
+            "importance": importance and self._global_card(importance, wanted),
             "n": len(rows),
             "n_all": len(of_method),
             "rows": [(row, *_cells(row)) for row in shown],
@@ -196,27 +220,69 @@ class Saved:
 
     def one_view(self, number: int) -> dict[str, Any]:
         """What the page of one input shows: its explanations by all methods."""
-        if not 0 <= number < len(self._rows):
-            raise InputError(f"There is no explanation {number}: there are {len(self._rows):,}.")
-        e = self._rows[number].explanation
+        e = self.explanation(number)
         same = [row.explanation for row in self._rows if _same_input(row.explanation, e)]
-        input: Any = e.input
         return {
             "name": name_of(e),
+            "number": number,
             "cards": [card(each, by_class=each.class_scores is not None) for each in same],
-            "text": input.text.first if input.kind == "text" and input.text.second is None else "",
         }
 
-    def _importance_of(self, method: str, predicted: str) -> Any:
+    def explanation(self, number: int) -> Explanation:
+        """One of the explanations, by its place in the file."""
+        if not 0 <= number < len(self._rows):
+            raise InputError(f"There is no explanation {number}: there are {len(self._rows):,}.")
+        return self._rows[number].explanation
+
+    def cohorts(self, method: str) -> list[str]:
+        """By what the inputs can be grouped: class, right or wrong, and the columns of a table."""
+        own = [row for row in self._rows if row.explanation.method == method]
+        found = [_PREDICTED] if len({row.predicted for row in own}) > 1 else []
+        if (
+            all(row.explanation.class_scores is not None for row in own)
+            and len(own[0].explanation.classes) > 1
+        ):
+            found.append(_EVERY_CLASS)
+        if len({row.is_wrong for row in own if row.right is not None}) > 1:
+            found.append(_RIGHT)
+        is_table = own[0].explanation.input.kind == "table"
+        return found + (list(own[0].explanation.features) if is_table else [])
+
+    @staticmethod
+    def _global_card(importance: Importance, wanted: Filter) -> Markup:
+        if wanted.view == "beeswarm":
+            return swarm_card(importance)
+        return importance_card(importance, lambda name: f"{wanted.address(feature=name)}#list")
+
+    def _importance_of(self, method: str, predicted: str, by: str = "") -> Importance | None:
         rows = [row for row in self._rows if row.explanation.method == method]
-        chosen = [row.explanation for row in rows if predicted in ("", row.predicted)]
-        if not chosen or drawing_of(chosen[0].input).clips_outliers:
+        rows = [row for row in rows if predicted in ("", row.predicted)]
+        if not rows or drawing_of(rows[0].explanation.input).clips_outliers:
             return None  # the patches of different images are different things
-        return Explanations(chosen).importance(top=15)
+        if by and by not in self.cohorts(method):
+            raise unknown("by", by, self.cohorts(method))
+        return Explanations([row.explanation for row in rows]).importance(_groups(rows, by), top=15)
+
+
+def _groups(rows: Sequence[_Row], by: str) -> str | list[str] | None:
+    """The groups of `importance`: a name for each row, or the scores for every class."""
+    if by in ("", _EVERY_CLASS):
+        return "class" if by else None
+    if by == _PREDICTED:
+        return [row.predicted for row in rows]
+    if by == _RIGHT:
+        return ["not known" if row.right is None else "wrong" if row.is_wrong else "right" for row in rows]
+    place = rows[0].explanation.features.index(by)
+    return group_names([row.explanation.input.feature_values()[place] for row in rows])
+
+
+def _plain(name: str) -> str:
+    """A feature as the global view names it."""
+    return " ".join(name.casefold().split())
 
 
 def _row(number: int, e: Explanation, right: Any) -> _Row:
-    names = [" ".join(name.casefold().split()) for name in e.features]
+    names = [_plain(name) for name in e.features]
     values = e.input.shown() or ()
     begin = drawing_of(e.input).beginning(e.input) if not drawing_of(e.input).clips_outliers else ""
     input: Any = e.input

@@ -2,89 +2,43 @@
 
 from __future__ import annotations
 
-import binascii
-from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import BytesIO
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
-from pertinent._optional import optional
 from pertinent.api.catalogue import methods
 from pertinent.api.request import DEFAULT_METHOD, make_explainer
 from pertinent.api.service import Service
+from pertinent.app.given import Limits, Question, fields_of
 from pertinent.array_types import Floats
-from pertinent.decoding import Index
+from pertinent.digests import digest
 from pertinent.engine.job import Published
 from pertinent.errors import InputError, require, unknown
 from pertinent.explainers.base import explainers, plan_budget
 from pertinent.inputs.base import Input
-from pertinent.inputs.text import Text
+from pertinent.inputs.prompt import Prompt
 from pertinent.models.base import Model
+from pertinent.outputs import LogLikelihoods
 from pertinent.removal.base import removals
 from pertinent.results.explanation import Explanation
-from pertinent.settings import Count, Seed
 
 MEASURED = ("sufficiency", "comprehensiveness")
 """What is measured of every explanation on the page."""
 
 _FEATURES = {
     "text": ("words", "sentences", "passages", "tokens"),
+    "prompt": ("words", "sentences", "passages", "tokens", "sources", "messages"),
     "image": ("patches", "superpixels", "pixels"),
     "table": ("columns",),
 }
-_IMAGES = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-"""The formats of images that are decoded."""
+"""What inputs of each kind may be cut into."""
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What one user may ask for.
-
-    Attributes
-    ----------
-    text
-        Characters of a text.
-    budget
-        Evaluations of one explanation.
-    features
-        Features of one input.
-    pixels
-        Pixels of an image.
-    body
-        Bytes of a request.
-    """
-
-    text: int = 20_000
-    budget: int = 10_000
-    features: int = 4096
-    pixels: int = 2**22
-    body: int = 2**23
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a user asks about one input: a `text`, a `row` of a table by column, or an `image` as a data URI.
-
-    `without` are the features to predict without; the other fields are words of `explain`.
-    """
-
-    model: str
-    text: str | None = None
-    row: Mapping[str, str | float | None] | None = None
-    image: str | None = None
-    method: str = DEFAULT_METHOD
-    target: str | None = None
-    budget: Count | None = None
-    removal: str | None = None
-    features: str | None = None
-    seed: Seed = 0
-    without: tuple[Index, ...] = ()
+_REMEMBERED = 64
+"""How many prompts are remembered, so that a model does not write its answer again for each word removed."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +50,7 @@ class Hosted:
     limits: Limits
     examples: Callable[[], Sequence[Any]] = tuple
     lock: Lock = field(default_factory=Lock, compare=False)
+    _prompts: OrderedDict[bytes, Input] = field(default_factory=OrderedDict, compare=False)
 
     @cached_property
     def service(self) -> Service:
@@ -109,7 +64,9 @@ class Hosted:
 
     @property
     def kind(self) -> str:
-        """The kind of input that it reads."""
+        """The kind of input that it reads; of a language model prompts."""
+        if isinstance(self.model.output, LogLikelihoods):
+            return "prompt"
         return self.model.kind or "text"
 
     def close(self) -> None:
@@ -131,6 +88,8 @@ class Hosted:
                 "methods": [[each.name, each.summary] for each in shown],
                 "removals": removals.for_kind(kind),
                 "features": self._feature_names(),
+                "segments": self._segments(),
+                "chat": getattr(self.model.tokenizer, "chat_template", None) is not None,
                 "examples": [self._example(each) for each in self.examples()] or self._background_row(),
                 "limits": {"budget": self.limits.budget, "text": self.limits.text},
             }
@@ -138,10 +97,9 @@ class Hosted:
     def prepare(self, question: Question) -> Input:
         """The input of a question, cut into features."""
         with self.lock:
-            raw = self._raw(question)
             if question.features is not None and question.features not in self._feature_names():
                 raise unknown("feature", question.features, self._feature_names())
-            found = self.model.prepare(raw, question.features)
+            found = self._prepared(question)
         if found.n_features > self.limits.features:
             raise InputError(
                 f"The input has {found.n_features:,} features, but this page explains at most "
@@ -186,54 +144,32 @@ class Hosted:
         names = _FEATURES.get(self.kind, ())
         return [name for name in names if name != "tokens" or self.model.tokenizer is not None]
 
-    def _raw(self, question: Question) -> Any:
-        """What the model reads; a text is never the name of a file, nor is an image."""
-        given = {"text": question.text, "table": question.row, "image": question.image}.get(self.kind)
-        if given is None:
-            raise InputError(f"The model {self.name!r} reads {self.kind}: send that.")
-        if isinstance(given, Mapping):
-            return {name: np.nan if value is None else value for name, value in given.items()}
-        if self.kind == "image":
-            return decoded_image(given, self.limits.pixels)
-        if len(given) > self.limits.text:
-            raise InputError(
-                f"The text has {len(given):,} characters, but this page explains at most "
-                f"{self.limits.text:,}: shorten it."
-            )
-        return Text.of(given)
+    def _prepared(self, question: Question) -> Input:
+        """The input; the last prompts are remembered with the answers that the model wrote."""
+        if self.kind != "prompt":
+            return self.model.prepare(question.raw(self.kind, self.limits), question.features)
+        key = digest(question.given)
+        if key not in self._prompts:
+            self._prompts[key] = self.model.prepare(question.raw(self.kind, self.limits), question.features)
+        self._prompts.move_to_end(key)
+        while len(self._prompts) > _REMEMBERED:
+            self._prompts.popitem(last=False)
+        return self._prompts[key]
 
-    def _example(self, raw: Any) -> Any:
-        """An example as the page shows it: a text, a row by column, or an image as a data URI."""
-        if self.kind != "image":
-            return raw
-        from pertinent.report.drawings.image import data_uri, original
+    def _segments(self) -> list[str]:
+        """The names of the two texts of a model that reads pairs alone; empty for others."""
+        return list(getattr(getattr(self.model, "head", None), "segments", ()))
 
-        return data_uri(original(self.model.prepare(raw)))  # type: ignore[arg-type]
+    def _example(self, raw: Any) -> dict[str, Any]:
+        """The fields of a question about an example; a prompt is not answered yet."""
+        if isinstance(raw, Prompt):
+            return {"text": raw.text, "sources": list(raw.sources), "answer": raw.answer}
+        if isinstance(raw, str):
+            return {"text": raw}
+        return fields_of(self.model.prepare(raw))
 
     def _background_row(self) -> list[Any]:
         """The first row of a table's background, so that there are columns to edit."""
         if self.kind != "table" or self.model.background is None:
             return []
-        row: Any = self.model.prepare(self.model.background.values[0])
-        return [dict(zip(row.names, row.values.tolist(), strict=True))]
-
-
-def decoded_image(uri: str, most_pixels: int) -> Any:
-    """The PIL image in a data URI, if it has one of a few formats and not too many pixels."""
-    pil, operations = optional("PIL.Image"), optional("PIL.ImageOps")
-    try:
-        data = b64decode(uri.partition(",")[2], validate=True)
-        image = pil.open(BytesIO(data), formats=_IMAGES)
-    except (binascii.Error, ValueError, OSError) as error:
-        raise InputError(f"The image cannot be read: send one of {', '.join(_IMAGES)}.") from error
-    width, height = image.size
-    if width * height > most_pixels:
-        raise InputError(
-            f"The image has {width:,} × {height:,} pixels, but this page explains at most "
-            f"{most_pixels:,}: make it smaller."
-        )
-    try:
-        image.load()
-    except Exception as error:  # a damaged image may raise anything in PIL
-        raise InputError(f"The image cannot be read: {error}") from error
-    return operations.exif_transpose(image)
+        return [fields_of(self.model.prepare(self.model.background.values[0]))]

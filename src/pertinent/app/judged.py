@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.app.cohorts import cohorts_of, numbers_of
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.errors import InputError, unknown
 from pertinent.intervals import Interval, bootstrap
@@ -18,8 +19,8 @@ from pertinent.report.colours import shade
 from pertinent.results.explanation import Explanation
 
 _RESAMPLES = 2000
-_BINS, _MOST_GROUPS = 4, 8
-"""The number of ranges that a column of numbers is divided into, and the most categories of others."""
+_BINS = 4
+"""The number of ranges that a column of numbers is divided into."""
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 640, 330, 62, 46
 
@@ -114,20 +115,7 @@ class Judged:
 
     def cohorts(self, column: str) -> list[Cohort]:
         """How well the model does on each range of a column's numbers, or each of its categories."""
-        values = self._values(column)
-        numbers = _numbers(values)
-        if numbers is None:
-            names = [str(value) for value in values.tolist()]
-            common = sorted(dict.fromkeys(names), key=lambda name: -names.count(name))[:_MOST_GROUPS]
-            return [self._cohort(name, np.flatnonzero([own == name for own in names])) for name in common]
-        edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _BINS + 1)))
-        places = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, max(0, len(edges) - 2))
-        found = []
-        for place in np.unique(places).tolist():
-            members = np.flatnonzero(places == place)
-            low, high = numbers[members].min(), numbers[members].max()
-            found.append(self._cohort(f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}", members))
-        return found
+        return [self._cohort(*own) for own in cohorts_of(self._values(column), _BINS)]
 
     def _dependence(self, column: str, target: str) -> dict[str, Any] | None:
         """A point for each input: the value of a column, and its score for a class.
@@ -137,13 +125,13 @@ class Judged:
         """
         own = [(i, _scores(e, target)) for i, e in enumerate(self.explanations)]
         places = np.array([i for i, scores in own if scores is not None], dtype=np.int64)
-        numbers = _numbers(self._values(column))
+        numbers = numbers_of(self._values(column))
         if numbers is None or not len(places):
             return None
         scores = np.array([scores for _, scores in own if scores is not None])
         x, y = numbers[places], scores[:, self._place(column)]
         other = self._interacting(column, x, y, places)
-        ranks = None if other is None else _ranks(_numbers(self._values(other))[places])  # type: ignore[index]
+        ranks = None if other is None else _ranks(numbers_of(self._values(other))[places])  # type: ignore[index]
         return _picture(x, y, ranks) | {"column": column, "other": other, "target": target}
 
     def _interacting(self, column: str, x: Floats, y: Floats, places: Ints) -> str | None:
@@ -152,7 +140,7 @@ class Judged:
         parts = np.array_split(order, max(1, len(order) // 10))
         strength = {}
         for name in self.explanations[0].features:
-            others = None if name == column else _numbers(self._values(name))
+            others = None if name == column else numbers_of(self._values(name))
             if others is not None:
                 strength[name] = sum(_covariation(y[part], others[places][part]) for part in parts)
         best = max(strength, key=lambda name: strength[name], default=None)
@@ -206,15 +194,6 @@ def _scores(e: Explanation, target: str) -> Floats | None:
     if e.target_name == target:
         return e.scores
     return None if e.class_scores is None else e.class_scores[e.classes.index(target)]
-
-
-def _numbers(values: Array) -> Floats | None:
-    """The values as numbers; ``None`` if some are not, or are missing."""
-    try:
-        numbers: Floats = values.astype(np.float64)
-    except (TypeError, ValueError):
-        return None
-    return numbers if np.isfinite(numbers).all() else None
 
 
 def _ranks(values: Floats) -> Floats:

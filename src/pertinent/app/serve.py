@@ -11,7 +11,8 @@ from secrets import token_urlsafe
 from typing import Annotated, Any
 
 from pertinent._optional import optional
-from pertinent.app.hosted import Hosted, Limits
+from pertinent.app.given import Limits
+from pertinent.app.hosted import Hosted
 from pertinent.errors import SettingError
 from pertinent.models.embedded.load import NAMES, load
 from pertinent.models.wrap import wrap

@@ -11,12 +11,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pertinent.app.guard import LOCAL, Guard
+from pertinent.app.study_views import SIDES, UNDECIDED, question_view
 from pertinent.errors import FileError, InputError
-from pertinent.inputs.text import TextInput
-from pertinent.report.drawings.text import pieces
 from pertinent.report.html import from_template, own_file, style
 from pertinent.study.answers import Answers, Person
-from pertinent.study.design import GRADES, Question, Study
+from pertinent.study.design import Question, Study
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -25,8 +24,6 @@ _PACKAGE = "pertinent.app"
 _COOKIE = "pertinent-person"
 _DAYS = 60
 _LARGEST_FORM = 1_000_000
-_UNDECIDED = "none"
-_SIDES = ("first", "second")
 
 _Form = Mapping[str, Sequence[str]]
 
@@ -125,92 +122,34 @@ class StudySite:
         return self._made("study_question.html", status, person=person, problem=problem, **shown)
 
     def _made(self, file: str, status: int, **content: Any) -> Response:
-        title = self.study.description.title
-        return HTMLResponse(from_template(f"{_PACKAGE}:{file}", title=title, **content), status)
-
-
-def question_view(study: Study, question: Question) -> dict[str, Any]:
-    """What the page of a question shows: nothing in it tells which methods are shown."""
-    e = study.explanations[question.input][0]
-    input: Any = e.input
-    chosen = [{*study.highlighted(question.input, method).tolist()} for method in question.methods]
-    texts = [_highlighted(input, own) for own in chosen]
-    if question.kind == "guess":
-        texts = [_words_alone(input, own) for own in chosen]
-    return {
-        "kind": question.kind,
-        "answered": e.target_name,
-        "classes": e.classes,
-        "grade": question.grade,
-        "grades": GRADES,
-        "sides": _SIDES,
-        "undecided": _UNDECIDED,
-        "texts": texts,
-        "markable": _markable(input) if question.kind == "mark" else [],
-    }
-
-
-def _highlighted(input: TextInput, chosen: set[int]) -> list[list[tuple[str, bool]]]:
-    """The pieces of each segment, and whether they are highlighted."""
-    found: list[list[tuple[str, bool]]] = [[] for _ in input.text.segments]
-    for piece in pieces(input):
-        found[piece.segment].append((piece.text, bool(chosen & {*piece.features})))
-    return found
-
-
-def _words_alone(input: TextInput, chosen: set[int]) -> list[list[tuple[str, bool]]]:
-    """The highlighted pieces of each segment, with a gap where anything is left out.
-
-    A segment that is never removed, such as the query of a document, is shown whole.
-    """
-    found: list[list[tuple[str, bool]]] = []
-    for number, segment in enumerate(_highlighted(input, chosen)):
-        if not input.text.removable(number):
-            found.append(segment)
-            continue
-        shown: list[tuple[str, bool]] = []
-        gap = ""
-        for text, is_shown in segment:
-            if is_shown:
-                shown += [(gap, False), (text, True)] if gap else [(text, True)]
-                gap = ""
-            elif not text.isspace():
-                gap = " … "
-            else:
-                gap = gap or " "
-        found.append([*shown, (gap, False)] if gap.strip() else shown)
-    return found
-
-
-def _markable(input: TextInput) -> list[list[tuple[str, str]]]:
-    """The pieces of each segment, and the numbers of their features, as the form sends them."""
-    found: list[list[tuple[str, str]]] = [[] for _ in input.text.segments]
-    for piece in pieces(input):
-        found[piece.segment].append((piece.text, ",".join(map(str, piece.features))))
-    return found
+        title, (thing, part) = self.study.description.title, self.study.nouns
+        return HTMLResponse(
+            from_template(f"{_PACKAGE}:{file}", title=title, thing=thing, part=part, **content), status
+        )
 
 
 def _given(study: Study, question: Question, values: Sequence[str]) -> Any:
     """The answer that a form holds."""
     if not values:
+        what = study.nouns[1]
         raise InputError(
-            "Mark at least one word, or “none”." if question.kind == "mark" else "Choose an answer."
+            f"Mark at least one {what}, or “none”." if question.kind == "mark" else "Choose an answer."
         )
     if question.kind == "mark":
-        if _UNDECIDED in values:
+        if UNDECIDED in values:
             if len(values) > 1:
-                raise InputError("Words are marked and “none” is, too: choose one of them.")
+                raise InputError(f"A {study.nouns[1]} is marked and “none” is, too: choose one of them.")
             return []
         return [_number(each) for value in values for each in value.split(",")]
     value = values[0]
     if question.kind in ("rate", "check"):
         return _number(value)
-    if value == _UNDECIDED:
+    if value == UNDECIDED:
         return None
     if question.kind == "prefer":
-        if value not in _SIDES:
+        if value not in SIDES:
             raise InputError("Choose one of the two, or that there is no difference.")
-        return question.methods[_SIDES.index(value)]
+        return question.methods[SIDES.index(value)]
     classes = study.explanations[question.input][0].classes
     if _number(value) >= len(classes):
         raise InputError("Choose one of the classes.")

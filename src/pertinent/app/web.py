@@ -15,8 +15,9 @@ from pertinent.api.explain_one import scores_of
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk, Full, Turn
+from pertinent.app.given import Limits, Question, fields_of
 from pertinent.app.guard import Guard
-from pertinent.app.hosted import Hosted, Limits, Question
+from pertinent.app.hosted import Hosted
 from pertinent.app.views import explanation_view, input_view, prediction_view
 from pertinent.array_types import Floats
 from pertinent.decoding import decode, json_text
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _PACKAGE = "pertinent.app"
+_FILES = ("app.css", "explain.js", "inputs.js", "drawings.js", "page.js")
 _KINDS = {"css": "text/css", "js": "text/javascript"}
 _PATIENCE = 0.1
 """Seconds between two partial findings that are sent to the page."""
@@ -51,7 +53,7 @@ class Site:
             self.views["Compare"] = "/compare"
         self.files = {
             "report.css": str(style("page.css")),
-            **{name: own_file(f"static/{name}", _PACKAGE) for name in ("app.css", "explain.js")},
+            **{name: own_file(f"static/{name}", _PACKAGE) for name in _FILES},
         }
 
     def app(self, token: str) -> ASGIApp:
@@ -69,6 +71,7 @@ class Site:
         if self.saved is not None:
             app.get("/browse")(self.browse_page)
             app.get("/browse/{number}")(self.one_page)
+            app.get("/api/saved/{number}")(self.saved_input)
         if "Model" in self.views:
             app.get("/model")(self.model_page)
         if "Compare" in self.views:
@@ -119,6 +122,12 @@ class Site:
     async def choices(self, model: str) -> Response:
         """What may be chosen for a model."""
         return _json(await asyncio.to_thread(self._hosted(model).choices))
+
+    async def saved_input(self, number: int) -> Response:
+        """The input of a saved explanation, to be edited and asked about again."""
+        assert self.saved is not None
+        input = self.saved.explanation(number).input
+        return _json({"kind": input.kind, "fields": fields_of(input)})
 
     async def predict(self, request: Request) -> Response:
         """What the model answers without some features."""
@@ -179,7 +188,7 @@ async def _explained(hosted: Hosted, question: Question, turn: Turn) -> AsyncIte
                 if isinstance(found, Explanation)
                 else _so_far(hosted, question, input, prediction, found)
             )
-            yield _event("done" if is_done else "partial", explanation_view(e))
+            yield _event("done" if is_done else "partial", explanation_view(e, is_done=is_done))
     except PertinentError as error:
         yield _event("failed", {"reason": str(error)})
 

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pertinent
-from pertinent.api.named_model import load_model
+from pertinent.api.named_model import is_own, load_model, load_own
 from pertinent.cli.given_inputs import as_inputs
 from pertinent.cli.input_files import FileColumns, read_file
 from pertinent.cli.loading import load_methods
 from pertinent.cli.output import Output
 from pertinent.decoding import decode
+from pertinent.engine.progress import Callback
 from pertinent.errors import FileError, InputError, SettingError, unknown
 from pertinent.settings import Count
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data set: a file and its columns, as the flags of `pertinent explain` name them."""
+    """A data set: a file and its columns, as the flags of `pertinent explain` name them.
+
+    The file may also be ``package.module:name``: the inputs themselves, or a function that returns them.
+    """
 
     file: str
     column: str | None = None
@@ -58,15 +62,19 @@ def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annot
         The folder to write: explanations and a summary as Parquet, a table with p-values, and pictures.
     """
     output = Output(quiet=args.quiet)
+    for evaluation in run_description(file, out, output.progress).evaluations.values():
+        output.show(evaluation)
+    return 0
+
+
+def run_description(file: Path, out: Path, progress: Callback | bool | None = None) -> pertinent.Benchmark:
+    """Run the benchmark that a file describes."""
     wanted = read_description(file)
     data = {name: _inputs(own, file.parent) for name, own in wanted.data.items()}
     models = {name: load_model(own, wanted.device, wanted.dtype) for name, own in wanted.models.items()}
     methods = load_methods(wanted.methods, ())
-    words = {"seeds": wanted.seeds, "progress": output.progress, **wanted.words}
-    found = pertinent.benchmark(data, models, methods, wanted.metrics, out=out, **words)
-    for evaluation in found.evaluations.values():
-        output.show(evaluation)
-    return 0
+    words = {"seeds": wanted.seeds, "progress": progress, **wanted.words}
+    return pertinent.benchmark(data, models, methods, wanted.metrics, out=out, **words)
 
 
 def read_description(file: Path) -> Description:
@@ -91,6 +99,9 @@ def read_description(file: Path) -> Description:
 
 
 def _inputs(data: DataFile, folder: Path) -> Any:
+    if is_own(data.file):
+        found = load_own(data.file, "the file of a data set")
+        return list(found() if callable(found) else found)[: data.limit]
     columns = (data.column, data.pair_column, data.query_column, data.label_column)
-    found = read_file(str(folder / data.file), FileColumns(None, *columns), data.limit)
-    return as_inputs(found)
+    records = read_file(str(folder / data.file), FileColumns(None, *columns), data.limit)
+    return as_inputs(records)

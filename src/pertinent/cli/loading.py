@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 import pertinent
-from pertinent.api.named_model import NamedModel, kind_named, load_model
+from pertinent.api.named_model import NamedModel, is_own, kind_named, load_model, load_own
 from pertinent.cli.given_inputs import GivenInputs
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned
@@ -93,7 +93,11 @@ def read_pairs(names: Sequence[str], pairs: Iterable[str]) -> dict[str, dict[str
 
 
 def _method(text: str, settings: Mapping[str, str]) -> Explainer:
-    """A registered method, else the explainer in a folder of that name."""
+    """A registered method, one in a module of the user's own, or the explainer in a folder."""
+    if is_own(text):
+        if settings:
+            raise SettingError(f"{text!r} is adapted as it is: leave out its settings.")
+        return pertinent.adapt(load_own(text, "the method"))
     name, own = split_settings(text, "method")
     settings = own | dict(settings)
     if Path(name).is_dir() and name not in explainers:

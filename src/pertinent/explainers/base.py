@@ -15,7 +15,7 @@ from pertinent.asks import Asking, Partial, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
-from pertinent.inputs.base import Numbers
+from pertinent.inputs.base import Input, Numbers
 from pertinent.masks import empty_mask, full_mask
 from pertinent.outputs import SCALES, Classes, Output, Scale
 from pertinent.registry import Registry
@@ -63,6 +63,8 @@ class Task:
         ask for the same samples in rounds.
     drawn_baseline
         The removal that draws random baselines for path gradients.
+    input
+        The input itself, for methods from outside.
     """
 
     n_features: int
@@ -79,6 +81,7 @@ class Task:
     numbers: Numbers | None = None
     has_listener: bool = False
     drawn_baseline: str = ""
+    input: Input | None = None
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""

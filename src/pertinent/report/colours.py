@@ -36,10 +36,13 @@ class Look:
     opacity
         How much of the image the heat covers, from 0 to 1; by default the heat has the colours of the legend,
         and the image is seen by its outlines.
+    compact
+        Whether pictures are small and lie over each other, as on a page of many inputs.
     """
 
     colours: str | None = None
     opacity: float | None = None
+    compact: bool = False
 
     def rgb(self, share: Floats) -> Array:
         """The colours of shares in [−1, 1], as bytes (…, 3)."""

@@ -378,7 +378,9 @@ class Explanations(ResultSequence[Explanation]):
         """Which features matter over all of them: the mean size of their scores, with intervals.
 
         `groups` compares cohorts: ``"target"`` for the class explained, ``"method"``, or a name for each
-        explanation. Of texts, features are words in lower case; all occurrences in a text count together.
+        explanation; ``"class"`` compares the scores that each explanation has for every class, where the
+        method scores all. Of texts, features are words in lower case; all occurrences in a text count
+        together.
         `top` is how many features are kept.
         """
         return importance_of(self, groups, top)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
 
 _RESAMPLES = 2000
-_GROUPS = ("target", "method")
+_GROUPS = ("target", "class", "method")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Importance(Result):
         """A matplotlib figure: bars with intervals, or a beeswarm of the scores of every input.
 
         In a beeswarm each point is the score of a feature in one input; where values have an order, as in a
-        column of numbers, it is coloured by the value, low to high.
+        column of numbers, it is coloured by the value, low to high. Groups have a panel each.
         """
         return super().plot(kind)
 
@@ -138,6 +138,8 @@ def importance_of(
 ) -> Importance:
     """The `top` features by the mean size of their scores, in each of the groups."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
+    if groups == "class":
+        explanations = [e.for_class(column) for e in explanations for column in range(len(e.classes))]
     names = _group_names(explanations, groups)
     methods = dict.fromkeys(e.method for e in explanations)
     if len(methods) > 1 and groups != "method":
@@ -169,7 +171,7 @@ def _group_names(explanations: Sequence[Explanation], groups: str | Sequence[Any
     if isinstance(groups, str):
         if groups not in _GROUPS:
             raise unknown("groups", groups, _GROUPS)
-        return [e.target_name if groups == "target" else e.method for e in explanations]
+        return [e.method if groups == "method" else e.target_name for e in explanations]
     n = len(explanations)
     require(len(groups) == n, "groups", f"as many names as the {n} explanations", len(groups))
     return [str(each) for each in groups]

@@ -14,11 +14,14 @@ from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.settings import Count, Range, Seed, checked
-from pertinent.study.design import KINDS, Description, Kind, Study
+from pertinent.study.design import KINDS, NOUNS, Description, Kind, Study
 
 logger = logging.getLogger(__name__)
 
-_FEATURES = "features: explain the same texts with the same --features and model"
+_FEATURES = "features: explain the same inputs with the same --features and model"
+
+_MOST_PARTS = 400
+"""The most parts of an image that people are asked to mark."""
 
 
 @checked
@@ -33,33 +36,34 @@ def create_study(
     title: str = "What did the program look at?",
     seed: Seed = 0,
 ) -> Study:
-    """Make a study, in which people judge explanations of texts by several methods, from saved explanations.
+    """Make a study, in which people judge explanations by several methods, from saved explanations.
 
-    The kinds of question are those of two papers: people guess the model's class from the highlighted words
-    alone (Vo et al. 2023, Table 4), choose the better of two explanations, mark the words that matter (Hsieh
-    et al. 2021, Table 10), and rate an explanation from 1 to 5. Every method highlights equally many words,
-    in the same colour, so that nothing tells methods apart but the words. Each person sees each text once;
-    kinds and methods rotate over texts and people as in a Latin square.
+    The inputs are texts, images or table rows, and what is highlighted are words, parts or columns. The kinds
+    of question are those of two papers: people guess the model's class from the highlighted words alone (Vo
+    et al. 2023, Table 4), choose the better of two explanations, mark the words that matter (Hsieh et al.
+    2021, Table 10), and rate an explanation from 1 to 5. Every method highlights equally many words, in the
+    same way, so that nothing tells methods apart but the words. Each person sees each input once; kinds and
+    methods rotate over inputs and people as in a Latin square.
 
     Parameters
     ----------
     files
-        Explanations of the same texts by several methods, or files or folders of them: one for each method,
+        Explanations of the same inputs by several methods, or files or folders of them: one for each method,
         or one that `compare` wrote.
     out
         The folder to make; it must be new or empty.
     kinds
         The kinds of question: guess, prefer, mark, rate.
     top
-        How many words are highlighted, and the k of precision at k; at most half of the words of a text.
+        How many features are highlighted, and the k of precision at k; at most half of those of an input.
     checks
         How many attention checks each person gets.
     limit
-        How many texts are used; by default all that were explained by every method.
+        How many inputs are used; by default all that were explained by every method.
     title
         What people read above the questions; it should not say which methods there are.
     seed
-        The seed of the order of texts and questions.
+        The seed of the order of inputs and questions.
 
     Examples
     --------
@@ -82,10 +86,15 @@ def create_study(
     methods = list(dict.fromkeys(names))
     if "prefer" in kinds:
         require(len(methods) > 1, "files", "of at least two methods, because `kinds` has prefer", methods)
+    several = dict.fromkeys(e.input.kind for e in explanations)
+    if len(several) > 1:
+        raise InputError(f"A study is about one kind of input, but got {' and '.join(several)}.")
+    if "mark" in kinds:
+        _check_marks(explanations)
     complete = _complete(explanations, names, methods)
     if len(complete) < len(kinds):
         raise InputError(
-            f"A study of {len(kinds)} kinds of question needs at least as many texts, but "
+            f"A study of {len(kinds)} kinds of question needs at least as many inputs, but "
             f"{len(complete)} were explained by every method ({', '.join(methods)})."
         )
     complete = complete[:limit]
@@ -108,8 +117,9 @@ def _read(given: str | Path | Explanations) -> Iterable[Explanation]:
 
 def _check(e: Explanation) -> None:
     """Raise an `InputError` for an explanation that people cannot be asked about."""
-    if e.input.kind != "text":
-        raise InputError(f"A study is about texts, but there are explanations of kind {e.input.kind!r}.")
+    if e.input.kind not in NOUNS:
+        known = ", ".join(NOUNS)
+        raise InputError(f"A study is about {known}, but there are explanations of kind {e.input.kind!r}.")
     if e.output.kind != "class":
         raise InputError(
             "A study is about the classes of a classifier, but there are explanations of "
@@ -122,10 +132,20 @@ def _check(e: Explanation) -> None:
         )
 
 
+def _check_marks(explanations: Sequence[Explanation]) -> None:
+    """Raise an `InputError` for images with more parts than people can be asked to mark."""
+    most = max((len(e.features) for e in explanations if e.input.kind == "image"), default=0)
+    if most > _MOST_PARTS:
+        raise InputError(
+            f"People can mark at most {_MOST_PARTS} parts of an image, but there are {most:,}: explain by "
+            "larger patches, or leave out the kind mark."
+        )
+
+
 def _complete(
     explanations: Sequence[Explanation], names: Sequence[str], methods: Sequence[str]
 ) -> list[list[Explanation]]:
-    """The explanations of each text by every method, in the order of `methods`; of several the first."""
+    """The explanations of each input by every method, in the order of `methods`; of several the first."""
     by_input: dict[object, dict[str, Explanation]] = {}
     for e, name in zip(explanations, names, strict=True):
         own = by_input.setdefault(e.input.content, {})
@@ -142,5 +162,5 @@ def _complete(
         own.setdefault(name, e)
     found = [[own[name] for name in methods] for own in by_input.values() if len(own) == len(methods)]
     if len(found) < len(by_input):
-        logger.warning("%d texts that not every method explained are left out.", len(by_input) - len(found))
+        logger.warning("%d inputs that not every method explained are left out.", len(by_input) - len(found))
     return found

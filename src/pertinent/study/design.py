@@ -26,6 +26,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FORMAT = "pertinent study 1"
 DESCRIPTION, EXPLANATIONS, ANSWERS = "study.json", "explanations.parquet", "answers"
 
+NOUNS = {"text": ("text", "word"), "image": ("image", "part"), "table": ("row", "column")}
+"""What people call an input, and one of its features, by the kind of input."""
+
 GRADES = (1, 2, 3, 4, 5)
 """The answers to a question that asks to rate, and to an attention check."""
 
@@ -37,9 +40,9 @@ class Question:
     Attributes
     ----------
     kind
-        ``"guess"`` the model's class from the highlighted words alone, ``"prefer"`` one of two explanations,
-        ``"mark"`` the words that matter, ``"rate"`` an explanation from 1 to 5; ``"check"`` asks for a grade
-        that it names, to find out who does not read.
+        ``"guess"`` the model's class from what is highlighted alone, ``"prefer"`` one of two explanations,
+        ``"mark"`` the features that matter, ``"rate"`` an explanation from 1 to 5; ``"check"`` asks for a
+        grade that it names, to find out who does not read.
     input
         The number of the input.
     methods
@@ -79,6 +82,11 @@ class Study:
         self.folder, self.description = folder, description
         step = len(description.methods)
         self.explanations = [explanations[i : i + step] for i in range(0, len(explanations), step)]
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What people call an input, and one of its features."""
+        return NOUNS[self.explanations[0][0].input.kind]
 
     def __repr__(self) -> str:
         own = self.description
@@ -186,7 +194,7 @@ class Study:
         if question.kind == "mark":
             marked = decode(tuple[Index, ...], given, "answer")
             if any(i >= len(e.features) for i in marked):
-                raise InputError(f"There are {len(e.features)} words, but got {list(marked)}.")
+                raise InputError(f"There are {len(e.features)} {self.nouns[1]}s, but got {list(marked)}.")
             return sorted(set(marked))
         known: Sequence[Any] = GRADES
         if question.kind == "guess":

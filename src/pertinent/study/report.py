@@ -38,10 +38,10 @@ _Answered = tuple[int, Question, Any]
 
 ABOUT = {
     "accuracy": "share of guesses that are the model's class",
-    "cannot tell": "share of guesses that say that the words do not show it",
+    "cannot tell": "share of guesses that say that what is highlighted does not show it",
     "preferred": "share of the comparisons with other methods that were won, ties half",
-    "precision at k": "share of the highlighted words that people marked",
-    "average precision": "mean precision down to the rank of each word that people marked",
+    "precision at k": "share of the highlighted features that people marked",
+    "average precision": "mean precision down to the rank of each feature that people marked",
     "rating": "from 1 to 5",
 }
 """What is measured."""
@@ -150,13 +150,13 @@ class StudyReport:
         measures = dict.fromkeys(each.measure for each in self.measured)
         found = [f"{name}: {ABOUT[name]}." for name in measures]
         found.append(
-            "Intervals are of 95%, by resampling people and texts, those of agreement by resampling texts. "
+            "Intervals are of 95%, by resampling people and inputs, those of agreement by resampling inputs. "
             "P-values are Holm-corrected within a measure."
         )
         if self.people < _FEW_PEOPLE:
             found.append(f"With fewer than {_FEW_PEOPLE} people, intervals are too narrow.")
         if any(each.difference.n < FEWEST for each in self.differences):
-            found.append(f"There is no p-value where fewer than {FEWEST} texts can be compared.")
+            found.append(f"There is no p-value where fewer than {FEWEST} inputs can be compared.")
         if self.people % self.cycle:
             found.append(
                 f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
@@ -229,7 +229,7 @@ class StudyReport:
             yield _TITLES[kind], ["method", "answers", *measures], rows
         if self.differences:
             rows = [[f"{d.a} − {d.b}", d.measure, *_difference_cells(d.difference)] for d in self.differences]
-            yield "Differences", ["difference", "measure", "mean", "texts", "p"], rows
+            yield "Differences", ["difference", "measure", "mean", "inputs", "p"], rows
         rows = [
             [each.kind, each.level, "–" if np.isnan(each.alpha.mean) else str(each.alpha), str(each.alpha.n)]
             for each in self.agreement
@@ -239,15 +239,15 @@ class StudyReport:
 
 
 def _difference_cells(difference: Difference) -> list[str]:
-    """The mean, the number of texts, and the p-value, if the texts are enough for one."""
+    """The mean, the number of inputs, and the p-value, if the inputs are enough for one."""
     p_text = difference.p_text.partition(",")[0] if difference.n >= FEWEST else "–"
     return [f"{difference.mean:+.3f} {difference.bounds}".strip(), str(difference.n), p_text]
 
 
 _TITLES = {
-    "guess": "Guess the class from the highlighted words",
+    "guess": "Guess the class from what is highlighted",
     "prefer": "Choose the better explanation",
-    "mark": "Mark the words that matter",
+    "mark": "Mark the features that matter",
     "rate": "Rate the explanation",
 }
 
@@ -319,8 +319,8 @@ def _measured(
 def _difference(a: Floats, b: Floats) -> Difference:
     """The mean difference between two methods (people, inputs).
 
-    Where a person judged both methods on a text, the pairs are those; where everybody sees each text by one
-    method, the pairs are the texts, with the means over people.
+    Where a person judged both methods on an input, the pairs are those; where everybody sees each input by
+    one method, the pairs are the inputs, with the means over people.
     """
     if (np.isnan(a) | np.isnan(b)).all():
         a, b = _over_people(a), _over_people(b)
@@ -377,7 +377,7 @@ def _measure(metric: Metric, e: Explanation, marked: Sequence[int]) -> float:
 def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> Iterator[Agreement]:
     """How far people agree on each kind of question.
 
-    A unit is a text with what is shown of it: a method or two, in either order; or a word to mark.
+    A unit is an input with what is shown of it: a method or two, in either order; or a feature to mark.
     """
     for kind in study.description.kinds:
         own = [each for each in answered if each[1].kind == kind]

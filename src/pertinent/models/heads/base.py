@@ -64,6 +64,8 @@ class Head(ABC):
         As in `Model`.
     settings
         Settings that its answers depend on, besides the network, the tokenizer and the output.
+    segments
+        The names of the two texts that it reads, if it reads pairs alone.
     reads_windows
         Whether it makes one answer of the answers to all windows of a long text.
     is_causal
@@ -76,6 +78,7 @@ class Head(ABC):
     classes: tuple[str, ...]
     columns_differ: bool = False
     settings: tuple[object, ...] = ()
+    segments: tuple[str, ...] = ()
     reads_windows: bool = False
     is_causal: bool = False
     default_removal: str = "attention-mask"

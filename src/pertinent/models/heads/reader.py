@@ -162,6 +162,7 @@ class ReaderHead(Head):
         SQuAD 2 do.
     """
 
+    segments = ("question", "context")
     output = PlainValues()
     classes = (OVERLAP,)
 

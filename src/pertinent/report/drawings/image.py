@@ -6,13 +6,16 @@ import struct
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Masks
+from pertinent.errors import MissingExtra
 from pertinent.inputs.image import ImageInput
 from pertinent.report import pairs
 from pertinent.report import wording as say
@@ -26,11 +29,14 @@ _STEEP, _OUTLINED = 0.12, 0.08
 """The least difference of neighbours that an outline divides, as a share of the range of brightness; and the
 largest share of the pixels that are outlines."""
 
-_LARGE, _SMALL, _THUMBNAIL = 512, 192, 32
+_LARGE, _SMALL, _COMPACT, _THUMBNAIL = 512, 192, 128, 32
 """The longest sides of pictures in HTML, in pixels."""
 
 _WIDEST = 32
 """The longest side of a picture in a terminal, in characters."""
+
+_OVER = 0.7
+"""The opacity of a heat map that lies over its image on a page of many."""
 
 _PAIRS = 4
 """How many pairs of features have a picture."""
@@ -64,13 +70,15 @@ class ImageDrawing(Drawing):
         return _characters(_RAMP, np.minimum(light * len(_RAMP), len(_RAMP) - 1).astype(np.int64))
 
     def html(self, panel: Panel, *, small: bool = False) -> Markup:
-        """The heat map; if it is small, beside the marked features."""
+        """The heat map; if it is small, beside the marked features; on a page of many, over the image."""
+        if panel.look.compact and not small:
+            return _overlay(panel)
         e, (_, heat, top) = panel.explanation, self.pictures(panel)
         best = ", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist())
         opacity = panel.look.opacity
         caption = "heat map" if opacity is None else f"heat map, {100 * opacity:.0f}% over the image"
         if not small:
-            return _figure(heat, f"Heat map; the most important: {best}", caption)
+            return _figure(heat, f"Heat map; the most important: {best}", caption, kind="over")
         alt = f"Heat map for {panel.name}; the most important: {best}"
         return _figure(resized(heat, _SMALL), alt, caption) + _figure(
             resized(top, _SMALL), f"The top features for {panel.name}", f"the top {panel.marked.sum():,}"
@@ -189,13 +197,36 @@ def half_blocks(picture: Array) -> Text:
     return text
 
 
-def _figure(picture: Array, alt: str, caption: str) -> Markup:
+def _figure(picture: Array, alt: str, caption: str, kind: str = "") -> Markup:
     """A picture with its alternative text and a caption; the pixels of a small one can be seen."""
     picture = resized(picture, _LARGE)
-    is_coarse = max(picture.shape) < 200
+    kind = f"{kind} {'coarse' if max(picture.shape) < 200 else ''}".strip()
+    return from_template("figure.html", source=data_uri(picture), alt=alt, caption=caption, kind=kind)
+
+
+def _overlay(panel: Panel) -> Markup:
+    """The heat map over the image, both in few bytes."""
+    e = panel.explanation
+    input: Any = e.input
+    opacity = _OVER if panel.look.opacity is None else panel.look.opacity
     return from_template(
-        "figure.html", source=data_uri(picture), alt=alt, caption=caption, is_coarse=is_coarse
+        "overlay.html",
+        image=_small_uri(resized(original(input), _COMPACT)),
+        heat=data_uri(panel.look.rgb(resized(panel.share[input.labels], _COMPACT // 2))),
+        opacity=opacity,
+        best=", ".join(f"{e.features[i]} {say.score_text(e, i)}" for i in e.ranking[:3].tolist()),
     )
+
+
+def _small_uri(picture: Array) -> str:
+    """A picture as a data URI: as JPEG if that is smaller and there is Pillow, else as PNG."""
+    found = data_uri(picture)
+    try:
+        image, file = optional("PIL.Image").fromarray(picture), BytesIO()
+    except MissingExtra:
+        return found
+    image.save(file, "JPEG", quality=80)
+    return min(found, "data:image/jpeg;base64," + b64encode(file.getvalue()).decode(), key=len)
 
 
 def _even(picture: Array) -> Array:

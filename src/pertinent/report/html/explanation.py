@@ -10,6 +10,7 @@ from pertinent.report.by_input import by_input, failure_lines, name_of, named
 from pertinent.report.colours import Look
 from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Axis, Markup, ends, fragment, from_template
+from pertinent.report.html.pictures import waterfall
 from pertinent.report.panels import Panel
 from pertinent.results.explanation import ByClass, Explanation, Explanations
 from pertinent.results.failures import Failure
@@ -72,8 +73,9 @@ def card(
         given=drawing.html_input(e.input) if with_input else "",
         sets=[(s, drawing.html_set(e.input, s.mask, s.sparsities)) for s in say.chosen_sets(e)],
         pairs=_pairs(panel),
+        waterfall=waterfall(e),
         clipping=panels.clipping(e),
-        lists_all=len(panel.shown) < n <= _MOST_LISTED,
+        lists_all=len(panel.shown) < n <= _MOST_LISTED and not panel.look.compact,
         prediction_axis=axis,
         classes=_classes(e.by_class(), look) if several else None,
     )

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from zlib import compress
 
 import numpy as np
 
+from pertinent.decoding import json_text
 from pertinent.errors import InputError
 from pertinent.files import write_text
 from pertinent.number_texts import measure_text
@@ -21,6 +23,7 @@ from pertinent.report.drawings import drawing_of
 from pertinent.report.html import Markup, from_template, own_file, style
 from pertinent.report.html.explanation import card, failure_list
 from pertinent.report.html.importance import importance_card
+from pertinent.report.html.pictures import swarm_card
 from pertinent.report.html.tables import evaluation_card
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
@@ -36,6 +39,7 @@ def save_report(
     title: str = "pertinent report",
     evaluation: Evaluation | None = None,
     by_class: bool = False,
+    groups: str | Sequence[Any] | None = None,
     opacity: Share | None = None,
 ) -> str:
     """Put explanations on one page, and write it to `path` if one is given.
@@ -52,6 +56,8 @@ def save_report(
         Its table comes first, and the explanations it measured show their measures.
     by_class
         Add to each explanation its scores for the other classes, where its method gives them.
+    groups
+        Compare cohorts where the report says which features matter, as in `Explanations.importance`.
     opacity
         Lay heat maps over their images with this opacity; by default they show the outlines of the image.
 
@@ -78,19 +84,23 @@ def save_report(
     if by_class and every and all(e.class_scores is None for e in every):
         every[0].by_class()  # raises the error that says so
     inputs = by_input(every)
+    many = len(inputs) > _MOST_UNPACKED
+    look = Look(opacity=opacity, compact=many)
     script = Markup(own_file("report.js"))
     page = from_template(
         "page.html",
         title=title,
         style=style("page.css"),
-        script=script if len(inputs) > 1 else "",
+        script=script if len(inputs) > 1 or any(e.input.kind == "image" for e in every) else "",
         script_digest=b64encode(sha256(script.encode()).digest()).decode(),
         inputs=inputs,
         count=_count(inputs),
         summary=evaluation_card(evaluation) if evaluation is not None and evaluation.rows else "",
-        importance=_importance(every),
+        importance=_importance(every, groups),
         failures=failure_list(failures),
-        sections=(_section(found, Look(opacity=opacity), by_class=by_class) for found in inputs),
+        sections=((found, _section(found, look, by_class=by_class)) for found in inputs),
+        pack=_packed if many else None,
+        words=_packed(json_text([_words(found) for found in inputs])) if many else "",
         index=_index(inputs) if len(inputs) > 1 else None,
         together=any(len(found.explanations) > 1 for found in inputs),
     )
@@ -99,21 +109,36 @@ def save_report(
     return str(page)
 
 
-def _importance(explanations: Sequence[Explanation]) -> Markup:
+def _importance(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> Markup:
     """Which features matter over many texts or rows; nothing for few, for images and for several methods."""
     is_drawn = any(drawing_of(e.input).clips_outliers for e in explanations)
     alike = len({(e.method, e.input.kind) for e in explanations}) == 1
-    if len(explanations) < _MANY or is_drawn or not alike:
+    if groups is None and (len(explanations) < _MANY or is_drawn or not alike):
         return Markup()
-    return importance_card(Explanations(explanations).importance(top=15))
+    found = Explanations(explanations).importance(groups, top=15)
+    return importance_card(found) + from_template(
+        "folded.html", name="Every score", content=swarm_card(found)
+    )
 
 
-def _section(found: Explained, look: Look, *, by_class: bool) -> tuple[Explained, Markup, list[Markup]]:
+def _section(found: Explained, look: Look, *, by_class: bool) -> Markup:
     """The explanations of one input side by side; an image that several explain is shown once."""
     input, together = found.explanations[0].input, len(found.explanations) > 1
-    given = drawing_of(input).html_input(input) if together else Markup()
-    cards = [card(e, look=look, with_input=not together, by_class=by_class) for e in found.explanations]
-    return found, given, cards
+    given = drawing_of(input).html_input(input) if together and not look.compact else Markup()
+    alone = not together and not look.compact
+    cards = [card(e, look=look, with_input=alone, by_class=by_class) for e in found.explanations]
+    return from_template("section.html", found=found, given=given, cards=cards)
+
+
+def _packed(text: str) -> str:
+    """A text compressed (zlib) and as base64, which the script of the page unpacks."""
+    return b64encode(compress(text.encode(), 9)).decode()
+
+
+def _words(found: Explained) -> str:
+    """What the search of a page looks through, besides the index."""
+    input: Any = found.explanations[0].input
+    return " ".join(input.text.segments) if input.kind in ("text", "prompt") else ""
 
 
 def _count(inputs: Sequence[Explained]) -> str:
@@ -136,6 +161,9 @@ def _with_measures(explanations: list[Explanation], evaluation: Evaluation) -> l
 
 _MANY = 20
 """From how many explanations on a report says which features matter."""
+
+_MOST_UNPACKED = 100
+"""A report of more inputs than this is packed: what is not shown is compressed."""
 
 _MEASURE = "number more"
 _MOST_MEASURES = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.report import table_contents as contents
 from pertinent.report.html import Axis, Markup, fragment, from_template
+from pertinent.report.html.pictures import curves_card
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 
@@ -15,15 +16,16 @@ def show_evaluation(evaluation: Evaluation) -> str:
 
 
 def evaluation_card(evaluation: Evaluation) -> Markup:
-    """Mean and confidence interval by method and metric, without style."""
+    """Mean and confidence interval by method and metric, and curves by sparsity; without style."""
     found = contents.summary(evaluation)
     axes = {
         metric: Axis.of(cell.ends for (_, own), cell in found.cells.items() if own == metric)
         for metric in evaluation.better
     }
-    return from_template(
+    table = from_template(
         "evaluation.html", evaluation=evaluation, summary=found, axes=axes, reading=contents.READING
     )
+    return table + curves_card(evaluation)
 
 
 def show_attacks(attacks: Attacks) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pertinent.control_characters import visible
 from pertinent.errors import SettingError
-from pertinent.intervals import Interval
+from pertinent.report.pictures import curves_by_sparsity
 from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
 from pertinent.report.wording import arrow, clipped
 from pertinent.results.evaluation import Evaluation
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 def show(evaluation: Evaluation) -> Figure:
     """A panel for each metric: its mean against the share of features, with 95% intervals as bands."""
-    found: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
-    for method, metric, sparsity, interval in evaluation.summary(by_sparsity=True):
-        if sparsity is not None:
-            found.setdefault(metric, {}).setdefault(method, []).append((sparsity, interval))
-    drawn = {
-        name: lines for name, lines in found.items() if any(len(points) > 1 for points in lines.values())
-    }
+    drawn = curves_by_sparsity(evaluation)
     if not drawn:
         raise SettingError(
             "Curves need a metric that was measured at several sparsities, such as "

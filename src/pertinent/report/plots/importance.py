@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.array_types import Floats
 from pertinent.report.colours import LIGHT, Look
+from pertinent.report.pictures import spread
 from pertinent.report.plots import LINES, QUIET, new_figure, tidy
 from pertinent.report.table_contents import importance_caption
 from pertinent.report.wording import clipped
@@ -17,22 +17,21 @@ from pertinent.results.importance import Importance
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_BINS = 40
-"""The number of stripes across a beeswarm; points in one stripe are pushed apart."""
-
 
 def show(importance: Importance, kind: str = "bars") -> Figure:
-    """Bars of the mean size of scores, by group; or every score as a point."""
-    n, groups = len(importance.features), len(importance.groups)
-    lines = n * max(1.0, 0.55 * groups) if kind == "bars" else n * 1.3
-    figure = new_figure(6.8, 1.5 + 0.28 * lines)
-    axes = figure.subplots()
+    """Bars of the mean size of scores, by group; or every score as a point, a panel for each group."""
+    n, groups = len(importance.features), importance.groups
+    lines = n * max(1.0, 0.55 * len(groups)) if kind == "bars" else n * 1.3
+    panels = 1 if kind == "bars" else len(groups)
+    figure = new_figure(max(6.8, 3.4 * panels + 1.6), 1.5 + 0.28 * lines)
+    every = figure.subplots(1, panels, squeeze=False, sharex=True, sharey=True)[0]
     if kind == "bars":
-        _bars(axes, importance)
+        _bars(every[0], importance)
     else:
-        _swarm(figure, axes, importance)
-    axes.set_yticks(range(n), [clipped(name) for name in importance.features], parse_math=False)
-    tidy(axes, n)
+        _swarms(figure, every, importance)
+    every[0].set_yticks(range(n), [clipped(name) for name in importance.features], parse_math=False)
+    for axes in every:
+        tidy(axes, n)
     caption = importance_caption(importance, of_points=kind == "beeswarm")
     figure.supxlabel(caption, fontsize=8, color=QUIET, parse_math=False, wrap=True)
     return figure
@@ -57,40 +56,29 @@ def _bars(axes: Any, importance: Importance) -> None:
             text.set_parse_math(False)
 
 
-def _swarm(figure: Any, axes: Any, importance: Importance) -> None:
+def _swarms(figure: Any, panels: Any, importance: Importance) -> None:
     ends = [score for own in importance.scored.values() for score in own.scores]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     ordered, look = False, Look()
-    for place, own in enumerate(importance.scored.values()):
-        scores, positions = np.array(own.scores), np.array(own.positions)
-        known = np.isfinite(positions)
-        ordered |= bool(known.any())
-        colours = look.scale()(np.where(known, positions, 0.5))
-        colours[~known] = optional("matplotlib.colors").to_rgba(QUIET)
-        axes.scatter(
-            scores, place + spread(scores, low, high), c=colours, s=14, lw=0.3, edgecolors=QUIET, zorder=2
-        )
-    axes.set_xlabel("score", fontsize=9, color=QUIET)
+    for axes, group in zip(panels, importance.groups, strict=True):
+        for place, own in enumerate(importance.scored.values()):
+            chosen = np.array([name == group for name in own.groups])
+            scores, positions = np.array(own.scores)[chosen], np.array(own.positions)[chosen]
+            known = np.isfinite(positions)
+            ordered |= bool(known.any())
+            colours = look.scale()(np.where(known, positions, 0.5))
+            colours[~known] = optional("matplotlib.colors").to_rgba(QUIET)
+            up = place + spread(scores, low, high)
+            axes.scatter(scores, up, c=colours, s=14, lw=0.3, edgecolors=QUIET, zorder=2)
+        axes.set_xlabel("score", fontsize=9, color=QUIET)
+        if group:
+            title = f"{clipped(group)} ({importance.sizes[group]:,})"
+            axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     if ordered:
         norm = optional("matplotlib.colors").Normalize(0, 1)
         bar = figure.colorbar(
-            optional("matplotlib.cm").ScalarMappable(norm, look.scale()), ax=axes, aspect=30
+            optional("matplotlib.cm").ScalarMappable(norm, look.scale()), ax=list(panels), aspect=30
         )
         bar.set_ticks([0, 1], labels=["low", "high"])
         bar.set_label("value of the feature", fontsize=9, color=QUIET)
         bar.outline.set_visible(False)
-
-
-def spread(scores: Floats, low: float, high: float) -> Floats:
-    """How far each point moves up or down, so that points with nearly the same score stand apart.
-
-    >>> spread(np.array([0.5, 0.5, 0.5, 0.1]), 0.0, 1.0)
-    array([ 0.  ,  0.06, -0.06,  0.  ])
-    """
-    stripes = np.floor(_BINS * (scores - low) / ((high - low) or 1.0)).astype(np.int64)
-    found = np.zeros(len(scores))
-    for stripe in np.unique(stripes):
-        members = np.flatnonzero(stripes == stripe)
-        steps = (np.arange(len(members)) + 1) // 2 * np.where(np.arange(len(members)) % 2, 1, -1)
-        found[members] = steps * min(0.06, 0.42 / max(1, len(members) // 2)) + 0.0
-    return found

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pertinent.errors import SettingError
 from pertinent.report import wording as say
 from pertinent.report.colours import LIGHT
+from pertinent.report.pictures import waterfall_steps
 from pertinent.report.plots import QUIET, new_figure
 from pertinent.report.wording import clipped
 from pertinent.results.explanation import Explanation
@@ -19,23 +17,8 @@ if TYPE_CHECKING:
 
 def show(e: Explanation, top: int = 10) -> Figure:
     """The base value, a bar for each of the `top` features and one for the others, and the prediction."""
-    if e.base_values is None:
-        raise SettingError(
-            f"The scores of {e.method} do not add up to the prediction: choose a method whose scores do, "
-            "such as shapley, kernel-shap or tree-shap."
-        )
-    order = np.argsort(-np.abs(e.scores), kind="stable")
-    shown, rest = order[:top], order[top:]
-    values = e.input.shown()
-    names = [
-        clipped(e.features[i]) + (f" = {clipped(values[i], 16)}" if values else "") for i in shown.tolist()
-    ]
-    steps = e.scores[shown].tolist()
-    if len(rest):
-        names.append(f"{len(rest):,} other feature{'s' if len(rest) > 1 else ''}")
-        steps.append(float(e.scores[rest].sum()))
-    base = float(e.base_values[e.target])
-    ends = base + np.cumsum([0.0, *steps])
+    found = waterfall_steps(e, top)
+    names, steps, ends, base = found.names, found.steps, found.ends, found.ends[0]
     figure = new_figure(6.8, 1.5 + 0.3 * (len(steps) + 2))
     axes = figure.subplots()
     number = say.number_format(e.scores)
