@@ -33,7 +33,7 @@ from pertinent.results.explanation import Explanations
 ZERO, RANDOM = "zero-vector", "random-token"
 CHOSEN = {"chosen": 0.2}
 """Five words and more, of texts of 20 words and more."""
-SETS = {"sparsity": (0.025, 0.05, 0.075, 0.1, 0.125), "budget": 250}
+SETS: dict[str, Any] = {"sparsity": (0.025, 0.05, 0.075, 0.1, 0.125), "budget": 250}
 """About one to five words."""
 
 MODELS = {
@@ -53,13 +53,13 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "expected-gradients": ("expected-gradients", {"samples": 200}),
     "lime": ("lime", {"samples": 1000}),
     "shapley": ("shapley", {"budget": 1000}),
+    "anchors": ("anchors", SETS | {"budget": 1000}),
     "thompson-search": ("thompson-search", SETS),
     "parallel-local-search": ("parallel-local-search", SETS),
     "one-step-banzhaf": ("one-step-banzhaf", {}),
     "one-step-banzhaf, relevant": ("one-step-banzhaf", {"criterion": "relevant"}),
     "greedy": ("greedy", CHOSEN),
     "greedy, relevant": ("greedy", CHOSEN | {"criterion": "relevant"}),
-    "anchors": ("anchors", {"sparsity": (0.125,), "budget": 1000}),
 }
 """By the name of their row, the most telling first."""
 
