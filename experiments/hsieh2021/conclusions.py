@@ -130,9 +130,11 @@ def by_reference(records: Records, which: str, suffix: str) -> list[list[str]]:
     """Greedy-AS by insertion and deletion, for each reference value."""
     rows = []
     for kind in ("insertion", "deletion"):
-        published = paper.INSERTION if kind == "insertion" else paper.DELETION
+        published = paper.BY_DATA.get(which)
         for reference in REFERENCES:
-            cells = [kind, reference_name(reference), f"{paper_place(published[reference], kind)} of 9"]
+            cells = [kind, reference_name(reference)]
+            if published is not None:
+                cells.append(f"{paper_place(getattr(published, kind)[reference], kind)} of 9")
             for method in OWN:
                 found = against(records, which, method, kind + suffix, reference=reference)
                 places = [
