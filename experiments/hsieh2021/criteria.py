@@ -99,7 +99,9 @@ class Judge:
                 other = rng.random(shape, dtype=np.float32) if reference == "uniform" else reference
                 rows = np.where(sets, images, other).astype(np.float32).reshape(-1, *shape[2:])
                 answer = self._answer(rows).reshape(*shape[:2], -1)
-                total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[:, :, 0]
+                total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[
+                    :, :, 0
+                ]
         return total / draws
 
     @cached_property

@@ -31,6 +31,8 @@ METRICS = ("sufficiency", "comprehensiveness", "insertion", "deletion")
 LOWER = ("sufficiency", "deletion")
 SATURATED = 0.99
 """The probability from which on a prediction counts as saturated."""
+FEWEST = 20
+"""Inputs that a row needs."""
 PAGE = Path(__file__).parent / "README.md"
 
 
@@ -53,7 +55,9 @@ def models(data: Path, weights: Path, n: int) -> Iterator[tuple[str, Any, list[A
 
 def measure(name: str, model: Any, inputs: list[Any], options: dict[str, Any], writer: Writer) -> None:
     """Explain by each method on each scale, and write what the metrics say."""
-    for method, settings in METHODS.items():
+    for method, own_settings in METHODS.items():
+        on_text = method == "gradient" and "features" not in options
+        settings = own_settings | ({"reduce": "length"} if on_text else {})  # BERT's sums are 0
         for scale in SCALES:
             found = pertinent.explain(
                 model, inputs, method, scale=scale, progress=False, **settings, **options
@@ -72,28 +76,31 @@ def measure(name: str, model: Any, inputs: list[Any], options: dict[str, Any], w
 
 
 def verdict_rows(records: Records, name: str) -> list[list[str]]:
-    """By how much log-odds are better than probabilities, for each method, of all inputs and saturated ones."""
+    """By how much each scale is better than probabilities, of all inputs and of saturated ones."""
     p = records.values(name, "–", "probability")
     assert p is not None
     rows = []
     for label, kept in (("all", p > 0), (f"p > {SATURATED}", p > SATURATED)):
-        if kept.sum() < 5:
+        if kept.sum() < FEWEST:
             continue
         for method in METHODS:
-            cells = [name, f"{label} ({int(kept.sum())})", f"`{method}`"]
-            for metric in METRICS:
-                natural, logit = (
-                    records.values(name, method, metric, scale=scale) for scale in ("natural", "logit")
-                )
-                cells.append("–" if natural is None or logit is None else gain(metric, logit[kept], natural[kept]))
-            rows.append(cells)
+            for scale in SCALES[1:]:
+                cells = [name, f"{label} ({int(kept.sum())})", f"`{method}`", f"`{scale}`"]
+                for metric in METRICS:
+                    natural, own = (
+                        records.values(name, method, metric, scale=each) for each in ("natural", scale)
+                    )
+                    assert natural is not None
+                    assert own is not None
+                    cells.append(gain(metric, own[kept], natural[kept]))
+                rows.append(cells)
     return rows
 
 
-def gain(metric: str, logit: Array, natural: Array) -> str:
+def gain(metric: str, own: Array, natural: Array) -> str:
     """By how much the first is better, in hundredths, bold if the 95% interval is on one side of 0."""
     sign = -1 if metric in LOWER else 1
-    found = difference(100 * sign * logit, 100 * sign * natural)
+    found = difference(100 * sign * own, 100 * sign * natural)
     assert found is not None
     text = f"{found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
     return f"**{text}**" if found.low > 0 or found.high < 0 else text
@@ -117,7 +124,7 @@ def main() -> None:
             measure(name, model, inputs, options, Writer(path, name))
     records = Records(arguments.results, path.name)
     rows = [row for name in names for row in verdict_rows(records, name)]
-    fill_in(arguments.page, {"scales": table(["model", "inputs", "method", *METRICS], rows)})
+    fill_in(arguments.page, {"scales": table(["model", "inputs", "method", "scale", *METRICS], rows)})
 
 
 if __name__ == "__main__":

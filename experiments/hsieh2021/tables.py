@@ -149,6 +149,13 @@ def checked(records: Records) -> str:
     return table(head, rows)
 
 
+def check_verdicts(records: Records) -> str:
+    """Greedy-AS beside the paper's other methods in Tables 7 and 8."""
+    others = [name for name in CHECKED if ROWS[name].paper and not name.startswith("greedy-as")]
+    head = ["Greedy-AS minus", "correlation: paper", "ours", "agrees", "sensitivity: paper", "ours", "agrees"]
+    return table(head, conclusions.checks(records, "mnist", others))
+
+
 def forest(records: Records) -> str:
     """The forest: all criteria."""
     rows = []
@@ -214,6 +221,7 @@ PARTS: dict[str, Callable[[Records], str]] = {
     "few subsets": partial(robustness, "mnist-500", FEW),
     "few subsets, by reference": partial(insertion_and_deletion, "mnist-500", FEW),
     "checks": checked,
+    "check verdicts": check_verdicts,
     "fashion own criteria": partial(own_criteria, "fashion-mnist"),
     "fashion variants": partial(variants, "fashion-mnist"),
     "fashion": partial(robustness, "fashion-mnist", FEWER),
@@ -243,7 +251,9 @@ def main() -> None:
     arguments = parser.parse_args()
     records = Records(arguments.results, "**/*.jsonl")
     if arguments.photographs:
-        fill_in(arguments.pages / "photographs.md", {name: make(records) for name, make in PHOTO_PARTS.items()})
+        fill_in(
+            arguments.pages / "photographs.md", {name: make(records) for name, make in PHOTO_PARTS.items()}
+        )
     else:
         fill_in(arguments.pages / "README.md", {name: PARTS[name](records) for name in arguments.parts})
 

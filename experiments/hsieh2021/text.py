@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from records import Writer
 from text_criteria import RadiiOfIrrelevant, RadiiOfRelevant, TopDeletion, TopInsertion, top_words
-from text_models import Texts, accuracy, bilstm, explained_texts, minilm, read
+from text_models import TRAINING, Texts, accuracy, bilstm, explained_texts, minilm, read
 from transformers.utils import logging as transformers_logging
 
 import pertinent
@@ -36,9 +36,7 @@ CHOSEN = {"chosen": 0.2}
 SETS: dict[str, Any] = {"sparsity": (0.025, 0.05, 0.075, 0.1, 0.125), "budget": 250}
 """About one to five words."""
 
-MODELS = {
-    name: f"AG News, {name}" for name in ("BiLSTM", "BiLSTM, pretrained vectors", "MiniLM")
-}
+MODELS = {name: f"AG News, {name}" for name in ("BiLSTM", "BiLSTM, pretrained vectors", "MiniLM")}
 """The experiments of the records, by the models that are explained."""
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -125,7 +123,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=int, default=100)
-    parser.add_argument("--training", type=int, default=20_000)
+    parser.add_argument("--training", type=int, default=TRAINING)
     parser.add_argument("--test", type=int, default=2000, help="texts that accuracy is measured on")
     parser.add_argument("--epochs", type=int, nargs=2, default=(4, 2), help="of the LSTM and of the encoder")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))

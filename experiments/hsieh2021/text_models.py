@@ -36,6 +36,8 @@ from pertinent.models.base import Model
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 LONGEST = 64
 """Tokens."""
+TRAINING = 16_000
+"""Texts that the models learn from."""
 SHORTEST_TEXT, LONGEST_TEXT = 20, 40
 """Words, as spaces separate them, of the texts that are explained."""
 WIDTH = 300
@@ -144,9 +146,7 @@ def pretrained_vectors(encoder: Path) -> tuple[nn.Embedding, Any]:
     return nn.Embedding.from_pretrained(weights.detach().clone(), freeze=True), tokenizer
 
 
-def bilstm(
-    training: Texts, *, epochs: int, device: str, encoder: Path | None = None, seed: int = 0
-) -> Model:
+def bilstm(training: Texts, *, epochs: int, device: str, encoder: Path | None = None, seed: int = 0) -> Model:
     """An LSTM trained by Adam, wrapped; its word embeddings are its own, or those of an encoder."""
     torch.manual_seed(seed)
     if encoder is None:
@@ -217,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--training", type=int, default=20_000)
+    parser.add_argument("--training", type=int, default=TRAINING)
     arguments = parser.parse_args()
     (arguments.out / "ag_news").mkdir(parents=True, exist_ok=True)
     for split, n in (("train", arguments.training), ("test", 3_000)):

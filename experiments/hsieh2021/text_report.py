@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import text_paper as paper
 from records import Records, difference, interval, shown, table
-from text import METHODS
+from text import METHODS, MODELS
+from text_models import TRAINING
 from text_page import PAGE
 
 from pertinent.array_types import Floats
@@ -30,10 +31,10 @@ CRITERIA: dict[tuple[str, str], tuple[str, int, str]] = {
 }
 """Title, whether more is better, and what is measured."""
 
-MODELS = {"BiLSTM": "AG News, BiLSTM", "MiniLM": "AG News, MiniLM"}
 OWN = {"greedy-as": "robustness of irrelevant", "greedy-as, relevant": "robustness of relevant"}
 """The criterion that each kind of Greedy-AS makes large or small."""
 GREEDY = tuple(OWN)
+VECTORS = "BiLSTM, pretrained vectors"
 N_EXAMPLES = 4
 SHOWN = ("greedy-as", "greedy-as, relevant", "gradient", "integrated-gradients", "shapley", "counterfactual")
 
@@ -50,11 +51,10 @@ class Results:
     def of(cls, folder: Path) -> Results:
         """Read a folder of results."""
         texts: dict[str, list[dict[str, Any]]] = {}
-        for line in (folder / "texts.json").read_text(encoding="utf-8").splitlines():
-            texts.setdefault(json.loads(line)["experiment"], []).append(json.loads(line))
-        tops = [json.loads(line) for line in (folder / "top_words.json").read_text().splitlines()]
-        top = {(one["experiment"], one["method"]): one["top"] for one in tops}
-        return cls(Records(folder, "text.jsonl"), texts, top)
+        for one in _lines(folder, "texts.json"):
+            texts.setdefault(one["experiment"], []).append(one)
+        top = {(one["experiment"], one["method"]): one["top"] for one in _lines(folder, "top_words.json")}
+        return cls(Records(folder, "**/text.jsonl"), texts, top)
 
     def areas(
         self, model: str, row: str, metric: str, reference: str, *, limited: bool = True
@@ -89,6 +89,12 @@ class Results:
         """The methods that were measured in full."""
         last = list(CRITERIA)[3]
         return [row for row in METHODS if self.areas(model, row, *last) is not None]
+
+
+def _lines(folder: Path, name: str) -> list[dict[str, Any]]:
+    """What the files of a name hold, a line each, also in folders below."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"**/{name}"))]
+    return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
 Verdicts = dict[str, dict[tuple[str, str], str]]
@@ -188,7 +194,7 @@ def examples(results: Results) -> str:
     """Sentences with their five first words in bold."""
     parts = []
     for model, experiment in MODELS.items():
-        for text in results.texts[experiment][:N_EXAMPLES]:
+        for text in results.texts.get(experiment, [])[:N_EXAMPLES]:
             rows = []
             for row in SHOWN:
                 top = results.top.get((experiment, row), {}).get(str(text["input"]))
@@ -223,11 +229,14 @@ def main() -> None:
     results = Results.of(arguments.results)
     missing = [row for row in METHODS if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
+        training=TRAINING,
         n=len(results.texts[MODELS["BiLSTM"]]),
         lstm=results.number("BiLSTM", "–", "accuracy"),
+        vectors=results.number(VECTORS, "–", "accuracy"),
         minilm=results.number("MiniLM", "–", "accuracy"),
         papers=paper.ACCURACY,
         norm_lstm=results.norms("BiLSTM").mean(),
+        norm_vectors=results.norms(VECTORS).mean(),
         norm_minilm=results.norms("MiniLM").mean(),
         capped_lstm=results.capped("BiLSTM", "random"),
         capped_minilm=results.capped("MiniLM", "random"),

@@ -41,7 +41,7 @@ def test_logits_of_kept_pixels(load):
         module[1].weight.copy_(torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]]))
         module[1].bias.zero_()
     image = np.array([[[[0.5, 1.0], [0.0, 0.25]]]], dtype=np.float32)
-    judge = criteria.Judge(None, module, image, None)
+    judge = criteria.Judge(None, module, image)
     kept = np.array([[[True, False, False, False], [False, True, True, True]]])
     assert judge.predicted.tolist() == [0]
     assert judge.logits(kept, 0.0)[0] == pytest.approx([0.5, 2 + 1])
@@ -73,10 +73,13 @@ def test_who_wins(load, tmp_path):
 
 def test_places_of_the_paper(load):
     own, paper = load("conclusions"), load("paper")
-    assert own.paper_place(paper.INSERTION["uniform"], "insertion") == 1
-    assert own.paper_place(paper.DELETION["uniform"], "deletion") == 1
-    assert own.paper_place(paper.INSERTION[0.0], "insertion") == 4
-    assert own.paper_place(paper.DELETION[0.0], "deletion") == 6
+    for published, places in ((paper.MNIST, (1, 1, 4, 6)), (paper.IMAGENET, (1, 2, 3, 2))):
+        found = [
+            own.paper_place(getattr(published, kind)[reference], kind)
+            for reference in ("uniform", 0.0)
+            for kind in ("insertion", "deletion")
+        ]
+        assert tuple(found) == places
 
 
 def test_missing_values_of_records(load, tmp_path):
@@ -137,7 +140,7 @@ def test_sets_without_an_attack_on_an_image(load, monkeypatch):
     """They count as 1.5 times the largest radius that was found."""
     own = load("criteria")
     monkeypatch.setattr(own.pertinent, "attack_radius", attacked([np.inf, 1.0, 4.0, 2.0]))
-    judge = own.Judge(None, None, np.zeros((1, 1, 2, 2)), None)
+    judge = own.Judge(None, None, np.zeros((1, 1, 2, 2)))
     found = judge.radii(np.zeros((1, 2, 4), dtype=bool))
     assert found["relevant"].tolist() == [[6.0, 1.0]] and found["irrelevant"].tolist() == [[4.0, 2.0]]
 
@@ -220,21 +223,19 @@ def test_orders_of_signed_scores(load):
 
 
 def test_curves_of_first_words(load):
-    """With log-odds 6, 5, … 1 of six words: the first n alone, and all but these."""
+    """With logits 6, 5, … 1 of six words: the first n alone, and all but these."""
     own = load("text_criteria")
     weights = np.arange(6.0, 0, -1) / 4
-
-    def classify(rows):
-        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ weights))
-        return np.column_stack([1 - p, p])
-
-    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 6)))
+    module = torch.nn.Linear(6, 2, bias=False)
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor(np.stack([np.zeros(6), weights])))
+    model = pertinent.wrap(module, kind="table", output="logit", background=np.zeros((1, 6)))
     found = pertinent.explain(model, np.ones((1, 6)), "leave-one-out", removal="mean", progress=False)
     judged = pertinent.evaluate(model, found, [own.TopInsertion(), own.TopDeletion()], progress=False)
     sums = np.cumsum(weights)[:5]
     for name, logits in (("insertion", sums), ("deletion", weights.sum() - sums)):
         values = [row.value for row in judged.rows if row.metric == name]
-        assert values == pytest.approx((1 / (1 + np.exp(-logits))).tolist())
+        assert values == pytest.approx(logits.tolist())
 
 
 def test_wins_on_texts(load, tmp_path):
@@ -267,32 +268,57 @@ def test_explained_texts_are_balanced_and_of_a_length(load):
     assert found.labels == [0, 1, 2, 3, 0, 1] and "too short" not in found.texts
 
 
-def test_photographs_are_judged_by_the_better_direction(load, tmp_path):
-    report, records = load("photo_report"), load("records")
-    writer = records.Writer(tmp_path / "photo.jsonl", "photographs")
-    for row, level in (("greedy-as", 2.0), ("random", 1.0)):
-        for metric, settings, _ in report.CRITERIA[:2]:
-            writer.write(row, metric, level + np.array([0.0, 0.1, 0.5]), **settings)
-    found = records.Records(tmp_path)
-    (line,) = [each for each in report.verdict_table(found).splitlines() if each.startswith("| random")]
-    assert line.split(" | ")[1:4] == ["win", "loss", "–"]
-    (line,) = [each for each in report.robustness_table(found).splitlines() if each.startswith("| random")]
-    assert line.startswith("| random | 17.98 | 1.2 [") and line.split(" | ")[3] == "1.1"
+def test_logits_of_kept_squares(load):
+    """A photograph of two squares, three colours: each square is kept or replaced as a whole."""
+    criteria = load("criteria")
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(24, 2, bias=False))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.stack([torch.ones(24), torch.zeros(24)]))
+    images = np.full((3, 3, 2, 4), 0.5, dtype=np.float32)
+    images[1] = 1.0
+    judge = criteria.Judge(None, module, images, features="patches:2", batch=2)
+    kept = np.tile(np.array([[True, False], [True, True]]), (3, 1, 1))
+    found = judge.logits(kept, 0.25)
+    assert found[0] == pytest.approx([12 * 0.5 + 12 * 0.25, 24 * 0.5])
+    assert found[1] == pytest.approx([12 * 1.0 + 12 * 0.25, 24 * 1.0])
+    assert judge.logits(kept, "uniform")[2, 0] == pytest.approx(12 * 0.5 + 12 * 0.5, abs=1.0)
 
 
-def test_photographs_that_could_not_be_measured_are_missing(load, tmp_path, monkeypatch):
-    """Of three photographs the second has no explanation, and the third no measure."""
-    photo, records = load("photo"), load("records")
-    rows = [SimpleNamespace(metric="insertion", explanation=0, value=0.25)]
-    judged = SimpleNamespace(rows=rows, failures=[])
-    monkeypatch.setattr(photo.pertinent, "evaluate", lambda *_, **options: judged)
-    writer = records.Writer(tmp_path / "photo.jsonl", "photographs")
-    own = SimpleNamespace(model=None, images=[None] * 3, writer=writer)
-    found = [SimpleNamespace(index=0), SimpleNamespace(index=2)]
-    metric = SimpleNamespace(name="insertion")
-    photo.Photographs._judge(own, "random", found, None, [metric], {"reference": "0"})
-    values = records.Records(tmp_path).values("photographs", "random", "insertion", reference="0")
-    np.testing.assert_array_equal(values, [0.25, np.nan, np.nan])
+def test_photographs_that_are_classified_rightly(load, tmp_path):
+    own = load("photo")
+    (tmp_path / "imagenet_synsets.txt").write_text("n01\nn02\nn03\n")
+    assert load("photo_model").true_class(tmp_path, "n02_great_grey_owl") == 1
+    answers = np.array([[0.1, 0.7, 0.2], [0.6, 0.3, 0.1], [0.0, 0.1, 0.9]])
+    every = {"n02_owl": None, "n03_newt": None, "n03_eft": None}
+    found = own.rightly_classified(answers, ["a", "b", "c"], every, tmp_path)
+    assert found == [("n02_owl", "b", 0.7), ("n03_eft", "c", 0.9)]
+
+
+def test_top_squares(load):
+    labels = np.repeat(np.repeat(np.arange(6).reshape(2, 3), 2, axis=0), 2, axis=1)
+    top = load("photo_figure").top_squares(np.array([0.0, 3.0, 1.0, -5.0, 2.0, 0.5]), labels)
+    assert set(labels[top]) == {1, 4} and top.sum() == 8  # a fifth of six, rounded up
+
+
+def test_rows_of_photographs(load):
+    rows = load("rows").photo_rows(6)
+    assert rows["greedy-as"].settings["attack_steps"] == 6 and not rows["gradient"].signed
+    assert rows["shapley-sampling"].settings["budget"] == 10 * 49 + 1
+    assert rows["thompson-search"].settings["sparsity"] == list(load("rows").SIZES)
+
+
+def test_images_that_cannot_be_explained_have_no_order(load, monkeypatch, capsys):
+    own = load("run")
+
+    class Found(list):
+        failures = (SimpleNamespace(index=0, reason="no attack"),)
+
+    found = Found([SimpleNamespace(index=1, scores=np.array([1.0, 2.0]), evaluations=7)])
+    monkeypatch.setattr(own.pertinent, "explain", lambda *_, **options: found)
+    measured = own.explained(None, np.zeros((2, 1, 1, 2)), load("rows").ROWS["greedy-as"], 5, "raw")
+    assert measured["scores"].tolist() == [[0.0, 0.0], [1.0, 2.0]]
+    assert measured["passes"].tolist() == [7] and measured["failed"] == 1
+    assert "image 0: no attack" in capsys.readouterr().out
 
 
 def test_pictures_take_magnitudes_and_colour_what_is_relevant(load, tmp_path):
