@@ -68,7 +68,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=CLASSES, default=list(CLASSES))
     parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS)[:-1])
+    parser.add_argument("--suffix", default="", help="of the names of the experiments")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     transformers_logging.set_verbosity_error()
@@ -86,7 +87,7 @@ def main() -> None:
             classes=CLASSES[name],
             longest=TOKENS,
         )
-        writer = Writer(arguments.out / "marks.jsonl", name)
+        writer = Writer(arguments.out / "marks.jsonl", name + arguments.suffix)
         every = Texts([one.text for one in marked], [one.label for one in marked])
         writer.write("–", "accuracy", [accuracy(model, every)])
         texts = rightly_classified(model, marked, arguments.texts)
