@@ -87,9 +87,9 @@ def hatexplain(folder: Path) -> tuple[list[Marked], list[Marked]]:
     """All training posts, and the test posts that are hateful or offensive and have telling marks."""
     import pandas as pd
 
-    training, explained = [], []
-    for row in pd.read_parquet(folder / "hatexplain" / "train.parquet").itertuples():
-        training.append(Marked(str(row.text), int(row.label), []))
+    rows = pd.read_parquet(folder / "hatexplain" / "train.parquet").itertuples()
+    training = [Marked(str(row.text), int(row.label), []) for row in rows]
+    explained = []
     for row in pd.read_parquet(folder / "hatexplain" / "test.parquet").itertuples():
         marked = majority(row.rationales, len(row.tokens))
         if row.label != NORMAL and is_telling(marked):

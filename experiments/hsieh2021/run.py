@@ -49,7 +49,13 @@ def settings_of(row: Row, subsets: int, scale: str) -> dict[str, Any]:
 
 
 def explained(
-    model: Any, images: Array, row: Row, subsets: int, scale: str, features: str = "pixels"
+    model: Any,
+    images: Array,
+    row: Row,
+    *,
+    subsets: int,
+    scale: str = "raw",
+    features: str = "pixels",
 ) -> dict[str, Any]:
     """Scores of features (images, features), the seconds of an image, and the passes of each."""
     settings = settings_of(row, subsets, scale)
@@ -83,6 +89,7 @@ def carry_out(
     row: Row,
     explain: Callable[[], dict[str, Any]],
     judge: Judge,
+    *,
     results: Path,
     only: str | None = None,
 ) -> None:
@@ -130,8 +137,8 @@ def main() -> None:
     judge = Judge(model, module, images, arguments.attack_steps)
     for name in arguments.rows:
         row = ROWS[name]
-        explain = partial(explained, model, images, row, arguments.subsets, arguments.scale)
-        carry_out(name, row, explain, judge, arguments.results, arguments.only)
+        explain = partial(explained, model, images, row, subsets=arguments.subsets, scale=arguments.scale)
+        carry_out(name, row, explain, judge, results=arguments.results, only=arguments.only)
 
 
 if __name__ == "__main__":

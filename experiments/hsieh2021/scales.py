@@ -1,4 +1,4 @@
-"""Should gradient methods follow a class's probability or its log-odds? Measured by the library's own metrics.
+"""Should gradient methods follow a probability or its log-odds? Measured by the library's own metrics.
 
     python experiments/hsieh2021/scales.py --data DATA --weights mnist_cnn.safetensors --results RESULTS
 
@@ -31,8 +31,6 @@ METRICS = ("sufficiency", "comprehensiveness", "insertion", "deletion")
 LOWER = ("sufficiency", "deletion")
 SATURATED = 0.99
 """The probability from which on a prediction counts as saturated."""
-FEWEST = 20
-"""Inputs that a row needs."""
 PAGE = Path(__file__).parent / "README.md"
 
 
@@ -76,24 +74,25 @@ def measure(name: str, model: Any, inputs: list[Any], options: dict[str, Any], w
 
 
 def verdict_rows(records: Records, name: str) -> list[list[str]]:
-    """By how much each scale is better than probabilities, of all inputs and of saturated ones."""
+    """By how much each scale is better than probabilities."""
     p = records.values(name, "–", "probability")
     assert p is not None
     rows = []
-    for label, kept in (("all", p > 0), (f"p > {SATURATED}", p > SATURATED)):
-        if kept.sum() < FEWEST:
-            continue
-        for method in METHODS:
-            for scale in SCALES[1:]:
-                cells = [name, f"{label} ({int(kept.sum())})", f"`{method}`", f"`{scale}`"]
-                for metric in METRICS:
-                    natural, own = (
-                        records.values(name, method, metric, scale=each) for each in ("natural", scale)
-                    )
-                    assert natural is not None
-                    assert own is not None
-                    cells.append(gain(metric, own[kept], natural[kept]))
-                rows.append(cells)
+    for method in METHODS:
+        for scale in SCALES[1:]:
+            cells = [
+                f"{name} ({(p > SATURATED).mean():.0%} with p > {SATURATED})",
+                f"`{method}`",
+                f"`{scale}`",
+            ]
+            for metric in METRICS:
+                natural, own = (
+                    records.values(name, method, metric, scale=each) for each in ("natural", scale)
+                )
+                assert natural is not None
+                assert own is not None
+                cells.append(gain(metric, own, natural))
+            rows.append(cells)
     return rows
 
 
@@ -124,7 +123,7 @@ def main() -> None:
             measure(name, model, inputs, options, Writer(path, name))
     records = Records(arguments.results, path.name)
     rows = [row for name in names for row in verdict_rows(records, name)]
-    fill_in(arguments.page, {"scales": table(["model", "inputs", "method", "scale", *METRICS], rows)})
+    fill_in(arguments.page, {"scales": table(["model", "method", "scale", *METRICS], rows)})
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ python experiments/hsieh2021/text_report.py --results RESULTS --out experiments/
 
 What stands in for what:
 
-- AG News (4 classes, {training:,} training texts) for Yahoo! Answers, of which only small copies could be had.
-  {n} test texts of 20 to 40 words, balanced over the classes. Features are words.
+- AG News (4 classes, {training:,} training texts) for Yahoo! Answers, of which only small copies could be
+  had. Test texts of 20 to 40 words, balanced over the classes: {counts}. Features are words.
 - A bidirectional LSTM of 300 units in each direction with max-pooling, as in the paper, but with word
   embeddings learnt from nothing instead of GloVe: {lstm:.1%} right on 2,000 test texts (the paper's:
   {papers:.0%} on ten classes). It is a plain module whose `forward` takes `input_ids`, `attention_mask` and
@@ -29,11 +29,11 @@ What stands in for what:
   sum of its embeddings, so some single words change the decision only by perturbations of a thousand times
   that norm. It concerns {capped_lstm:.1%} of the attacks on the first words of `random` in the BiLSTM, and in
   MiniLM {capped_minilm:.1%} of those of `random` and {capped_greedy:.1%} of those of `greedy-as`.
-- Insertion and deletion are of the predicted class's logit, and baselines explain that logit, as in the paper;
-  an earlier version of this page had probabilities. Areas are over 1 to 5 words. SHAP is `shapley-sampling`
-  with 25 permutations, CFX `counterfactual` with at most 5 words; `anchors`, which the paper has in its
-  pictures and in Table 10 alone, are of 1 to 5 words. Explainers that remove words set their embeddings to
-  zero, as in the paper.
+- Insertion and deletion are of the predicted class's logit, and baselines explain that logit, as in the
+  paper; an earlier version of this page had probabilities. Areas are over 1 to 5 words. SHAP is
+  `shapley-sampling` with 25 permutations, CFX `counterfactual` with at most 5 words; `anchors`, which the
+  paper has in its pictures and in Table 10 alone, are of 1 to 5 words. Explainers that remove words set their
+  embeddings to zero, as in the paper.
 
 Seed 0 throughout, one training of each model; intervals are 95% bootstrap intervals over texts. Only the
 order of methods can be compared with the paper, not the size of the areas.

@@ -230,7 +230,9 @@ def main() -> None:
     missing = [row for row in METHODS if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,
-        n=len(results.texts[MODELS["BiLSTM"]]),
+        counts=", ".join(
+            f"{len(results.texts.get(experiment, []))} in {model}" for model, experiment in MODELS.items()
+        ),
         lstm=results.number("BiLSTM", "–", "accuracy"),
         vectors=results.number(VECTORS, "–", "accuracy"),
         minilm=results.number("MiniLM", "–", "accuracy"),

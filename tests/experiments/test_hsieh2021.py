@@ -315,7 +315,7 @@ def test_images_that_cannot_be_explained_have_no_order(load, monkeypatch, capsys
 
     found = Found([SimpleNamespace(index=1, scores=np.array([1.0, 2.0]), evaluations=7)])
     monkeypatch.setattr(own.pertinent, "explain", lambda *_, **options: found)
-    measured = own.explained(None, np.zeros((2, 1, 1, 2)), load("rows").ROWS["greedy-as"], 5, "raw")
+    measured = own.explained(None, np.zeros((2, 1, 1, 2)), load("rows").ROWS["greedy-as"], subsets=5)
     assert measured["scores"].tolist() == [[0.0, 0.0], [1.0, 2.0]]
     assert measured["passes"].tolist() == [7] and measured["failed"] == 1
     assert "image 0: no attack" in capsys.readouterr().out
@@ -351,3 +351,143 @@ def test_sanity_of_attacks_and_of_other_methods(load):
     random = own.explainers.get("random")()
     (found,) = own.correlations(model, images, random, options | {"removal": "constant"})
     assert found.spearman == 1.0
+
+
+def test_marked_words_become_spans(load):
+    own = load("marked_sets").of_words(["a", "slow", "film"], 1, [False, True, True])
+    assert own.text == "a slow film" and own.spans == [(2, 6), (7, 11)] and own.label == 1
+    assert [own.text[start:end] for start, end in own.spans] == ["slow", "film"]
+
+
+def test_passages_are_whole_sentences(load, monkeypatch):
+    own = load("marked_sets")
+    monkeypatch.setattr(own, "LONGEST", 5)
+    words = ["a", "b", ".", "c", "d", ".", "e", "f", "g", "h", "i", "j", ".", "k", "."]
+    assert [words[part] for part in own.passages(words)] == [
+        ["a", "b", "."],
+        ["c", "d", "."],
+        ["k", "."],  # the sentence before is longer than a passage may be
+    ]
+    words = ["a", "b", ".", "c", "d"]  # the end is an end, too
+    assert [words[part] for part in own.passages(words)] == [words]
+
+
+def test_words_that_most_people_marked(load):
+    own = load("marked_sets")
+    assert own.majority([[1, 0, 1], [1, 0, 0], [1, 0, 0]], 3) == [True, False, False]
+    assert own.majority([[1, 0], [0, 1]], 2) == [True, True]  # half of them
+    assert own.majority([[1, 0]], 3) == [False] * 3  # of another length than the words
+    marked = [True] + [False] * 9
+    assert own.is_telling(marked) and not own.is_telling(marked[:9]) and not own.is_telling([True] * 10)
+
+
+def test_precision_of_marked_words(load, tmp_path):
+    """The paper's mAP is the mean of its precisions; average precision is over the whole ranking."""
+    records, report, paper = load("records"), load("marks_report"), load("text_paper")
+    for numbers in paper.TABLE_10.values():
+        assert len(numbers) == 1 or np.mean(numbers[:5]) == pytest.approx(numbers[5], abs=0.012)
+    writer = records.Writer(tmp_path / "marks.jsonl", report.HATE)
+    for row, level in (("greedy-as", 0.5), ("random", 0.25), ("gradient", 0.75)):
+        writer.write(row, "precision", np.tile([level, 0.5, 0.5, 0.5, level], (4, 1)))
+        writer.write(row, "average precision", np.full(4, level))
+    found = records.Records(tmp_path, "**/marks.jsonl")
+    assert report.values(found, report.HATE, "random", report.PAPERS_MEAN) == pytest.approx(np.full(4, 0.4))
+    gap = report.ahead(found, report.HATE, "greedy-as", "gradient", report.AVERAGE)
+    assert gap.mean == pytest.approx(-0.25) and report.signed(gap) == "-0.25 [-0.25, -0.25]"
+    lines = report.findings(found).splitlines()
+    assert "ahead of `gradient`, the best of the paper's others | -0.10" in lines[2]
+    assert lines[2].endswith("no, the reverse |") and lines[3].endswith("yes |")
+
+
+def test_explained_are_texts_whose_class_is_predicted(load, monkeypatch):
+    own = load("marks")
+    marked = [load("marked_sets").Marked(str(i), label, []) for i, label in enumerate((0, 1, 1, 0))]
+    found = [SimpleNamespace(index=i, target=1) for i in (2, 0, 1, 3)]
+    monkeypatch.setattr(own.pertinent, "explain", lambda *_, **options: found)
+    assert [one.text for one in own.rightly_classified(None, marked, 5)] == ["1", "2"]
+    assert [one.text for one in own.rightly_classified(None, marked, 1)] == ["1"]
+
+
+def test_what_equals_the_reference_counts_for_nothing(load):
+    """Theorems A.1 to A.4: log-odds 8 (0.5 − x₀) + 2 (x₁ − 0.5) at x = (0, 1, 1, 0.5)."""
+    own = load("reference_bias")
+    found = own.scores(own.model())
+    for method, (theorem, _) in own.METHODS.items():
+        if theorem != "–":  # x₁ alone, by 2
+            assert found[method] == pytest.approx([0.0, 2.0, 0.0, 0.0], abs=1e-5), method
+        else:
+            assert np.abs(found[method]).argmax() == own.DECISIVE, method
+    assert found["gradient"] == pytest.approx(own.WEIGHTS, abs=1e-5)
+    assert pytest.approx(8 * 0.5 + 2 * 0.5) == own.WEIGHTS @ own.INPUT + own.BIAS
+    # The nearest other decision is along the weights, 5 / 68 of each; in standard deviations, which are 0.5.
+    assert found["counterfactual"] == pytest.approx(np.abs(own.WEIGHTS) * 5 / 68 / 0.5, rel=1e-2)
+    curves = own.curves(own.model(), [0, 1, 2, 3])
+    for kind, (before, after) in {"insertion": (3, 5), "deletion": (5, 3)}.items():
+        logits = np.array([before, before, after, after, after])
+        assert curves[kind] == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
+
+
+def test_averages_over_references(load):
+    own = load("reference_bias")
+    references = np.array([[0.0, 0.0], [2.0, 4.0]])
+    found = own.averaged_reference(np.array([1.0, 1.0]), references, np.array([3.0, 5.0]))
+    assert found.tolist() == [0.0, -5.0]
+
+
+def test_gains_of_a_scale(load, tmp_path):
+    """Less is better of sufficiency and deletion; bold where the interval is on one side of 0."""
+    own, records = load("scales"), load("records")
+    assert own.gain("insertion", np.full(5, 0.5), np.full(5, 0.4)) == "**+10.0 [+10.0, +10.0]**"
+    assert own.gain("deletion", np.full(5, 0.5), np.full(5, 0.4)) == "**-10.0 [-10.0, -10.0]**"
+    assert own.gain("deletion", np.array([0.5, 0.3]), np.array([0.4, 0.4])).startswith("+0.0 [")
+    writer = records.Writer(tmp_path / "scales.jsonl", "m")
+    writer.write("–", "probability", [0.5] * 5 + [0.999] * 20)
+    for method in own.METHODS:
+        for metric in own.METRICS:
+            for scale, level in (("natural", 0.4), ("logit", 0.4), ("raw", 0.5)):
+                writer.write(method, metric, [level] * 25, scale=scale)
+    rows = own.verdict_rows(records.Records(tmp_path, "scales.jsonl"), "m")
+    assert {row[0] for row in rows} == {"m (80% with p > 0.99)"} and len(rows) == 6
+    assert rows[1][2:4] == ["`raw`", "**-10.0 [-10.0, -10.0]**"] and rows[0][3] == "+0.0 [+0.0, +0.0]"
+
+
+def test_checks_beside_the_papers(load, tmp_path):
+    """Greedy-AS minus the other; "agrees" if the sign is the paper's."""
+    own, records = load("conclusions"), load("records")
+    writer = records.Writer(tmp_path / "checks.jsonl", "mnist")
+    for row, level in (("greedy-as", 0.3), ("gradient", 0.5), ("expected-gradients", 0.4)):
+        writer.write(row, "sanity of magnitudes", level + np.linspace(0, 0.01, 9))
+        writer.write(row, "sensitivity", level + np.linspace(0, 0.01, 9))
+    rows = own.checks(records.Records(tmp_path), "mnist", ["gradient", "expected-gradients", "leave-one-out"])
+    assert rows[0][1:4] == ["-0.12", "-0.20 [-0.20, -0.20]", "yes"]
+    assert rows[0][4:] == ["+0.16", "-0.20 [-0.20, -0.20]", "no, the reverse"]
+    assert rows[1][1:4] == ["", "-0.10 [-0.10, -0.10]", ""]  # Table 7 has no expected gradients
+    assert rows[2][2] == "–" and rows[2][3] == ""
+    both = SimpleNamespace(mean=0.1, low=-0.1, high=0.3)
+    assert own.agrees(0.2, both) == "undecided" and own.agrees(None, both) == ""
+
+
+def test_an_lstm_with_pretrained_vectors_learns_none_of_them(load, tmp_path):
+    from transformers import BertConfig, BertModel
+
+    from tests import tiny
+
+    own = load("text_models")
+    torch.manual_seed(0)
+    tokenizer = tiny.tokenizer()
+    tokenizer.save_pretrained(tmp_path)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+    )
+    encoder = BertModel(config)
+    encoder.save_pretrained(tmp_path)
+    own.WIDTH = 4
+    texts = own.Texts(["w1 w2", "w3 w4"] * 4, [0, 1] * 4)
+    model = own.bilstm(texts, epochs=1, device="cpu", encoder=tmp_path)
+    found = model.model.get_input_embeddings().weight
+    torch.testing.assert_close(found.detach(), encoder.get_input_embeddings().weight.detach())
+    assert not found.requires_grad and model.model.lstm.input_size == 8
