@@ -1,5 +1,6 @@
 """Numbers of `experiments/hsieh2021` on cases with a known answer."""
 
+import gzip
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 import pertinent
 from pertinent.rank_correlation import spearman
-from tests.miniature import scripts
+from tests.miniature import scripts, write_frame
 
 
 @pytest.fixture
@@ -491,3 +492,108 @@ def test_an_lstm_with_pretrained_vectors_learns_none_of_them(load, tmp_path):
     found = model.model.get_input_embeddings().weight
     torch.testing.assert_close(found.detach(), encoder.get_input_embeddings().weight.detach())
     assert not found.requires_grad and model.model.lstm.input_size == 8
+
+
+def test_images_are_read_as_they_were_written(load, tmp_path):
+    own = load("mnist")
+    images = np.arange(2 * 28 * 28, dtype=np.int64).reshape(2, 28, 28) % 256
+    for kind, values in (("images-idx3", images), ("labels-idx1", np.array([7, 2]))):
+        head = bytes([0, 0, 8, values.ndim]) + b"".join(n.to_bytes(4, "big") for n in values.shape)
+        with gzip.open(tmp_path / f"t10k-{kind}-ubyte.gz", "wb") as file:
+            file.write(head + values.astype(np.uint8).tobytes())
+    found, labels = own.read_set(tmp_path, "t10k")
+    assert found.shape == (2, 1, 28, 28) and labels.tolist() == [7, 2]
+    np.testing.assert_allclose(255 * found[:, 0], images, atol=1e-4)
+    order = np.random.default_rng(0).permutation(2)
+    np.testing.assert_array_equal(load("run").chosen_images(tmp_path, 2), found[order])
+
+
+def test_the_authors_network_normalises(load):
+    own = load("mnist")
+    module = own.authors_network()
+    assert module[0](torch.tensor([0.1307, 0.4388])).tolist() == pytest.approx([0.0, 1.0])
+    assert sum(p.numel() for p in module.parameters()) == 520 + 25_050 + 400_500 + 5010
+
+
+def test_settings_of_a_run(load):
+    """Greedy-AS draws subsets and has no scale; baselines have a scale, and draw none."""
+    own, rows = load("run"), load("rows").ROWS
+    assert own.settings_of(rows["greedy-as"], 7, "raw") == {"chosen": 0.45, "subsets": 7}
+    assert own.settings_of(rows["integrated-gradients"], 7, "raw") == {"points": 100, "scale": "raw"}
+    assert own.settings_of(rows["greedy"], 7, "raw") == {"chosen": 0.45, "step": 0.05}
+    assert own.file_name("counterfactual, 20% of pixels") == "counterfactual-20-percent-of-pixels"
+
+
+def test_a_row_is_carried_out_once_and_measured_in_both_orders(load, tmp_path):
+    own, records = load("run"), load("records")
+    asked = []
+
+    def explain():
+        asked.append(1)
+        scores = np.array([[-2.0, 1.0]])
+        return {"scores": scores, "seconds": np.array(0.5), "passes": np.array([3]), "failed": np.array(0)}
+
+    class Sum:
+        def measure(self, name, scores, writer):
+            writer.write(name, "sum", scores.sum(axis=1))
+
+    results = tmp_path / "mnist"
+    results.mkdir()
+    for _ in range(2):
+        own.carry_out("gradient", load("rows").ROWS["gradient"], explain, Sum(), results=results)
+    found = records.Records(results)
+    assert len(asked) == 1 and found.values("mnist", "gradient", "passes").tolist() == [3]
+    assert found.values("mnist", "gradient", "sum").tolist() == [-1.0]
+    assert found.values("mnist", "gradient, magnitude", "sum").tolist() == [3.0]
+
+
+def test_places_by_reference_value(load, tmp_path):
+    own = load("conclusions")
+    levels = {"greedy_as": 3.0, "gradient": 2.0, "gradient__magnitude": 1.0, "random": 4.0}
+    found = written(load("records"), tmp_path, "mnist", **levels)
+    rows = own.by_reference(found, "mnist", " logit")
+    (first,) = [row for row in rows if row[:2] == ["insertion", "uniform noise"]]
+    assert first[2:6] == ["1 of 9", "2 wins, 0 draws, 1 loss", "2 of 3", "2 of 3"] and first[-1] == "`random`"
+    rows = own.by_reference(
+        written(load("records"), tmp_path, "fashion-mnist", **levels), "fashion-mnist", " logit"
+    )
+    (first,) = [row for row in rows if row[:2] == ["deletion", "0.5"]]
+    assert first[2:4] == ["2 wins, 0 draws, 1 loss", "2 of 3"]  # the paper has no Fashion-MNIST
+
+
+def test_tables_beside_the_papers(load, tmp_path):
+    tables, records = load("tables"), load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "photographs")
+    for metric, level in (("robustness of irrelevant", 1.0), ("robustness of relevant", 2.0)):
+        writer.write("greedy-as", metric, np.full((4, 9), level))
+    writer.write("greedy-as", "insertion logit", np.full(4, 7.0), reference=0.5)
+    writer.write("greedy-as", "passes", [10, 20])
+    writer.write("greedy-as", "seconds", [0.5])
+    found = records.Records(tmp_path)
+    line = tables.robustness("photographs", ["greedy-as", "random"], found).splitlines()[-1]
+    assert line == "| `greedy-as` | 4 | 31.62 | 40.0 [40.0, 40.0] | 43.97 | 80.0 [80.0, 80.0] | 15 | 0.500 |"
+    assert "| 7 ± 0 (306) |" in tables.insertion_and_deletion("photographs", ["greedy-as"], found)
+
+
+def test_reviews_are_cut_where_they_are_marked(load, tmp_path):
+    own = load("marked_sets")
+    words = ["w"] * 11 + ["."] + ["v"] * 13 + ["."]
+    rows = {"document": [" ".join(words)] * 8, "label": np.zeros(8, dtype=np.int8)}
+    rows["evidence_spans"] = [[[2, 4]], [[14, 15]], *[[[0, 1]]] * 6]
+    own.LONGEST = 15
+    for split in ("train", "val"):
+        write_frame(tmp_path / "eraser_movies" / f"{split}.parquet", **rows)
+    training, explained = own.film_reviews(tmp_path)
+    assert len(training) == 6 and len(explained) == 2 + 8  # a quarter of the training reviews, and all others
+    assert training[0].text == " ".join(words[:12]) and training[0].spans == [(4, 5), (6, 7)]
+    assert training[1].text == " ".join(words[12:]) and training[1].spans == [(4, 5)]
+
+
+def test_words_of_one_text_are_unknown_to_the_lstm(load):
+    tokenizer = load("text_models").word_tokenizer(["a cat, a dog", "A cat"])
+    assert tokenizer.convert_ids_to_tokens(tokenizer("a cat dog")["input_ids"]) == ["a", "cat", "[UNK]"]
+
+
+def test_methods_without_the_decisive_feature(load):
+    rows = load("reference_bias").theorem_rows({"shapley": np.array([0.0, 2.0, 0.0, 0.0])})
+    assert rows == [["`shapley`", "A.3", "+0.00", "+2.00", "+0.00", "+0.00", "yes", "2 of 4"]]
