@@ -366,7 +366,7 @@ def test_hsieh2021_texts(encoder, tmp_path):
             *rows,
         )
         call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
-    assert "Not measured in this run: `integrated-gradients`" in (tmp_path / "text.md").read_text()
+    assert "Not measured everywhere: `integrated-gradients`" in (tmp_path / "text.md").read_text()
 
 
 def test_hsieh2021_photographs(tmp_path):

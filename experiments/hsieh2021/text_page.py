@@ -58,7 +58,9 @@ As the paper's Table 4, which is of images, by t-tests.
 ## Ablation (Table 3)
 
 The paper reports Greedy and One-Step Banzhaf of images alone (MNIST, Robustness-S̄r: {table_3}).
+
 {ablation}
+{missing}
 
 ## Cost
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import text_paper as paper
+from conclusions import holds
 from records import Records, difference, interval, shown, table
 from text import METHODS, MODELS
 from text_models import TRAINING
@@ -167,6 +168,27 @@ def conclusions(results: Results) -> str:
     return table(head, rows)
 
 
+def ablation(results: Results) -> str:
+    """Table 3: Greedy-AS against its variants, by the criterion that both optimise."""
+    rows = []
+    for model in MODELS:
+        for one, metric in OWN.items():
+            title, sign, _ = CRITERIA[metric, ""]
+            for variant in ("one-step-banzhaf", "greedy"):
+                other = variant + one.removeprefix("greedy-as")
+                gap = difference(*(_signed_areas(results, model, row, metric, sign) for row in (one, other)))
+                if gap is not None:
+                    ahead = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+                    rows.append([model, f"`{one}` is better than `{other}`", title, ahead, holds(gap)])
+    return table(["model", "finding", "criterion", "ahead by", "holds"], rows)
+
+
+def _signed_areas(results: Results, model: str, row: str, metric: str, sign: int) -> Floats | None:
+    """The areas of a row, larger being better."""
+    found = results.areas(model, row, metric, "")
+    return None if found is None else sign * found
+
+
 def ranks(results: Results) -> str:
     """The order of the methods by each criterion, the paper's beside it."""
     rows = []
@@ -230,8 +252,8 @@ def main() -> None:
     missing = [row for row in METHODS if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,
-        counts=", ".join(
-            f"{len(results.texts.get(experiment, []))} in {model}" for model, experiment in MODELS.items()
+        counts="; ".join(
+            f"{model} {len(results.texts.get(experiment, []))}" for model, experiment in MODELS.items()
         ),
         lstm=results.number("BiLSTM", "–", "accuracy"),
         vectors=results.number(VECTORS, "–", "accuracy"),
@@ -247,7 +269,8 @@ def main() -> None:
         ranks=ranks(results),
         criteria=criterion_tables(results),
         verdicts=verdict_tables(results),
-        ablation=f"Not measured in this run: {', '.join(f'`{row}`' for row in missing)}." if missing else "",
+        ablation=ablation(results),
+        missing=f"Not measured everywhere: {', '.join(f'`{row}`' for row in missing)}." if missing else "",
         cost=cost_table(results),
         examples=examples(results),
         table_3=", ".join(f"{row} {value:.2f}" for row, value in paper.TABLE_3.items()),

@@ -255,6 +255,11 @@ def test_wins_on_texts(load, tmp_path):
     assert [found["gradient"][own] for own in report.CRITERIA] == ["loss", "win"] * 3
     assert report.counted(found, ("insertion", "")) == "1 win, 0 draws, 1 loss"
     assert report.counted(found, ("insertion", ""), ["random"]) == "1 win, 0 draws, 0 losses"
+    writer.write("greedy", "robustness of irrelevant", np.full((8, 5), 2.5))
+    results = report.Results(records.Records(tmp_path), {}, {})
+    (line,) = [own for own in report.ablation(results).splitlines() if own.startswith("| BiLSTM")]
+    assert "`greedy-as` is better than `greedy` | Robustness-S̄r | -1.8" in line  # 4 × (2.05 − 2.5)
+    assert line.endswith("| no, the reverse |")
     assert results.number("BiLSTM", "–", "accuracy") == 0.75
     assert np.isnan(results.number("MiniLM", "–", "accuracy"))
     assert report._ends(["a", "b", "c", "d"]) == "`a`, `b`, `c`; last `d`"
