@@ -346,12 +346,11 @@ def test_hsieh2021_texts(encoder, tmp_path):
     write_texts(tmp_path, "ag_news", {"train": 40, "test": 12}, 20, 4)
     with scripts("experiments/hsieh2021") as load:
         call(load("text_models"), "--data", tmp_path, "--out", tmp_path / "packed")
-        load("text_models").WIDTH = 64
         load("records").RESAMPLES = 50
         own = load("text")
         own.METHODS["greedy-as"] = ("greedy-as", {"chosen": 0.05, "subsets": 2, "attack_steps": 8})
         own.METHODS["thompson-search"] = ("thompson-search", {"sparsity": 0.05, "budget": 20})
-        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--device", "cpu")
+        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--width", 64, "--device", "cpu")
         rows = ("random", "gradient", "greedy-as", "thompson-search")
         call(
             own,

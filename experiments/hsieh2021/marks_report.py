@@ -88,7 +88,8 @@ def findings(records: Records) -> str:
                 gap = ahead(records, name, one, other, PAPERS_MEAN)
                 what = f"`{one}` is ahead of `{other}`"
                 what += ", the best of the paper's others" if other == best else ""
-                rows.append([name, what, signed(gap), holds(gap)])
+                if gap is not None:
+                    rows.append([name, what, signed(gap), holds(gap)])
     return table(["texts", "finding", "difference", "holds"], rows)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from records import Writer
 from text_criteria import RadiiOfIrrelevant, RadiiOfRelevant, TopDeletion, TopInsertion, top_words
-from text_models import TRAINING, Texts, accuracy, bilstm, explained_texts, minilm, read
+from text_models import TRAINING, WIDTH, WORDS, Texts, accuracy, bilstm, explained_texts, minilm, read
 from transformers.utils import logging as transformers_logging
 
 import pertinent
@@ -124,6 +124,8 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=int, default=100)
+    parser.add_argument("--words", type=int, nargs=2, default=WORDS, help="of texts: the fewest, the most")
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the LSTM, in each direction")
     parser.add_argument("--training", type=int, default=TRAINING)
     parser.add_argument("--test", type=int, default=2000, help="texts that accuracy is measured on")
     parser.add_argument("--epochs", type=int, nargs=2, default=(4, 2), help="of the LSTM and of the encoder")
@@ -137,14 +139,14 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     training = read(arguments.data, "train").part(0, arguments.training)
     test = read(arguments.data, "test")
-    own = explained_texts(test, arguments.texts)
+    own = explained_texts(test, arguments.texts, arguments.words)
     start = time.perf_counter()
     of_lstm, of_encoder = arguments.epochs
     device, encoder = arguments.device, arguments.encoder
     trainings: dict[str, Callable[[], Model]] = {
-        "BiLSTM": partial(bilstm, training, epochs=of_lstm, device=device),
+        "BiLSTM": partial(bilstm, training, epochs=of_lstm, device=device, width=arguments.width),
         "BiLSTM, pretrained vectors": partial(
-            bilstm, training, epochs=of_lstm, device=device, encoder=encoder
+            bilstm, training, epochs=of_lstm, device=device, width=arguments.width, encoder=encoder
         ),
         "MiniLM": partial(minilm, encoder, training, epochs=of_encoder, device=device),
     }

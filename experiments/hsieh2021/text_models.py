@@ -38,8 +38,8 @@ LONGEST = 64
 """Tokens."""
 TRAINING = 16_000
 """Texts that the models learn from."""
-SHORTEST_TEXT, LONGEST_TEXT = 20, 40
-"""Words, as spaces separate them, of the texts that are explained."""
+WORDS = (20, 40)
+"""The fewest and the most words, as spaces separate them, of the texts that are explained."""
 WIDTH = 300
 PAD, UNKNOWN = "[PAD]", "[UNK]"
 RARE = 2
@@ -74,9 +74,9 @@ def read(folder: Path, split: str) -> Texts:
     return Texts([text.replace("\\", " ") for text in texts], list(labels))
 
 
-def explained_texts(test: Texts, n: int) -> Texts:
+def explained_texts(test: Texts, n: int, words: Sequence[int] = WORDS) -> Texts:
     """The first texts of each class in turn, neither short nor long."""
-    fits = [SHORTEST_TEXT <= len(text.split()) <= LONGEST_TEXT for text in test.texts]
+    fits = [words[0] <= len(text.split()) <= words[1] for text in test.texts]
     places = [[i for i, own in enumerate(test.labels) if own == label and fits[i]] for label in range(4)]
     chosen = [i for each in zip(*places, strict=False) for i in each][:n]
     return Texts([test.texts[i] for i in chosen], [test.labels[i] for i in chosen])
@@ -88,7 +88,7 @@ class BiLSTM(nn.Module):
     `forward` has the arguments of a transformers model, so that the library finds its word embeddings.
     """
 
-    def __init__(self, embeddings: nn.Embedding, dropout: float = 0.3) -> None:
+    def __init__(self, embeddings: nn.Embedding, width: int, dropout: float = 0.3) -> None:
         super().__init__()
         self.config = SimpleNamespace(
             vocab_size=embeddings.num_embeddings,
@@ -97,9 +97,9 @@ class BiLSTM(nn.Module):
             problem_type=None,
         )
         self.embeddings = embeddings
-        self.lstm = nn.LSTM(embeddings.embedding_dim, WIDTH, batch_first=True, bidirectional=True)
+        self.lstm = nn.LSTM(embeddings.embedding_dim, width, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(2 * WIDTH, 4)
+        self.head = nn.Linear(2 * width, 4)
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word embeddings."""
@@ -146,15 +146,23 @@ def pretrained_vectors(encoder: Path) -> tuple[nn.Embedding, Any]:
     return nn.Embedding.from_pretrained(weights.detach().clone(), freeze=True), tokenizer
 
 
-def bilstm(training: Texts, *, epochs: int, device: str, encoder: Path | None = None, seed: int = 0) -> Model:
+def bilstm(
+    training: Texts,
+    *,
+    epochs: int,
+    device: str,
+    encoder: Path | None = None,
+    width: int = WIDTH,
+    seed: int = 0,
+) -> Model:
     """An LSTM trained by Adam, wrapped; its word embeddings are its own, or those of an encoder."""
     torch.manual_seed(seed)
     if encoder is None:
         tokenizer = word_tokenizer(training.texts)
-        embeddings = nn.Embedding(len(tokenizer), WIDTH)
+        embeddings = nn.Embedding(len(tokenizer), width)
     else:
         embeddings, tokenizer = pretrained_vectors(encoder)
-    module = BiLSTM(embeddings).to(device)
+    module = BiLSTM(embeddings, width).to(device)
     encoded = tokenizer(training.texts, truncation=True, padding=True, return_tensors="pt")
     labels = torch.tensor(training.labels)
     optimizer = torch.optim.Adam((own for own in module.parameters() if own.requires_grad), 1e-3)

@@ -267,7 +267,7 @@ def test_wins_on_texts(load, tmp_path):
 
 def test_explained_texts_are_balanced_and_of_a_length(load):
     own = load("text_models")
-    words = " ".join(["word"] * own.SHORTEST_TEXT)
+    words = " ".join(["word"] * own.WORDS[0])
     labels = [0, 0, 0, 1, 2, 3, 1, 2, 3]
     texts = ["too short", *[f"{words} {i}"[: -1 - len(str(i))] for i in range(1, 9)]]
     found = own.explained_texts(own.Texts(texts, labels), 6)
@@ -491,9 +491,8 @@ def test_an_lstm_with_pretrained_vectors_learns_none_of_them(load, tmp_path):
     )
     encoder = BertModel(config)
     encoder.save_pretrained(tmp_path)
-    own.WIDTH = 4
     texts = own.Texts(["w1 w2", "w3 w4"] * 4, [0, 1] * 4)
-    model = own.bilstm(texts, epochs=1, device="cpu", encoder=tmp_path)
+    model = own.bilstm(texts, epochs=1, device="cpu", encoder=tmp_path, width=4)
     found = model.model.get_input_embeddings().weight
     torch.testing.assert_close(found.detach(), encoder.get_input_embeddings().weight.detach())
     assert not found.requires_grad and model.model.lstm.input_size == 8
