@@ -307,6 +307,7 @@ def test_hsieh2021_images_and_forest(digits, tmp_path):
     places = (*places, "--results", tmp_path / "mnist")
     page = Path(shutil.copy(ROOT / "experiments" / "hsieh2021" / "README.md", tmp_path))
     with scripts("experiments/hsieh2021") as load:
+        call(load("reference_bias"), "--page", page)
         rows = load("rows")
         rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
         load("records").RESAMPLES = 50
@@ -323,7 +324,7 @@ def test_hsieh2021_images_and_forest(digits, tmp_path):
         call(targeted, *places, "--subsets", 2)
         forest = ("--results", tmp_path / "forest", "--inputs", 2, "--subsets", 3)
         call(load("forest"), *forest, "--rows", "leave-one-out", "one-step-banzhaf")
-        call(load("tables"), "--results", tmp_path, "--page", page)
+        call(load("tables"), "--results", tmp_path, "--pages", tmp_path)
         figures = load("figures")
         figures.PICTURED = names
         call(figures, "--results", tmp_path, "--data", digits, "--out", tmp_path, "--images", 2)
@@ -345,12 +346,11 @@ def test_hsieh2021_texts(encoder, tmp_path):
     write_texts(tmp_path, "ag_news", {"train": 40, "test": 12}, 20, 4)
     with scripts("experiments/hsieh2021") as load:
         call(load("text_models"), "--data", tmp_path, "--out", tmp_path / "packed")
-        load("text_models").WIDTH = 64
         load("records").RESAMPLES = 50
         own = load("text")
         own.METHODS["greedy-as"] = ("greedy-as", {"chosen": 0.05, "subsets": 2, "attack_steps": 8})
         own.METHODS["thompson-search"] = ("thompson-search", {"sparsity": 0.05, "budget": 20})
-        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--device", "cpu")
+        few = ("--texts", 2, "--test", 8, "--epochs", 1, 1, "--width", 64, "--device", "cpu")
         rows = ("random", "gradient", "greedy-as", "thompson-search")
         call(
             own,
@@ -365,7 +365,7 @@ def test_hsieh2021_texts(encoder, tmp_path):
             *rows,
         )
         call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
-    assert "Not measured in this run: `integrated-gradients`" in (tmp_path / "text.md").read_text()
+    assert "Not measured everywhere: `integrated-gradients`" in (tmp_path / "text.md").read_text()
 
 
 def test_hsieh2021_photographs(tmp_path):
@@ -389,35 +389,86 @@ def test_hsieh2021_photographs(tmp_path):
     torch.save(small.state_dict(), weights)
     (names / "imagenet_synset_to_lemma.txt").write_text("n1\tcrane, bird\nn2\tcrane, machine\n")
     (names / "imagenet_synsets.txt").write_text("n1\nn2\n")
-    (names / "imagenet_real_labels.json").write_text("[[0, 1], [0, 1]]")
-    for number in (1, 2):
+    for number in range(8):
         noise = np.random.default_rng(number).integers(0, 255, (40, 50, 3)).astype(np.uint8)
-        Image.fromarray(noise).save(pictures / f"picture_{number}.JPEG")
+        Image.fromarray(noise).save(pictures / f"n{1 + number % 2}_picture_{number}.JPEG")
+    shutil.copy(ROOT / "experiments" / "hsieh2021" / "photographs.md", tmp_path)
     with scripts("experiments/hsieh2021") as load:
-        packed = tmp_path / "packed"
+        packed, results = tmp_path / "packed", tmp_path / "photographs"
         packed.mkdir()
         call(
             load("photo_model"), "--photographs", pictures, "--side", 32, "--out", packed / "photographs.npz"
         )
-        places = ("--packages", packages, "--photographs", packed, "--names", names, "--out", tmp_path)
-        few = ("--n", 2, "--side", 32, "--patch", 8, "--subsets", 2, "--attack-steps", 1, "--device", "cpu")
-        few = (
-            *few,
-            "--criterion-steps",
-            2,
-            "--shares",
-            0.1,
-            0.2,
-            "--methods",
-            "random",
-            "gradient",
-            "greedy-as",
+        rows = load("rows")
+        rows.SIZES, rows.LARGEST = (0.05, 0.2), 0.2
+        load("records").RESAMPLES = 50
+        load("criteria").REFERENCES = ("uniform", 0.5)
+        rows.ROWS["greedy-as"].settings["chosen"] = 0.1
+        places = ("--packages", packages, "--photographs", packed, "--names", names, "--results", results)
+        few = ("--n", 2, "--side", 32, "--patch", 8, "--subsets", 4, "--attack-steps", 8, "--device", "cpu")
+        call(
+            load("photo"), *places, *few, "--criterion-steps", 2, "--rows", "random", "gradient", "greedy-as"
         )
-        call(load("photo"), *places, *few)
-        call(load("photo_report"), "--results", tmp_path, "--photographs", packed, "--out", tmp_path)
+        call(load("tables"), "--results", tmp_path, "--pages", tmp_path, "--photographs")
+        shown = ("--side", 32, "--patch", 8, "--n", 1, "--out", tmp_path / "shown.jpg")
+        call(load("photo_figure"), "--results", results, "--photographs", packed, *shown)
         sys.modules.pop("efficientnet_lite_pytorch")
-    assert "crane (1)" in (tmp_path / "photographs.md").read_text()
-    assert (tmp_path / "photographs.jpg").is_file()
+    assert "crane (" in (results / "photographs.json").read_text()
+    assert "| `greedy-as` | 2 |" in (tmp_path / "photographs.md").read_text()
+    assert (tmp_path / "shown.jpg").is_file()
+
+
+def test_hsieh2021_marks(encoder, tmp_path):
+    texts, labels = sentences(24, 12, 3)
+    words = [text.split() for text in texts]
+    marks = [[[word == f"w{label}" for word in own]] * 2 for own, label in zip(words, labels, strict=True)]
+    marks = [[np.array(own, dtype=int) for own in several] for several in marks]
+    for split in ("train", "test"):
+        write_frame(
+            tmp_path / "hatexplain" / f"{split}.parquet",
+            text=texts,
+            tokens=words,
+            label=np.array(labels, dtype=np.int8),
+            rationales=marks,
+        )
+    texts, labels = sentences(24, 12, 2)
+    spans = [
+        [[t.split().index(f"w{label}"), t.split().index(f"w{label}") + 1]]
+        for t, label in zip(texts, labels, strict=True)
+    ]
+    for split in ("train", "val"):
+        write_frame(
+            tmp_path / "eraser_movies" / f"{split}.parquet",
+            document=texts,
+            label=np.array(labels, dtype=np.int8),
+            evidence_spans=spans,
+        )
+    shutil.copy(ROOT / "experiments" / "hsieh2021" / "marks.md", tmp_path)
+    with scripts("experiments/hsieh2021") as load:
+        load("records").RESAMPLES = 50
+        call(load("marked_sets"), "--data", tmp_path, "--out", tmp_path / "packed")
+        few = ("--texts", 2, "--epochs", 1, "--device", "cpu", "--methods", "random", "leave-one-out")
+        places = ("--data", tmp_path / "packed", "--encoder", encoder, "--out", tmp_path / "results")
+        call(load("marks"), *places, *few)
+        call(load("marks_report"), "--results", tmp_path, "--page", tmp_path / "marks.md")
+    page = (tmp_path / "marks.md").read_text()
+    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page
+
+
+def test_hsieh2021_scales(digits, tmp_path):
+    page = Path(shutil.copy(ROOT / "experiments" / "hsieh2021" / "README.md", tmp_path))
+    write_frame(tmp_path / "sst2" / "dev.parquet", text=["a slow start but then it is simply wonderful"] * 2)
+    write_frame(
+        tmp_path / "ag_news" / "test.parquet", text=["stocks fell as oil prices rose again on monday"] * 2
+    )
+    shutil.copytree(digits / "mnist", tmp_path / "mnist")
+    with scripts("experiments/hsieh2021") as load:
+        load("records").RESAMPLES = 50
+        own = load("scales")
+        own.METHODS, own.METRICS = {"gradient": {}}, ("sufficiency",)
+        weights = ("--weights", digits / "cnn.safetensors")
+        call(own, "--data", tmp_path, *weights, "--results", tmp_path, "--inputs", 2, "--page", page)
+    assert "| `gradient` | `logit` | +0.0 [+0.0, +0.0] |" in page.read_text()
 
 
 def test_yang2023(encoder, tmp_path):

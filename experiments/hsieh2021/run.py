@@ -16,6 +16,8 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,24 +48,72 @@ def settings_of(row: Row, subsets: int, scale: str) -> dict[str, Any]:
     return settings | ({"scale": scale} if scale in explainers.get(row.method).scales else {})
 
 
-def explained(model: Any, images: Array, row: Row, subsets: int, scale: str) -> dict[str, Any]:
-    """Scores of pixels (images, pixels), the seconds of all images, and the passes of each."""
+def explained(
+    model: Any,
+    images: Array,
+    row: Row,
+    *,
+    subsets: int,
+    scale: str = "raw",
+    features: str = "pixels",
+) -> dict[str, Any]:
+    """Scores of features (images, features), the seconds of an image, and the passes of each."""
     settings = settings_of(row, subsets, scale)
     start = time.perf_counter()
     found = pertinent.explain(
-        model, list(images), row.method, features="pixels", removal="constant", progress=False, **settings
+        model, list(images), row.method, features=features, removal="constant", progress=False, **settings
     )
     seconds = time.perf_counter() - start
-    if found.failures:
-        raise found.failures[0].error
-    scores = np.array([own.heatmap().ravel() for own in found], dtype=np.float32)
+    for failure in found.failures:
+        print(f"{row.method}, image {failure.index}: {failure.reason}", flush=True)
+    scores = np.zeros((len(images), len(found[0].scores)), dtype=np.float32)  # of failures, no order
+    for own in found:
+        scores[own.index] = own.scores
     passes = np.array([own.evaluations for own in found])
-    return {"scores": scores, "seconds": np.array(seconds / len(images)), "passes": passes}
+    failed = np.array(len(found.failures))
+    return {
+        "scores": scores,
+        "seconds": np.array(seconds / len(images)),
+        "passes": passes,
+        "failed": failed,
+    }
 
 
 def file_name(row: str) -> str:
     """The name of a row as that of a file."""
     return re.sub(r"[^a-z0-9]+", "-", row.replace("%", " percent")).strip("-")
+
+
+def carry_out(
+    name: str,
+    row: Row,
+    explain: Callable[[], dict[str, Any]],
+    judge: Judge,
+    *,
+    results: Path,
+    only: str | None = None,
+) -> None:
+    """Explain and measure a row, unless that is done already; the name of `results` is the experiment's."""
+    scores = results / f"{file_name(name)}.npz"
+    if not scores.exists() and only != "measure":
+        found = explain()
+        np.savez_compressed(scores, **found)
+        print(f"{name}: {found['seconds']:.3f} s, {found['passes'].mean():,.0f} passes", flush=True)
+    records = scores.with_suffix(".jsonl")
+    if scores.exists() and not records.exists() and only != "explain":
+        unfinished = records.with_suffix(".part")
+        unfinished.unlink(missing_ok=True)
+        writer = Writer(unfinished, results.name)
+        found = dict(np.load(scores))
+        writer.write(name, "passes", found["passes"])
+        writer.write(name, "seconds", [float(found["seconds"])])
+        writer.write(name, "failed", [int(found["failed"])])
+        start = time.perf_counter()
+        judge.measure(name, found["scores"], writer)
+        if row.signed:
+            judge.measure(name + MAGNITUDE, np.abs(found["scores"]), writer)
+        unfinished.rename(records)
+        print(f"{name}: measured in {time.perf_counter() - start:.0f} s", flush=True)
 
 
 def main() -> None:
@@ -84,27 +134,11 @@ def main() -> None:
     module = read_network(arguments.weights)
     model = wrapped(module.to(arguments.device))
     images = chosen_images(arguments.data, arguments.images)
+    judge = Judge(model, module, images, arguments.attack_steps)
     for name in arguments.rows:
-        scores = arguments.results / f"{file_name(name)}.npz"
-        if not scores.exists() and arguments.only != "measure":
-            found = explained(model, images, ROWS[name], arguments.subsets, arguments.scale)
-            np.savez_compressed(scores, **found)
-            print(f"{name}: {found['seconds']:.3f} s, {found['passes'].mean():,.0f} passes", flush=True)
-        records = scores.with_suffix(".jsonl")
-        if scores.exists() and not records.exists() and arguments.only != "explain":
-            unfinished = records.with_suffix(".part")
-            unfinished.unlink(missing_ok=True)
-            writer = Writer(unfinished, arguments.results.name)
-            judge = Judge(model, module, images, writer, arguments.attack_steps)
-            found = dict(np.load(scores))
-            writer.write(name, "passes", found["passes"])
-            writer.write(name, "seconds", [float(found["seconds"])])
-            start = time.perf_counter()
-            judge.measure(name, found["scores"])
-            if ROWS[name].signed:
-                judge.measure(name + MAGNITUDE, np.abs(found["scores"]))
-            unfinished.rename(records)
-            print(f"{name}: measured in {time.perf_counter() - start:.0f} s", flush=True)
+        row = ROWS[name]
+        explain = partial(explained, model, images, row, subsets=arguments.subsets, scale=arguments.scale)
+        carry_out(name, row, explain, judge, results=arguments.results, only=arguments.only)
 
 
 if __name__ == "__main__":

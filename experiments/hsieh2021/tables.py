@@ -22,24 +22,23 @@ from rows import FEWER, MAGNITUDE, ROWS, lines
 
 from pertinent.array_types import Floats
 
-README = Path(__file__).parent / "README.md"
-IMAGES = ("mnist", "fashion-mnist")
+KINDS = ("irrelevant", "relevant")
 FEW = ("random", "gradient", "expected-gradients", "counterfactual", "greedy-as", "greedy-as, logit attack")
 """The rows beside Greedy-AS with 500 subsets."""
-
-ATTACKED = {"robustness of irrelevant": paper.IRRELEVANT, "robustness of relevant": paper.RELEVANT}
 
 
 def robustness(which: str, names: Sequence[str], records: Records) -> str:
     """Table 1 with the variants of Table 3: areas under radii, and what an image takes."""
+    published = paper.BY_DATA.get(which)
     rows = []
     for line in lines(names):
         name = line.removesuffix(MAGNITUDE)
         row = ROWS[name]
-        values = [measured(records, which, line, metric) for metric in ATTACKED]
+        values = [measured(records, which, line, f"robustness of {kind}") for kind in KINDS]
         cells = [f"`{line}`", _n(values[0])]
-        for published, own in zip(ATTACKED.values(), values, strict=True):
-            cells += [_number(published.get(row.paper or "")) if which == "mnist" else "", shown(own, 1)]
+        for kind, own in zip(KINDS, values, strict=True):
+            known = getattr(published, kind).get(row.paper or "") if published else None
+            cells += [_number(known), shown(own, 1)]
         cells += [
             _mean(records, which, name, "passes", ",.0f"),
             _mean(records, which, name, "seconds", ".3f"),
@@ -55,7 +54,7 @@ def robustness(which: str, names: Sequence[str], records: Records) -> str:
         "passes",
         "seconds",
     ]
-    if which != "mnist":
+    if published is None:
         rows = [[cell for i, cell in enumerate(row) if i not in (2, 4)] for row in rows]
         head = [cell for i, cell in enumerate(head) if i not in (2, 4)]
     return table(head, rows)
@@ -63,14 +62,14 @@ def robustness(which: str, names: Sequence[str], records: Records) -> str:
 
 def references(kind: str, names: Sequence[str], which: str, records: Records) -> str:
     """Insertion or deletion by reference value, the paper's numbers in parentheses."""
-    published = paper.INSERTION if kind == "insertion" else paper.DELETION
+    published = paper.BY_DATA.get(which)
     rows = []
     for line in lines(names):
         row = ROWS[line.removesuffix(MAGNITUDE)]
         cells = [f"`{line}`"]
         for reference in REFERENCES:
             own = measured(records, which, line, f"{kind} logit", reference=reference)
-            known = published[reference].get(row.paper or "") if which == "mnist" else None
+            known = getattr(published, kind)[reference].get(row.paper or "") if published else None
             beside = "" if known is None or own is None else f" ({known:.0f})"
             cells.append(_mean_and_half(own) + beside)
         rows.append(cells)
@@ -85,23 +84,21 @@ def insertion_and_deletion(which: str, names: Sequence[str], records: Records) -
     )
 
 
-def own_criteria(records: Records) -> str:
+def own_criteria(which: str, records: Records) -> str:
     """Whether Greedy-AS wins by its own criteria."""
-    rows = [[which, *row] for which in IMAGES for row in conclusions.own_criteria(records, which)]
     head = [
-        "data",
         "method",
         "criterion",
         "against the paper's other methods",
         "loses to",
         "best of the others",
     ]
-    return table([*head, "ahead of it by", "wins"], rows)
+    return table([*head, "ahead of it by", "wins"], conclusions.own_criteria(records, which))
 
 
-def variants(records: Records) -> str:
+def variants(which: str, records: Records) -> str:
     """Whether each part of Greedy-AS is needed."""
-    return table(["finding", "criterion", "ahead by", "holds"], conclusions.variants(records, "mnist"))
+    return table(["finding", "criterion", "ahead by", "holds"], conclusions.variants(records, which))
 
 
 def by_reference(which: str, suffix: str, records: Records) -> str:
@@ -109,7 +106,7 @@ def by_reference(which: str, suffix: str, records: Records) -> str:
     head = [
         "criterion",
         "reference",
-        "paper: place",
+        *(["paper: place"] if which in paper.BY_DATA else []),
         "`greedy-as`",
         "place",
         "in the authors' orders",
@@ -150,6 +147,13 @@ def checked(records: Records) -> str:
         )
     head = ["method", "correlation: paper", "ours, scores", "ours, magnitudes", "sensitivity: paper", "ours"]
     return table(head, rows)
+
+
+def check_verdicts(records: Records) -> str:
+    """Greedy-AS beside the paper's other methods in Tables 7 and 8."""
+    others = [name for name in CHECKED if ROWS[name].paper and not name.startswith("greedy-as")]
+    head = ["Greedy-AS minus", "correlation: paper", "ours", "agrees", "sensitivity: paper", "ours", "agrees"]
+    return table(head, conclusions.checks(records, "mnist", others))
 
 
 def forest(records: Records) -> str:
@@ -206,8 +210,8 @@ def _mean_and_half(values: Floats | None) -> str:
 
 
 PARTS: dict[str, Callable[[Records], str]] = {
-    "own criteria": own_criteria,
-    "variants": variants,
+    "own criteria": partial(own_criteria, "mnist"),
+    "variants": partial(variants, "mnist"),
     "by reference": partial(by_reference, "mnist", " logit"),
     "by reference, probability": partial(by_reference, "mnist", ""),
     "farther": farther,
@@ -217,10 +221,23 @@ PARTS: dict[str, Callable[[Records], str]] = {
     "few subsets": partial(robustness, "mnist-500", FEW),
     "few subsets, by reference": partial(insertion_and_deletion, "mnist-500", FEW),
     "checks": checked,
+    "check verdicts": check_verdicts,
+    "fashion own criteria": partial(own_criteria, "fashion-mnist"),
+    "fashion variants": partial(variants, "fashion-mnist"),
     "fashion": partial(robustness, "fashion-mnist", FEWER),
+    "fashion references": partial(insertion_and_deletion, "fashion-mnist", FEWER),
     "fashion by reference": partial(by_reference, "fashion-mnist", " logit"),
     "forest": forest,
     "forest verdicts": forest_verdicts,
+}
+
+
+PHOTO_PARTS: dict[str, Callable[[Records], str]] = {
+    "own criteria": partial(own_criteria, "photographs"),
+    "variants": partial(variants, "photographs"),
+    "by reference": partial(by_reference, "photographs", " logit"),
+    "robustness": partial(robustness, "photographs", FEWER),
+    "references": partial(insertion_and_deletion, "photographs", FEWER),
 }
 
 
@@ -228,10 +245,17 @@ def main() -> None:
     """Put each table between its markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--page", type=Path, default=README)
+    parser.add_argument("--pages", type=Path, default=Path(__file__).parent, help="their folder")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--photographs", action="store_true", help="write their page, and no other")
     arguments = parser.parse_args()
     records = Records(arguments.results, "**/*.jsonl")
-    fill_in(arguments.page, {name: make(records) for name, make in PARTS.items()})
+    if arguments.photographs:
+        fill_in(
+            arguments.pages / "photographs.md", {name: make(records) for name, make in PHOTO_PARTS.items()}
+        )
+    else:
+        fill_in(arguments.pages / "README.md", {name: PARTS[name](records) for name in arguments.parts})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import argparse
 import json
 import logging
 import time
+import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +22,22 @@ import numpy as np
 import torch
 from records import Writer
 from text_criteria import RadiiOfIrrelevant, RadiiOfRelevant, TopDeletion, TopInsertion, top_words
-from text_models import Texts, accuracy, bilstm, explained_texts, minilm, read
+from text_models import TRAINING, WIDTH, WORDS, Texts, accuracy, bilstm, explained_texts, minilm, read
 from transformers.utils import logging as transformers_logging
 
 import pertinent
+from pertinent.explainers.base import explainers
 from pertinent.models.base import Model
+from pertinent.results.explanation import Explanations
 
 ZERO, RANDOM = "zero-vector", "random-token"
 CHOSEN = {"chosen": 0.2}
 """Five words and more, of texts of 20 words and more."""
-SETS = {"sparsity": (0.025, 0.05, 0.075, 0.1, 0.125), "budget": 250}
+SETS: dict[str, Any] = {"sparsity": (0.025, 0.05, 0.075, 0.1, 0.125), "budget": 250}
 """About one to five words."""
+
+MODELS = {name: f"AG News, {name}" for name in ("BiLSTM", "BiLSTM, pretrained vectors", "MiniLM")}
+"""The experiments of the records, by the models that are explained."""
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "random": ("random", {}),
@@ -43,24 +51,32 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "expected-gradients": ("expected-gradients", {"samples": 200}),
     "lime": ("lime", {"samples": 1000}),
     "shapley": ("shapley", {"budget": 1000}),
+    "anchors": ("anchors", SETS | {"budget": 1000}),
     "thompson-search": ("thompson-search", SETS),
     "parallel-local-search": ("parallel-local-search", SETS),
     "one-step-banzhaf": ("one-step-banzhaf", {}),
     "one-step-banzhaf, relevant": ("one-step-banzhaf", {"criterion": "relevant"}),
     "greedy": ("greedy", CHOSEN),
     "greedy, relevant": ("greedy", CHOSEN | {"criterion": "relevant"}),
-    "anchors": ("anchors", {"sparsity": (0.125,), "budget": 1000}),
+    "greedy-as, 1,000 subsets": ("greedy-as", CHOSEN | {"subsets": 1000}),
 }
 """By the name of their row, the most telling first."""
 
 
-def measure(model: Model, texts: list[str], row: str, writer: Writer) -> None:
-    """Explain all texts by a method, and write how good the explanations are."""
+def explained(model: Model, texts: list[str], row: str) -> Explanations:
+    """The explanations of a row; baselines explain the logit of the predicted class, as the authors' do."""
     method, settings = METHODS[row]
-    start = time.perf_counter()
-    found = pertinent.explain(
+    if "raw" in explainers.get(method).scales:
+        settings = settings | {"scale": "raw"}
+    return pertinent.explain(
         model, texts, method, removal=ZERO, features="words", seed=0, progress=False, **settings
     )
+
+
+def measure(model: Model, texts: list[str], row: str, writer: Writer) -> None:
+    """Explain all texts by a method, and write how good the explanations are."""
+    start = time.perf_counter()
+    found = explained(model, texts, row)
     seconds = (time.perf_counter() - start) / len(texts)
     writer.write(row, "seconds", [seconds])
     writer.write(row, "passes", [np.mean([e.evaluations for e in found])])
@@ -102,16 +118,19 @@ def describe(model: Model, own: Texts, writer: Writer) -> None:
 
 
 def main() -> None:
-    """Train both models, then explain, by the most telling methods first."""
+    """Train the models, then explain, by the most telling methods first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--texts", type=int, default=100)
-    parser.add_argument("--training", type=int, default=20_000)
+    parser.add_argument("--words", type=int, nargs=2, default=WORDS, help="of texts: the fewest, the most")
+    parser.add_argument("--width", type=int, default=WIDTH, help="of the LSTM, in each direction")
+    parser.add_argument("--training", type=int, default=TRAINING)
     parser.add_argument("--test", type=int, default=2000, help="texts that accuracy is measured on")
     parser.add_argument("--epochs", type=int, nargs=2, default=(4, 2), help="of the LSTM and of the encoder")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS)[:-1])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     transformers_logging.set_verbosity_error()
@@ -120,13 +139,18 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     training = read(arguments.data, "train").part(0, arguments.training)
     test = read(arguments.data, "test")
-    own = explained_texts(test, arguments.texts)
+    own = explained_texts(test, arguments.texts, arguments.words)
     start = time.perf_counter()
     of_lstm, of_encoder = arguments.epochs
-    trained = {
-        "AG News, BiLSTM": bilstm(training, epochs=of_lstm, device=arguments.device),
-        "AG News, MiniLM": minilm(arguments.encoder, training, epochs=of_encoder, device=arguments.device),
+    device, encoder = arguments.device, arguments.encoder
+    trainings: dict[str, Callable[[], Model]] = {
+        "BiLSTM": partial(bilstm, training, epochs=of_lstm, device=device, width=arguments.width),
+        "BiLSTM, pretrained vectors": partial(
+            bilstm, training, epochs=of_lstm, device=device, width=arguments.width, encoder=encoder
+        ),
+        "MiniLM": partial(minilm, encoder, training, epochs=of_encoder, device=device),
     }
+    trained = {MODELS[name]: trainings[name]() for name in arguments.models}
     print(f"trained in {time.perf_counter() - start:.0f} s", flush=True)
     writers = {name: Writer(arguments.out / "text.jsonl", name) for name in trained}
     for name, model in trained.items():
@@ -134,7 +158,10 @@ def main() -> None:
         describe(model, own, writers[name])
     for row in arguments.methods:
         for name, model in trained.items():
-            measure(model, own.texts, row, writers[name])
+            try:
+                measure(model, own.texts, row, writers[name])
+            except Exception:  # noqa: BLE001  the other methods go on
+                print(f"{name}, {row}: {traceback.format_exc()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import never_rising
-from pertinent.metric.base import Measures, Metric, objective
+from pertinent.metric.base import Measures, Metric
 from pertinent.results.explanation import Explanation
 
 WORDS = 5
@@ -75,24 +75,24 @@ class RadiiOfIrrelevant(RadiiOfRelevant):
 
 @dataclass(frozen=True)
 class TopInsertion(TopWords):
-    """The probability of the predicted class with the first words alone."""
+    """The logit of the predicted class with the first words alone."""
 
     name = "insertion"
     paper = "Petsiuk, Das & Saenko 2018; Hsieh et al. 2021, Sec. 5.2"
-    summary = "the probability with the first words alone"
+    summary = "the logit with the first words alone"
     better = "higher"
 
     def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
         """Keep the sets."""
-        answer = yield Values(sets)
-        return objective(explanation, answer)
+        answer = yield Values(sets, "raw")
+        return np.asarray(answer[:, explanation.target])
 
 
 @dataclass(frozen=True)
 class TopDeletion(TopInsertion):
-    """The probability of the predicted class without the first words."""
+    """The logit of the predicted class without the first words."""
 
     name = "deletion"
-    summary = "the probability without the first words"
+    summary = "the logit without the first words"
     better = "lower"
     others = True

@@ -1,4 +1,4 @@
-"""AG News and its two classifiers: a bidirectional LSTM and a fine-tuned encoder.
+"""AG News and its classifiers: bidirectional LSTMs, and a fine-tuned encoder.
 
 python experiments/hsieh2021/text_models.py --data DATA --out PACKED
 
@@ -8,9 +8,10 @@ packs the texts in use, for a machine that reads no Parquet.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+import lzma
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,12 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import (
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedTokenizerFast,
+)
 
 import pertinent
 from pertinent.models.base import Model
@@ -30,8 +36,10 @@ from pertinent.models.base import Model
 CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 LONGEST = 64
 """Tokens."""
-SHORTEST_TEXT, LONGEST_TEXT = 20, 40
-"""Words, as spaces separate them, of the texts that are explained."""
+TRAINING = 16_000
+"""Texts that the models learn from."""
+WORDS = (20, 40)
+"""The fewest and the most words, as spaces separate them, of the texts that are explained."""
 WIDTH = 300
 PAD, UNKNOWN = "[PAD]", "[UNK]"
 RARE = 2
@@ -52,9 +60,9 @@ class Texts:
 
 def read(folder: Path, split: str) -> Texts:
     """The training or test texts, shuffled; packed ones if there are any."""
-    packed = folder / "ag_news" / f"{split}.jsonl.gz"
+    packed = folder / "ag_news" / f"{split}.jsonl.xz"
     if packed.is_file():
-        with gzip.open(packed, "rt", encoding="utf-8") as lines:
+        with lzma.open(packed, "rt", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
     else:
         import pandas as pd
@@ -66,9 +74,9 @@ def read(folder: Path, split: str) -> Texts:
     return Texts([text.replace("\\", " ") for text in texts], list(labels))
 
 
-def explained_texts(test: Texts, n: int) -> Texts:
+def explained_texts(test: Texts, n: int, words: Sequence[int] = WORDS) -> Texts:
     """The first texts of each class in turn, neither short nor long."""
-    fits = [SHORTEST_TEXT <= len(text.split()) <= LONGEST_TEXT for text in test.texts]
+    fits = [words[0] <= len(text.split()) <= words[1] for text in test.texts]
     places = [[i for i, own in enumerate(test.labels) if own == label and fits[i]] for label in range(4)]
     chosen = [i for each in zip(*places, strict=False) for i in each][:n]
     return Texts([test.texts[i] for i in chosen], [test.labels[i] for i in chosen])
@@ -80,15 +88,18 @@ class BiLSTM(nn.Module):
     `forward` has the arguments of a transformers model, so that the library finds its word embeddings.
     """
 
-    def __init__(self, n_words: int, dropout: float = 0.3) -> None:
+    def __init__(self, embeddings: nn.Embedding, width: int, dropout: float = 0.3) -> None:
         super().__init__()
         self.config = SimpleNamespace(
-            vocab_size=n_words, num_labels=4, id2label=dict(enumerate(CLASSES)), problem_type=None
+            vocab_size=embeddings.num_embeddings,
+            num_labels=4,
+            id2label=dict(enumerate(CLASSES)),
+            problem_type=None,
         )
-        self.embeddings = nn.Embedding(n_words, WIDTH)
-        self.lstm = nn.LSTM(WIDTH, WIDTH, batch_first=True, bidirectional=True)
+        self.embeddings = embeddings
+        self.lstm = nn.LSTM(embeddings.embedding_dim, width, batch_first=True, bidirectional=True)
         self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(2 * WIDTH, 4)
+        self.head = nn.Linear(2 * width, 4)
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word embeddings."""
@@ -128,14 +139,33 @@ def word_tokenizer(texts: list[str]) -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=LONGEST, **special)
 
 
-def bilstm(training: Texts, *, epochs: int, device: str, seed: int = 0) -> Model:
-    """An LSTM trained by Adam, wrapped."""
+def pretrained_vectors(encoder: Path) -> tuple[nn.Embedding, Any]:
+    """The encoder's token embeddings, which are not trained any further, and its tokenizer."""
+    weights = AutoModel.from_pretrained(encoder, dtype=torch.float32).get_input_embeddings().weight
+    tokenizer = AutoTokenizer.from_pretrained(encoder, model_max_length=LONGEST)
+    return nn.Embedding.from_pretrained(weights.detach().clone(), freeze=True), tokenizer
+
+
+def bilstm(
+    training: Texts,
+    *,
+    epochs: int,
+    device: str,
+    encoder: Path | None = None,
+    width: int = WIDTH,
+    seed: int = 0,
+) -> Model:
+    """An LSTM trained by Adam, wrapped; its word embeddings are its own, or those of an encoder."""
     torch.manual_seed(seed)
-    tokenizer = word_tokenizer(training.texts)
-    module = BiLSTM(len(tokenizer)).to(device)
+    if encoder is None:
+        tokenizer = word_tokenizer(training.texts)
+        embeddings = nn.Embedding(len(tokenizer), width)
+    else:
+        embeddings, tokenizer = pretrained_vectors(encoder)
+    module = BiLSTM(embeddings, width).to(device)
     encoded = tokenizer(training.texts, truncation=True, padding=True, return_tensors="pt")
     labels = torch.tensor(training.labels)
-    optimizer = torch.optim.Adam(module.parameters(), 1e-3)
+    optimizer = torch.optim.Adam((own for own in module.parameters() if own.requires_grad), 1e-3)
     for _ in range(epochs):
         for batch in torch.randperm(len(labels)).split(128):
             mask = encoded["attention_mask"][batch]
@@ -148,11 +178,20 @@ def bilstm(training: Texts, *, epochs: int, device: str, seed: int = 0) -> Model
     return pertinent.wrap((module.eval(), tokenizer), max_length=LONGEST, compaction=False)
 
 
-def minilm(encoder: Path, training: Texts, *, epochs: int, device: str, seed: int = 0) -> Model:
+def minilm(
+    encoder: Path,
+    training: Texts,
+    *,
+    epochs: int,
+    device: str,
+    classes: Sequence[str] = CLASSES,
+    longest: int = LONGEST,
+    seed: int = 0,
+) -> Model:
     """The encoder with a new head, fine-tuned, wrapped."""
     torch.manual_seed(seed)
     module = AutoModelForSequenceClassification.from_pretrained(
-        encoder, num_labels=4, id2label=dict(enumerate(CLASSES)), dtype=torch.float32
+        encoder, num_labels=len(classes), id2label=dict(enumerate(classes)), dtype=torch.float32
     ).to(device)
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     with TemporaryDirectory() as folder:
@@ -166,11 +205,11 @@ def minilm(encoder: Path, training: Texts, *, epochs: int, device: str, seed: in
             batch_size=64,
             learning_rate=5e-5,
             seed=seed,
-            max_length=LONGEST,
+            max_length=longest,
             precision="bfloat16" if device == "cuda" else "float32",
             progress=False,
         )
-    return pertinent.wrap((trained.model.model, tokenizer), max_length=LONGEST)
+    return pertinent.wrap((trained.model.model, tokenizer), max_length=longest)
 
 
 def accuracy(model: Model, test: Texts) -> float:
@@ -186,12 +225,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--training", type=int, default=TRAINING)
     arguments = parser.parse_args()
     (arguments.out / "ag_news").mkdir(parents=True, exist_ok=True)
-    for split, n in (("train", 20_000), ("test", 3_000)):
+    for split, n in (("train", arguments.training), ("test", 3_000)):
         own = read(arguments.data, split).part(0, n)
-        target = arguments.out / "ag_news" / f"{split}.jsonl.gz"
-        with gzip.open(target, "wt", encoding="utf-8") as lines:
+        target = arguments.out / "ag_news" / f"{split}.jsonl.xz"
+        with lzma.open(target, "wt", preset=9, encoding="utf-8") as lines:
             lines.writelines(json.dumps(row) + "\n" for row in zip(own.texts, own.labels, strict=True))
         print(f"{len(own.texts):,} texts: {target}")
 

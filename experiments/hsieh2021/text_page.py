@@ -11,25 +11,29 @@ python experiments/hsieh2021/text_report.py --results RESULTS --out experiments/
 
 What stands in for what:
 
-- AG News (4 classes, 20,000 training texts) for Yahoo! Answers, of which only small copies could be had.
-  {n} test texts of 20 to 40 words, balanced over the classes. Features are words.
+- AG News (4 classes, {training:,} training texts) for Yahoo! Answers, of which only small copies could be
+  had. Test texts of 20 to 40 words, balanced over the classes: {counts}. Features are words.
 - A bidirectional LSTM of 300 units in each direction with max-pooling, as in the paper, but with word
   embeddings learnt from nothing instead of GloVe: {lstm:.1%} right on 2,000 test texts (the paper's:
   {papers:.0%} on ten classes). It is a plain module whose `forward` takes `input_ids`, `attention_mask` and
   `inputs_embeds`, with `get_input_embeddings` and a `config`, and a tokenizer of its own;
   `pertinent.wrap((module, tokenizer))` needs no more to attack its embeddings.
+- The same with pretrained vectors, which are nearer to GloVe: the token embeddings of all-MiniLM-L6-v2, which
+  are not trained any further, with its tokenizer: {vectors:.1%} right.
 - all-MiniLM-L6-v2, fine-tuned for two epochs: {minilm:.1%} right. The paper has no transformer.
 - Attacks by projection (20 steps in the criteria, 10 in explainers) instead of PGD with bisection. Greedy-AS
   draws 6 subsets for each word in each step, not 5,000. Radii are L2, of word embeddings as the model has
   them, so their size differs between models.
 - A radius counts for at most the norm of all embeddings of the text, on average {norm_lstm:.1f} in the
-  BiLSTM and {norm_minilm:.1f} in MiniLM. MiniLM normalises the sum of its embeddings, so some single words
-  change the decision only by perturbations of a thousand times that norm. It concerns {capped_lstm:.1%} of
-  the attacks on the first words of `random` in the BiLSTM, and in MiniLM {capped_minilm:.1%} of those of
-  `random` and {capped_greedy:.1%} of those of `greedy-as`.
-- Insertion and deletion are of the predicted class's probability, the paper's of its logit. Areas are over 1
-  to 5 words, so at most 4. SHAP is `shapley-sampling` with 25 permutations, CFX `counterfactual` with at most
-  5 words. Explainers that remove words set their embeddings to zero, as in the paper.
+  BiLSTM, {norm_vectors:.1f} with pretrained vectors and {norm_minilm:.1f} in MiniLM. MiniLM normalises the
+  sum of its embeddings, so some single words change the decision only by perturbations of a thousand times
+  that norm. It concerns {capped_lstm:.1%} of the attacks on the first words of `random` in the BiLSTM, and in
+  MiniLM {capped_minilm:.1%} of those of `random` and {capped_greedy:.1%} of those of `greedy-as`.
+- Insertion and deletion are of the predicted class's logit, and baselines explain that logit, as in the
+  paper; an earlier version of this page had probabilities. Areas are over 1 to 5 words. SHAP is
+  `shapley-sampling` with 25 permutations, CFX `counterfactual` with at most 5 words; `anchors`, which the
+  paper has in its pictures and in Table 10 alone, are of 1 to 5 words. Explainers that remove words set their
+  embeddings to zero, as in the paper.
 
 Seed 0 throughout, one training of each model; intervals are 95% bootstrap intervals over texts. Only the
 order of methods can be compared with the paper, not the size of the areas.
@@ -54,7 +58,9 @@ As the paper's Table 4, which is of images, by t-tests.
 ## Ablation (Table 3)
 
 The paper reports Greedy and One-Step Banzhaf of images alone (MNIST, Robustness-S̄r: {table_3}).
+
 {ablation}
+{missing}
 
 ## Cost
 

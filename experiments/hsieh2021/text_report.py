@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import text_paper as paper
+from conclusions import holds
 from records import Records, difference, interval, shown, table
-from text import METHODS
+from text import METHODS, MODELS
+from text_models import TRAINING
 from text_page import PAGE
 
 from pertinent.array_types import Floats
@@ -30,10 +32,10 @@ CRITERIA: dict[tuple[str, str], tuple[str, int, str]] = {
 }
 """Title, whether more is better, and what is measured."""
 
-MODELS = {"BiLSTM": "AG News, BiLSTM", "MiniLM": "AG News, MiniLM"}
 OWN = {"greedy-as": "robustness of irrelevant", "greedy-as, relevant": "robustness of relevant"}
 """The criterion that each kind of Greedy-AS makes large or small."""
 GREEDY = tuple(OWN)
+VECTORS = "BiLSTM, pretrained vectors"
 N_EXAMPLES = 4
 SHOWN = ("greedy-as", "greedy-as, relevant", "gradient", "integrated-gradients", "shapley", "counterfactual")
 
@@ -50,11 +52,10 @@ class Results:
     def of(cls, folder: Path) -> Results:
         """Read a folder of results."""
         texts: dict[str, list[dict[str, Any]]] = {}
-        for line in (folder / "texts.json").read_text(encoding="utf-8").splitlines():
-            texts.setdefault(json.loads(line)["experiment"], []).append(json.loads(line))
-        tops = [json.loads(line) for line in (folder / "top_words.json").read_text().splitlines()]
-        top = {(one["experiment"], one["method"]): one["top"] for one in tops}
-        return cls(Records(folder, "text.jsonl"), texts, top)
+        for one in _lines(folder, "texts.json"):
+            texts.setdefault(one["experiment"], []).append(one)
+        top = {(one["experiment"], one["method"]): one["top"] for one in _lines(folder, "top_words.json")}
+        return cls(Records(folder, "**/text.jsonl"), texts, top)
 
     def areas(
         self, model: str, row: str, metric: str, reference: str, *, limited: bool = True
@@ -89,6 +90,12 @@ class Results:
         """The methods that were measured in full."""
         last = list(CRITERIA)[3]
         return [row for row in METHODS if self.areas(model, row, *last) is not None]
+
+
+def _lines(folder: Path, name: str) -> list[dict[str, Any]]:
+    """What the files of a name hold, a line each, also in folders below."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"**/{name}"))]
+    return [json.loads(line) for text in texts for line in text.splitlines()]
 
 
 Verdicts = dict[str, dict[tuple[str, str], str]]
@@ -161,6 +168,27 @@ def conclusions(results: Results) -> str:
     return table(head, rows)
 
 
+def ablation(results: Results) -> str:
+    """Table 3: Greedy-AS against its variants, by the criterion that both optimise."""
+    rows = []
+    for model in MODELS:
+        for one, metric in OWN.items():
+            title, sign, _ = CRITERIA[metric, ""]
+            for variant in ("one-step-banzhaf", "greedy"):
+                other = variant + one.removeprefix("greedy-as")
+                gap = difference(*(_signed_areas(results, model, row, metric, sign) for row in (one, other)))
+                if gap is not None:
+                    ahead = f"{gap.mean:+.2f} [{gap.low:+.2f}, {gap.high:+.2f}]"
+                    rows.append([model, f"`{one}` is better than `{other}`", title, ahead, holds(gap)])
+    return table(["model", "finding", "criterion", "ahead by", "holds"], rows)
+
+
+def _signed_areas(results: Results, model: str, row: str, metric: str, sign: int) -> Floats | None:
+    """The areas of a row, larger being better."""
+    found = results.areas(model, row, metric, "")
+    return None if found is None else sign * found
+
+
 def ranks(results: Results) -> str:
     """The order of the methods by each criterion, the paper's beside it."""
     rows = []
@@ -188,7 +216,7 @@ def examples(results: Results) -> str:
     """Sentences with their five first words in bold."""
     parts = []
     for model, experiment in MODELS.items():
-        for text in results.texts[experiment][:N_EXAMPLES]:
+        for text in results.texts.get(experiment, [])[:N_EXAMPLES]:
             rows = []
             for row in SHOWN:
                 top = results.top.get((experiment, row), {}).get(str(text["input"]))
@@ -223,11 +251,16 @@ def main() -> None:
     results = Results.of(arguments.results)
     missing = [row for row in METHODS if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
-        n=len(results.texts[MODELS["BiLSTM"]]),
+        training=TRAINING,
+        counts="; ".join(
+            f"{model} {len(results.texts.get(experiment, []))}" for model, experiment in MODELS.items()
+        ),
         lstm=results.number("BiLSTM", "–", "accuracy"),
+        vectors=results.number(VECTORS, "–", "accuracy"),
         minilm=results.number("MiniLM", "–", "accuracy"),
         papers=paper.ACCURACY,
         norm_lstm=results.norms("BiLSTM").mean(),
+        norm_vectors=results.norms(VECTORS).mean(),
         norm_minilm=results.norms("MiniLM").mean(),
         capped_lstm=results.capped("BiLSTM", "random"),
         capped_minilm=results.capped("MiniLM", "random"),
@@ -236,7 +269,8 @@ def main() -> None:
         ranks=ranks(results),
         criteria=criterion_tables(results),
         verdicts=verdict_tables(results),
-        ablation=f"Not measured in this run: {', '.join(f'`{row}`' for row in missing)}." if missing else "",
+        ablation=ablation(results),
+        missing=f"Not measured everywhere: {', '.join(f'`{row}`' for row in missing)}." if missing else "",
         cost=cost_table(results),
         examples=examples(results),
         table_3=", ".join(f"{row} {value:.2f}" for row, value in paper.TABLE_3.items()),

@@ -5,11 +5,14 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pertinent
 from pertinent.cli import main
+from pertinent.cli.input_files import read_annotations
 from pertinent.cli.parser import command_parser
+from pertinent.errors import SettingError
 
 TEXTS = ["not bad at all", "a bad film", "so good", "bad luck and bad food", "good food"]
 MODULE = """
@@ -70,6 +73,24 @@ def test_annotations_of_people_come_from_a_file(run, tmp_path):
     metrics = ["precision-at-k:k=1", "precision-at-k:k=2"]
     expected = pertinent.evaluate(own("model"), found, metrics, annotations=marked)
     assert [e.measures for e in pertinent.read("m.parquet")] == [e.measures for e in expected.explanations]
+
+
+def test_annotations_of_people_come_from_a_column(run, tmp_path):
+    run("explain", *TEXT_MODEL, "--method", "leave-one-out", "--no-measure", "--out", "e.parquet")
+    marked = [["bad"], ["bad"], ["good"], ["bad"], ["good"]]
+    pd.DataFrame({"text": TEXTS, "marks": marked}).to_parquet(tmp_path / "texts.parquet")
+    lines = [json.dumps({"id": i, "marks": own}) for i, own in enumerate(marked)]
+    (tmp_path / "marks.jsonl").write_text("\n".join(lines))
+    evaluated = ["evaluate", "e.parquet", "--model", "parity_models:model", "--metrics", "average-precision"]
+    expected = pertinent.evaluate(
+        own("model"), pertinent.read("e.parquet"), "average-precision", annotations=marked
+    )
+    for given in ("texts.parquet:marks", "marks.jsonl:marks"):
+        run(*evaluated, "--annotations", given, "--out", "m.parquet")
+        found = [e.measures for e in pertinent.read("m.parquet")]
+        assert found == [e.measures for e in expected.explanations]
+    with pytest.raises(SettingError, match="must name the column of a table"):
+        read_annotations("marks.jsonl")
 
 
 def test_a_check_is_given_to_explain(run):

@@ -35,6 +35,24 @@ def test_the_followed_score_is_the_log_probability(name, n_columns):
     np.testing.assert_allclose(followed, np.log(natural), atol=1e-5)
 
 
+@pytest.mark.parametrize("lead", [0.0, 5.0, 20.0, 60.0])
+@pytest.mark.parametrize("n_columns", [1, 3])
+@pytest.mark.parametrize("name", ["logit", "label-logit"])
+def test_the_gradient_of_a_saturated_probability_is_not_lost_to_rounding(name, n_columns, lead):
+    """∂ log p is (1 − p) ∂ log-odds, also where p is 1 in single precision."""
+    output, outputs = output_named(name), answers(name, n_columns)
+    outputs[:, 0] += lead
+    gradients = {}
+    for scale in ("natural", "logit"):
+        leaf = tensor(outputs).requires_grad_()
+        column = 1 if name == "logit" and n_columns == 1 else 0
+        output.followed_scores(leaf, scale)[:, column].sum().backward()
+        gradients[scale] = leaf.grad.double().numpy()
+    odds = output.log_odds(output.widen(outputs))[:, [column]]
+    rest = 1 / (1 + np.exp(odds))
+    np.testing.assert_allclose(gradients["natural"], rest * gradients["logit"], rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_the_followed_score_of_a_value_is_the_value(name):
     outputs = answers(name)

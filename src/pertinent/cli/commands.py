@@ -23,7 +23,7 @@ ELSEWHERE = {
 """Parameters that are no flag of the same name, and how they are given instead."""
 
 READERS = {
-    "annotations": ("FILE.json", "pertinent.cli.input_files:read_annotations"),
+    "annotations": ("FILE.json|FILE:COLUMN", "pertinent.cli.input_files:read_annotations"),
     "answers": ("FILE:COLUMN", "pertinent.cli.input_files:read_answers"),
     "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),
     "embed": ("MODULE:NAME", "pertinent.api.named_model:load_own"),

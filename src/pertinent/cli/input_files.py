@@ -22,6 +22,7 @@ from pertinent.inputs.text import FORMS
 logger = logging.getLogger(__name__)
 
 TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_WITH_LISTS = (".jsonl", ".parquet")
 MOST_COLUMNS = 20_000
 _LONGEST_HEADER = 2_000_000
 _LONGEST_VALUE = 16_000_000
@@ -341,9 +342,17 @@ def _number(text: str, *, decimal_comma: bool) -> float | str | None:
         return text or None
 
 
-def read_annotations(file: str) -> Any:
-    """What people marked: a JSON list with an entry for each input, or an object from id to entry."""
-    return read_json(Path(file))
+def read_annotations(given: str) -> Any:
+    """What people marked: a JSON list with an entry for each input, or an object from id to entry.
+
+    Or a column of lists in a file of one row for each input, given as ``posts.parquet:marks``.
+    """
+    if given.endswith(_WITH_LISTS):
+        raise SettingError(
+            f"--annotations must name the column of a table, such as {given}:marks, but got {given!r}."
+        )
+    file, _, column = given.rpartition(":")
+    return _column(file, column) if file.endswith(_WITH_LISTS) else read_json(Path(given))
 
 
 def read_answers(given: str) -> list[Any]:
@@ -351,4 +360,9 @@ def read_answers(given: str) -> list[Any]:
     file, _, column = given.rpartition(":")
     if not file or not column:
         raise SettingError(f"--answers must be FILE:COLUMN, such as rows.csv:label, but got {given!r}.")
-    return [record.label for record in read_file(file, FileColumns("table", label=column), None)]
+    return _column(file, column)
+
+
+def _column(file: str, name: str) -> list[Any]:
+    """The values in a column of a file."""
+    return [record.label for record in read_file(file, FileColumns("table", label=name), None)]

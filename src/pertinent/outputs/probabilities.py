@@ -153,15 +153,18 @@ class Classes(Probabilities):
 
     def followed_scores(self, outputs: Tensor, scale: Scale) -> Tensor:
         """Log-probabilities, log-odds as in `log_odds`, or the model's logits."""
+        from torch.nn.functional import logsigmoid
+
         logits = self._tensor_logits(outputs)
         if scale == "raw":
             self._check_raw()
             return logits
         logs = logits.log_softmax(dim=1) if self.from_logits else logits
-        if scale != "logit":
-            return logs
         top = logs.argmax(dim=1, keepdim=True)
         others = logs.scatter(1, top, -np.inf).logsumexp(dim=1, keepdim=True)
+        if scale != "logit":  # the gradient of log_softmax is lost to rounding near p = 1
+            own = logsigmoid(logs.gather(1, top) - others)
+            return logs.scatter(1, top, own) if self.from_logits else logs
         rest = (-logs.clamp_max(-np.log(2)).exp()).log1p()
         return logs - rest.scatter(1, top, others)
 
