@@ -40,6 +40,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+from forms import SETTINGS
 from linear_box import K, linear_classifier, true_words
 from sets import TEXTS, read
 
@@ -108,6 +109,13 @@ def settings_of(which: str, form: str) -> dict[str, Any]:
     return table | own
 
 
+def method_of(fit: Fit) -> tuple[str, dict[str, Any]]:
+    """The method that is fitted, and its settings."""
+    if fit.form in SETTINGS:
+        return fit.form.partition(",")[0], SETTINGS[fit.form]
+    return ("magnex", {}) if fit.form == "magnex" else ("aim", settings_of(fit.which, fit.form))
+
+
 PREPARED: dict[Any, Any] = {}
 
 
@@ -170,7 +178,7 @@ def carried_out(fit: Fit, options: Options) -> dict[str, Any]:
         words |= SAMPLED[fit.form]
     else:
         training = {"epochs": options.epochs, "batch_size": options.batch_size, "patience": None}
-        name, settings = ("magnex", {}) if fit.form == "magnex" else ("aim", settings_of(fit.which, fit.form))
+        name, settings = method_of(fit)
         with watching(random_segments=fit.form.endswith("before")) as pi:
             method = pertinent.fit(model, inputs[: options.fit_on], name, **words, **training, **settings)
         card = method.network.card
