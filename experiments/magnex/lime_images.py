@@ -127,9 +127,10 @@ def main() -> None:
     parser.add_argument("--cnn", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--images", type=int, default=60)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--sparsity", type=float, default=0.907, help="that of magnex in the table")
     arguments = parser.parse_args()
-    model = models.cnn(arguments.cnn, "cpu")
+    model = models.cnn(arguments.cnn, arguments.device)
     inputs = list(images(arguments.data, "test", arguments.images)[0])
     k = round((1 - arguments.sparsity) * inputs[0].size)
     made = json.loads(arguments.out.read_text()) if arguments.out.is_file() else {}
