@@ -137,9 +137,8 @@ def test_log_odds_of_the_tasks(load):
 
 def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
     own = load("words")
-    monkeypatch.setattr(own, "is_contaminated", {"the", "."}.__contains__)
+    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
     monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
-    assert own.purity(["the", "good", ".", "the"]) == 0.75
     runs = {
         "imdb_l2x_0": {"words": [["The", "good", "the", "a", "b", "c"]], "failures": []},
         "imdb_l2x_5_0": {"words": [["good", "film", "the", "x", "y", "z"]], "failures": []},
@@ -147,6 +146,7 @@ def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
     found = own.word_measures(runs, "imdb", "l2x")
     assert found["purity 5"].mean == pytest.approx(1 / 5)  # of what was fitted with K = 5
     assert found["purity 10"].mean == pytest.approx(2 / 6) and found["brevity 10"].mean == 5
+    assert found["purity as published 10"].mean == pytest.approx(1 / 10)  # one stop word, of K
     assert "purity 20" not in found and own.word_measures(runs, "imdb", "aim") == {}
 
 
@@ -294,6 +294,61 @@ def test_forms_over_seeds(load):
         "| --- | --- | --- |",
         "| `paper` | 0.800 ± 0.141 | 2 |",
     ]
+
+
+def tuned(**faithfulness):
+    """Results of forms on validation and test texts of AG News, by seed."""
+    return {
+        f"ag_news | network | {form} | {seed}": {"dev faithfulness": dev, "faithfulness": test}
+        for form, values in faithfulness.items()
+        for seed, (dev, test) in enumerate(values)
+    }
+
+
+def test_a_form_is_chosen_by_validation_texts(load):
+    """Not by test texts; it is then shown over all its seeds."""
+    own = load("baselines")
+    made = tuned(
+        **{"l2x, τ 0.1": [(0.7, 0.9)], "l2x, τ 0.2": [(0.8, 0.6), (0.9, 0.8)], "l2x": [(0.5, 0.5)]}
+    )
+    assert own.best("ag_news", "l2x", made) == "l2x, τ 0.2" and own.best("ag_news", "vibi", made) is None
+    shown = {row[1]: row[2:5] for row in own.rows(made, "ag_news")}
+    assert shown["`l2x, tuned: τ 0.2`"] == ["0.901", "0.850 ± 0.071", "0.700 ± 0.141"]
+    assert shown["`l2x`"] == ["0.901", "0.500", "0.500"]
+    lines = own.grids_table(made).splitlines()
+    assert lines[2:] == [
+        "| ag_news | `l2x, τ 0.1` | 0.700 | 0.900 |  |",
+        "| ag_news | `l2x, τ 0.2` | 0.800 | 0.600 | chosen |",
+    ]
+
+
+def test_grids_come_first_and_then_the_seeds_of_what_was_chosen(load):
+    own = load("baselines")
+    made = {}
+    first, second = own.phases(["ag_news"], 2, made), []
+    names = [fit.form for fit in next(first)]
+    assert names[:3] == ["from probabilities", "l2x", "vibi"] and len(names) == 3 + 4 + 9
+    made |= tuned(**{"vibi, τ 0.5, β 0.1": [(1.0, 1.0)]})
+    second = [(fit.form, fit.seed) for fit in next(first)]
+    assert second == [(form, 1) for form in ("vibi, τ 0.5, β 0.1", "from probabilities", "l2x", "vibi")]
+
+
+def test_scores_of_single_classes_as_one_explanation(load):
+    """Log-odds 3 and −2: the first column speaks for one class, the second for the other."""
+    own, model = load("extra"), logistic([3, -2])
+    of_class = [
+        [
+            pertinent.explain(model, row, "leave-one-out", removal="mean", target=c, progress=False)
+            for row in np.ones((2, 2))
+        ]
+        for c in (0, 1)
+    ]
+    found = own.as_one(of_class)
+    assert [e.class_scores.argmax(axis=1).tolist() for e in found] == [[1, 0]] * 2
+
+
+def test_words_that_stay_for_a_larger_k(load):
+    assert load("extra").nested([["a", "b"], ["c"]], [["a", "x"], ["c", "d"]]) == pytest.approx(0.75)
 
 
 def test_rows_of_tables_beside_the_papers(load, tmp_path):
