@@ -297,3 +297,66 @@ def test_lime_in_parts(load):
     lasso, ridge = (own.fitted(kept, values, np.ones(400), fit) for fit in ("lasso", "ridge"))
     assert lasso[0] > 1.9 and lasso[1] == lasso[2] == 0.0
     np.testing.assert_allclose(ridge, [2.0, 0.001, 0.0], atol=0.03)
+
+
+def variant(sufficiency, **others):
+    """What a stage of variants.py found, of two inputs with four features each."""
+    own = {"sufficiency": sufficiency, "share removed": [0.5, 0.75], "features": [4, 4]}
+    own |= {"comprehensiveness": [0.2, 0.4], "of one": [0.95, 0.1], "large": [1, 3]}
+    own |= {"in the question": [1, 0], "of the question": [2, 2]} | others
+    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0}
+
+
+def test_variants_beside_each_other(load):
+    """On the same inputs, each the mean over its seeds; a stage that failed is left out."""
+    own = load("variants_page")
+    found = {
+        "squad_as_before_0": variant([0.5, 0.7]),
+        "squad_as_before_1": variant([0.7, 0.7]),
+        "squad_papers_estimator_0": variant([0.5, 0.6]),
+    }
+    lines = own.squad(found).splitlines()[2:]
+    assert lines[0].startswith("| as before | 0.650 [") and lines[0].endswith("| 2 |")
+    assert lines[1].split(" | ")[3].startswith("-0.100 [-0.100, -0.100]")
+    lines = own.estimators(found).splitlines()[2:]
+    assert [line.split(" | ")[1] for line in lines] == [
+        "leave one out",
+        "moving average, one mask (paper)",
+        "difference",
+    ]
+    assert "| 1.300 | 9 | 2 |" in lines[0]  # the mean of the last three measurements
+
+
+def test_one_feature_is_enough_for_half_of_the_inputs(load):
+    """Two and one of four features are kept; the best alone is enough for the first input."""
+    line = load("variants_page").hindsight({"imdb_as_before_0": variant([0.9, 0.9])}).splitlines()[2]
+    cells = line.strip("| ").split(" | ")
+    assert cells[1:6] == ["magnex", "1.5", "50.0%", "50.0%", "2"] and cells[6].startswith("0.300 [")
+
+
+def test_sparsity_of_questions_and_contexts(load):
+    """One of four question words is kept, and of contexts (2 − 1) + 1 of 4."""
+    found = {"squad_question_removable_0": variant([0.9, 0.9])}
+    assert load("variants_page").question_words(found).splitlines()[2] == (
+        "| question removable | 0.750 | 0.500 |"
+    )
+
+
+def test_sufficiency_by_the_readers_certainty(load):
+    own = load("variants_page")
+    readings = [{"certainty": c, "exact match": float(c > 0.5)} for c in (0.1, 0.4, 0.6, 0.9, 0.95, 0.2)]
+    several = {"sufficiency": [0.0, 0.5, 1.0, 1.0, 1.0, 0.0]}
+    found = {
+        "windows_as_before": {"readings": readings, "± 5": {"sufficiency": [0.0, 0.0, 1.0, 1.0, 1.0, 0.0]}},
+        "squad_as_before_0": {"magnex": several, "lime": several},
+    }
+    rows = [line.strip("| ").split(" | ") for line in own.by_certainty(found).splitlines()[2:]]
+    assert [row[1] for row in rows] == ["2", "2", "2", "3", "3"]
+    assert rows[0][2].startswith("0.000") and rows[1][2].startswith("0.750")
+    assert rows[2][2].startswith("1.000") and rows[3][4] == "1.000" and rows[4][4] == "0.000"
+
+
+def test_two_passes_beside_one(load):
+    found = {"imdb_as_before_0": {"together": {"inputs": 9, "prediction": 2.0, "magnex": 2.2}}}
+    found["imdb_as_before_0"]["together"]["magnex, two passes"] = 4.0
+    assert "| 9 | 2.00 s | 2.20 s, 1.10× | 4.00 s, 2.00× |" in load("variants_page").together(found)

@@ -1,6 +1,7 @@
 """Numbers of `experiments/vo2023` on cases with a known answer."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -85,8 +86,6 @@ def test_two_classes_of_hatexplain(load):
 
 def test_a_linear_box_of_words_explained_by_its_own_weights(load):
     """An explainer that gives the true weights finds all true words, with the right signs."""
-    from types import SimpleNamespace
-
     import torch
 
     own = load("linear_box")
@@ -364,3 +363,39 @@ def test_rows_of_tables_beside_the_papers(load, tmp_path):
     cells = own.tables(tmp_path)["admission"].splitlines()[2].strip("| ").split(" | ")
     assert cells[1].startswith("(94.0) 75.0 [") and cells[3].startswith("(1.12) 0.75 [")
     assert cells[-3:] == ["10", "2.0", "2"]
+
+
+def test_an_image_of_its_best_patches(load):
+    own = load("figure3")
+    image = np.ones((1, 28, 28))
+    scores = np.zeros(16)
+    scores[[0, 5]] = 1.0, 2.0
+    left = own.kept(image, scores, k=2)[0]
+    assert left[:7, :7].all() and left[7:14, 7:14].all() and left.sum() == 2 * 49
+    assert own.two_of_each([SimpleNamespace(target=t) for t in (1, 0, 1, 1, 0, 2)], 3) == [1, 4, 0, 2, 5]
+
+
+def test_words_as_published_beside_every_occurrence(load, monkeypatch):
+    own = load("extra_page")
+    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
+    monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
+    found = own.measures([{"words": [["The", "the", "film", "."], ["good", "the"]]}])
+    assert found["purity"].mean == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert found["as published"].mean == pytest.approx((2 / 10 + 1 / 10) / 2)
+    assert found["brevity"].mean == pytest.approx((3 + 2) / 2)
+    assert own.paper_figures("imdb", "aim") == ("8.22", "2.48")
+    assert own.paper_figures("imdb", "paper, D.1: from the selector") == ("22.72", "3.15")
+    assert own.paper_figures("imdb", "lime") == ("36.55", "7.73")
+
+
+def test_words_of_l2x_by_k(load):
+    own = load("extra_page")
+    words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)}
+    words["l2x 10"] = [["a", "c"]]
+    found = {
+        "imdb sizes": {"words": words, "faithfulness": {f"l2x {k}": [1.0, 0.0] for k in (5, 10, 20)}},
+        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in own.SAMPLES},
+    }
+    rows = [line.strip("| ").split(" | ") for line in own.by_size(found).splitlines()[2:]]
+    assert rows[0][2] == "83.42" and rows[0][3].startswith("50.0 [") and rows[0][4:] == ["50.0", "100.0"]
+    assert own.by_samples(found).splitlines()[2].startswith("| imdb | 50 | 100.0")
