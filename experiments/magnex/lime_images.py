@@ -52,7 +52,9 @@ def of_pixels(scores: Floats, features: str) -> Floats:
     return np.kron(scores.reshape(side, side), np.ones((size, size))).ravel()
 
 
-def drawn(*, share: float | None, fit: str, logit: bool, samples: int = SAMPLES, reference: float = 0.0) -> Explain:
+def drawn(
+    *, share: float | None, fit: str, logit: bool, samples: int = SAMPLES, reference: float = 0.0
+) -> Explain:
     """LIME in parts: how masks are drawn, what is fitted, and on which scale.
 
     With a `share` each pixel is kept with that probability (Captum: 1/2); else a uniform number is.

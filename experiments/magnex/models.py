@@ -133,7 +133,7 @@ def reader(
             schedule.step()
     model.eval().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    return _answers(load_reader(out, device), questions(packed, "test", 500 if limit is None else limit))
+    return answers(load_reader(out, device), questions(packed, "test", 500 if limit is None else limit))
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:
@@ -165,7 +165,7 @@ def _span(tokenizer: Any, row: dict[str, Any]) -> Any:
     return (dict(read), (inside[0], inside[-1])) if inside else None
 
 
-def _answers(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def answers(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Exact match and F1, by the words of the answers."""
     exact, overlap = [], []
     for row in rows:

@@ -190,9 +190,7 @@ def train_reader(name: str, job: Job) -> Result:
 def train_classifier(job: Job) -> Result:
     """Train the classifier of reviews."""
     return {
-        "accuracy": models.classifier(
-            job.data, job.encoder, job.work / "classifier", job.device, job.limit
-        )
+        "accuracy": models.classifier(job.data, job.encoder, job.work / "classifier", job.device, job.limit)
     }
 
 
@@ -213,7 +211,7 @@ def _reading(model: Any, row: dict[str, Any]) -> Result:
     """Whether the reader's answer is right, and how sure it is: p(start) p(end), each the largest."""
     import torch
 
-    own = models._answers(model, [row])
+    own = models.answers(model, [row])
     batch = model.tokenizer(
         row["question"],
         row["context"],
@@ -428,7 +426,9 @@ def main() -> None:
     parser.add_argument("--which", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--only", nargs="+", default=[""], help="stages whose name begins with one of these")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of steps and training inputs")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="of the numbers of steps and training inputs"
+    )
     parser.add_argument("--test", type=int, default=200)
     parser.add_argument("--timed", type=int, default=20)
     parser.add_argument("--limit", type=int, help="training examples of the black boxes")

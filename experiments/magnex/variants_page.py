@@ -31,7 +31,9 @@ Found = Mapping[str, Any]
 
 def read(folders: Sequence[Path]) -> dict[str, Any]:
     """The stages that did not fail, by the names of their files."""
-    found = {path.stem: json.loads(path.read_text()) for own in folders for path in sorted(own.rglob("*.json"))}
+    found = {
+        path.stem: json.loads(path.read_text()) for own in folders for path in sorted(own.rglob("*.json"))
+    }
     return {name: own for name, own in found.items() if "error" not in own}
 
 
@@ -170,7 +172,9 @@ def estimators(found: Found) -> str:
         if ours and papers:
             gaps = [str(difference(papers, ours, name)) for name in ("sufficiency", "share removed")]
             rows.append([NAMES[which], "difference", *gaps, "–", "–", ""])
-    return table(["", "estimator", "sufficiency", "sparsity", "quality, dev", "seconds of a fit", "seeds"], rows)
+    return table(
+        ["", "estimator", "sufficiency", "sparsity", "quality, dev", "seconds of a fit", "seeds"], rows
+    )
 
 
 def hindsight(found: Found) -> str:

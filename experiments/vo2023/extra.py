@@ -1,5 +1,4 @@
-"""What else the paper has: functional information for every class (Table 5), LIME by its number of samples
-(Figure 5), and the words of L2X by K (App. G).
+"""Functional information for every class (Table 5), LIME by its samples (Figure 5), L2X's words (App. G).
 
     python experiments/vo2023/extra.py --data DATA --results RESULTS [--sets imdb]
 
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from forms import K, TAUS
+from forms import TAUS, K
 from paper_form import BOXES, Options, black_box
 from sets import TEXTS
 
@@ -97,7 +96,9 @@ def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
 
 def nested(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> float:
     """The share of texts' words that are also among those for a larger K."""
-    return float(np.mean([np.mean([word in wide for word in own]) for own, wide in zip(words, more, strict=True)]))
+    return float(
+        np.mean([np.mean([word in wide for word in own]) for own, wide in zip(words, more, strict=True)])
+    )
 
 
 def main() -> None:

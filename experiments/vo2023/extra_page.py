@@ -1,6 +1,6 @@
 """Write what extra.py, baselines.py and paper_form.py found into README.md, between its markers.
 
-    NLTK_DATA=FOLDER python experiments/vo2023/extra_page.py --extra FOLDER [FOLDER ...] --words FILE [FILE ...]
+    NLTK_DATA=NLTK python experiments/vo2023/extra_page.py --extra FOLDER [FOLDER ...] --words FILE [FILE ...]
 
 FOLDERs are what extra.py wrote, FILEs what baselines.py and paper_form.py did.
 """
@@ -20,7 +20,7 @@ from paper import ABLATED, CLASS_FAITHFULNESS, CLASS_IOU, TABLE_11
 from pictures import escaped, marked
 from results import fill_in, shown, table
 from sets import CLASSES, TEXTS
-from words import BREVITY, K, PURITY
+from words import BREVITY, PURITY, K
 
 from pertinent.intervals import Interval, bootstrap
 from pertinent.metric.english_words import clusters, distinct_contaminated, share_contaminated
@@ -115,7 +115,7 @@ def by_size(extra: Found) -> str:
                 ]
             paper = TABLE_11[which]["l2x"][place]
             rows.append([which, str(k), str(paper), share(own["faithfulness"][f"l2x {k}"]), *stay])
-    head = "set, K, faithfulness of `l2x` (paper), here, of its words for this K in those for the next, of `aim`'s"
+    head = "set, K, faithfulness of `l2x` (paper), here, its words that stay for the next K (%), of `aim`"
     return table(head.split(", "), rows)
 
 

@@ -1,4 +1,4 @@
-"""L2X and VIBI, as they are here and as their papers have them, with the settings that Vo et al. 2023 tuned."""
+"""L2X and VIBI, as they are here and as their papers have them, with the settings that were tuned."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def _selected(tau: float) -> dict[str, Any]:
 TUNED: dict[str, dict[str, dict[str, Any]]] = {
     "l2x": {f"l2x, τ {tau}": _selected(tau) for tau in TAUS["l2x"]},
     "vibi": {
-        f"vibi, τ {tau}, β {beta}": _selected(tau) | {"beta": beta}
-        for beta in BETAS
-        for tau in TAUS["vibi"]
+        f"vibi, τ {tau}, β {beta}": _selected(tau) | {"beta": beta} for beta in BETAS for tau in TAUS["vibi"]
     },
 }
 SETTINGS: dict[str, dict[str, Any]] = UNTUNED | TUNED["l2x"] | TUNED["vibi"]

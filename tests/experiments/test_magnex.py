@@ -80,7 +80,7 @@ def test_answers_of_a_reader(load):
     )
     known = {"q1": ["Rome", "Tower!"], "q2": ["dog house"], "q3": ["mouse"]}
     rows = [{"question": key, "context": "", "answers": answers} for key, answers in known.items()]
-    found = own._answers(model, rows)
+    found = own.answers(model, rows)
     assert found == {"exact match": pytest.approx(1 / 3), "F1": pytest.approx(1.5 / 3), "questions": 3}
 
 

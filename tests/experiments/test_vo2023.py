@@ -307,9 +307,7 @@ def tuned(**faithfulness):
 def test_a_form_is_chosen_by_validation_texts(load):
     """Not by test texts; it is then shown over all its seeds."""
     own = load("baselines")
-    made = tuned(
-        **{"l2x, τ 0.1": [(0.7, 0.9)], "l2x, τ 0.2": [(0.8, 0.6), (0.9, 0.8)], "l2x": [(0.5, 0.5)]}
-    )
+    made = tuned(**{"l2x, τ 0.1": [(0.7, 0.9)], "l2x, τ 0.2": [(0.8, 0.6), (0.9, 0.8)], "l2x": [(0.5, 0.5)]})
     assert own.best("ag_news", "l2x", made) == "l2x, τ 0.2" and own.best("ag_news", "vibi", made) is None
     shown = {row[1]: row[2:5] for row in own.rows(made, "ag_news")}
     assert shown["`l2x, tuned: τ 0.2`"] == ["0.901", "0.850 ± 0.071", "0.700 ± 0.141"]

@@ -239,7 +239,7 @@ class TransformerModel(Model):
 
     @contextmanager
     def keeping_hidden_states(self) -> Iterator[None]:
-        """Keep the last hidden states of whole texts when they are answered, for a network that reads them."""
+        """Keep the last hidden states of whole texts that are answered, for a network that reads them."""
         if self.hidden_states is not None or self.prefixes is not None:
             yield
             return

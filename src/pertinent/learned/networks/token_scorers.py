@@ -91,7 +91,7 @@ class TokenScorer(TransformerScorer):
 
 
 class _Texts(NamedTuple):
-    """What a scorer on hidden states reads: tokens, and the model's hidden states of them if it kept these."""
+    """What a scorer on hidden states reads: tokens, and their hidden states if the model has kept them."""
 
     tokens: TokenBatch
     hidden: torch.Tensor | None
