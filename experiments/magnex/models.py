@@ -93,22 +93,31 @@ def accuracy(model: Model, inputs: Any, labels: Any) -> float:
     return float(np.mean([e.target == labels[e.index] for e in found]))
 
 
-def reader(packed: Path, encoder: Path, out: Path, device: str, limit: int | None = None) -> dict[str, Any]:
-    """Fine-tune an encoder to answer questions; how often its answers are right."""
+def reader(
+    packed: Path,
+    encoder: Path,
+    out: Path,
+    device: str,
+    limit: int | None = None,
+    *,
+    epochs: int = EPOCHS,
+    rows: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Fine-tune an encoder to answer questions, all or those of `rows`; how often its answers are right."""
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     model = AutoModelForQuestionAnswering.from_pretrained(encoder, dtype=torch.float32).to(device)
-    rows = questions(packed, "train", limit)
+    rows = questions(packed, "train", limit) if rows is None else rows
     data = [found for row in rows if (found := _span(tokenizer, row)) is not None]
-    n_steps = EPOCHS * math.ceil(len(data) / BATCH)
+    n_steps = epochs * math.ceil(len(data) / BATCH)
     optimizer = torch.optim.AdamW(model.parameters(), READER_RATE, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) / (0.1 * n_steps), (n_steps - step) / (0.9 * n_steps))
     )
     model.train()
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         for places in _batches([len(each[0]["input_ids"]) for each in data]):
             chosen = [data[i] for i in places]
             batch = tokenizer.pad([each[0] for each in chosen], return_tensors="pt").to(device)
@@ -124,7 +133,7 @@ def reader(packed: Path, encoder: Path, out: Path, device: str, limit: int | Non
             schedule.step()
     model.eval().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    return _answers(load_reader(out, device), questions(packed, "test", 500 if limit is None else limit))
+    return answers(load_reader(out, device), questions(packed, "test", 500 if limit is None else limit))
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:
@@ -156,7 +165,7 @@ def _span(tokenizer: Any, row: dict[str, Any]) -> Any:
     return (dict(read), (inside[0], inside[-1])) if inside else None
 
 
-def _answers(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def answers(model: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Exact match and F1, by the words of the answers."""
     exact, overlap = [], []
     for row in rows:
@@ -185,9 +194,10 @@ def load_classifier(folder: Path, device: str) -> Any:
     return load_transformer(folder, device=device)
 
 
-def load_reader(folder: Path, device: str) -> Any:
-    """The fine-tuned reader; its question is never removed."""
+def load_reader(folder: Path, device: str, *, fix_question: bool = True) -> Any:
+    """The fine-tuned reader; its question is never removed, unless it is not fixed."""
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     model = AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32).to(device).eval()
-    return pertinent.wrap((model, AutoTokenizer.from_pretrained(folder)), max_length=LONGEST["squad"])
+    thing = model, AutoTokenizer.from_pretrained(folder)
+    return pertinent.wrap(thing, max_length=LONGEST["squad"], fix_question=fix_question)

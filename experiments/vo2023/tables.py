@@ -167,10 +167,13 @@ def alphas(found: dict[str, Any]) -> str:
     """Table 12."""
     rows = []
     for which, published in ALPHAS.items():
-        for alpha, paper in published.items():
+        for alpha, (faithfulness, *log_odds) in published.items():
             own = "aim, with a selector" if alpha == ALPHA_BETA[which][0] else f"aim, alpha {alpha}"
             runs = of(found, which, own)
-            rows.append([which, str(alpha), str(paper), *_judged(runs), str(len(runs))])
+            share, of_class, *deltas = _judged(runs)
+            pairs = [f"({paper}) {here}" for paper, here in zip(log_odds, deltas, strict=True)]
+            cells = [str(faithfulness), share, of_class, *pairs] if runs else []
+            rows.append([which, str(alpha), *cells, str(len(runs)) if runs else "–"])
     return table(f"set, α, {JUDGED}, seeds".split(", "), rows)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,12 @@ from sets import TEXTS, read
 from pertinent.array_types import Floats, Ints
 from pertinent.inputs.text import Text, cut
 from pertinent.intervals import Interval, bootstrap
-from pertinent.metric.english_words import clusters, is_contaminated
+from pertinent.metric.english_words import (
+    clusters,
+    distinct_contaminated,
+    is_contaminated,
+    share_contaminated,
+)
 from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metric.top_features import lower
 
@@ -102,7 +107,8 @@ def word_measures(
         runs = of(found, which, row if row != "l2x" or k == K else f"{row} {k}")
         top = [[[lower(word) for word in own[:k]] for own in run["words"]] for run in runs]
         if runs:
-            measures[f"purity {k}"] = _over(top, purity)
+            measures[f"purity {k}"] = _over(top, share_contaminated)
+            measures[f"purity as published {k}"] = _over(top, partial(distinct_contaminated, k=k))
             measures[f"brevity {k}"] = _over(top, lambda own: float(len(clusters(own))))
     runs = of(found, which, row)
     if runs and texts is not None and not any(run["failures"] for run in runs):
@@ -110,11 +116,6 @@ def word_measures(
         for name, n in ((STABILITY, len(runs[0]["words"])), (STABILITY_OF_SAME, fewest)):
             measures[name] = bootstrap(np.array([stability(run, texts[:n]) for run in runs]))
     return measures
-
-
-def purity(words: Sequence[str]) -> float:
-    """The share of stop words and punctuation."""
-    return float(np.mean([is_contaminated(word) for word in words]))
 
 
 def stability(run: dict[str, Any], texts: Sequence[str]) -> list[float]:

@@ -80,7 +80,7 @@ def test_answers_of_a_reader(load):
     )
     known = {"q1": ["Rome", "Tower!"], "q2": ["dog house"], "q3": ["mouse"]}
     rows = [{"question": key, "context": "", "answers": answers} for key, answers in known.items()]
-    found = own._answers(model, rows)
+    found = own.answers(model, rows)
     assert found == {"exact match": pytest.approx(1 / 3), "F1": pytest.approx(1.5 / 3), "questions": 3}
 
 
@@ -217,3 +217,146 @@ def test_sufficiency_and_sparsity_of_a_selection(load):
     found = own._measured([e], model)
     assert found["sufficiency-of-selected"] == pytest.approx([1 - (p[0] - p[1])])
     assert found["share-removed"] == [0.5]
+
+
+def test_two_halves_have_no_paragraph_in_common(load):
+    rows = [{"context": context, "question": i} for i, context in enumerate("abcab")]
+    first, second = load("variants").halves(rows)
+    assert [row["question"] for row in first] == [0, 2, 3] and [row["question"] for row in second] == [1, 4]
+
+
+def test_words_around_an_answer(load):
+    own = load("variants")
+    mask = np.array([0, 0, 1, 1, 0, 0, 0], dtype=bool)
+    assert own.widened(mask, 0).tolist() == mask.tolist()
+    assert np.flatnonzero(own.widened(mask, 2)).tolist() == [0, 1, 2, 3, 4, 5]
+    words = ["It", "rained", ".", "Rome", "fell", "in", "476", "!", "Then"]
+    assert np.flatnonzero(own.within_sentence(words, np.arange(9) == 4)).tolist() == [3, 4, 5, 6, 7]
+    assert not own.widened(np.zeros(3, dtype=bool), 2).any()
+
+
+def test_how_many_scores_are_large(load):
+    own = load("variants")
+    assert own.n_large(np.array([0.4, 1.0, 0.5, -2.0])) == 2
+    assert own.n_large(np.array([-1.0, -2.0])) == 0
+
+
+def test_as_many_features_as_the_papers_explainer_keeps(load):
+    own = load("variants")
+    kept = own.share(own.SQUAD, np.arange(25.0))  # it removes 76%
+    assert np.flatnonzero(kept).tolist() == [19, 20, 21, 22, 23, 24]
+
+
+def test_the_papers_estimator_has_as_many_evaluations_in_a_step(load):
+    own = load("variants")
+    for variants in own.VARIANTS.values():
+        assert len({variant.masks * variant.batch for variant in variants.values()}) == 1
+    assert own.by_paper(own.IMDB).masks == 1 and own.by_paper(own.IMDB).baseline == "moving-average"
+
+
+def test_what_is_lost_without_a_selection_and_kept_by_one_feature(load):
+    """Log-odds 3 and 1: the first is selected; without it 1 is left, and alone it leaves 3."""
+
+    def classify(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows, dtype=float) @ np.array([3.0, 1.0])))
+        return np.column_stack([1 - p, p])
+
+    own = load("variants")
+    model = pertinent.wrap(classify, kind="table", background=np.zeros((1, 2)))
+    e = pertinent.explain(model, np.ones(2), "leave-one-out", removal="mean", progress=False)
+    found = own.judged(model, [e], [np.array([True, False])])
+    whole, alone, without = 1 / (1 + np.exp(-np.array([4.0, 3.0, 1.0])))
+    assert found["sufficiency"] == found["of one"] == pytest.approx([1 - (whole - alone)], abs=1e-4)
+    assert found["comprehensiveness"] == pytest.approx([whole - without], abs=1e-4)
+    assert found["share removed"] == [0.5] and found["large"] == [1] and found["features"] == [2]
+
+
+def test_the_words_of_a_readers_answer(load):
+    from transformers import BertConfig, BertForQuestionAnswering
+
+    torch.manual_seed(1)
+    reader = BertForQuestionAnswering(BertConfig(**tiny.BASE | {"num_labels": 2})).eval()
+    model = pertinent.wrap((reader, tiny.tokenizer()))
+    pairs = [{"question": tiny.text(3, seed=i), "context": tiny.text(8, seed=50 + i)} for i in range(4)]
+    for e in pertinent.explain(model, pairs, "random", progress=False):
+        words = np.array(e.features)[load("variants").words_of_answer(model, e)]
+        assert " ".join(words) == model.details(e.input)["answer"] != ""
+
+
+def test_lime_in_parts(load):
+    """Scores of patches are those of their pixels; weights fall with the cosine distance; a lasso drops."""
+    own = load("lime_images")
+    pixels = own.of_pixels(np.array([1.0, 2.0, 3.0, 4.0]), "patches:2").reshape(4, 4)
+    assert pixels[0].tolist() == [1, 1, 2, 2] and pixels[3].tolist() == [3, 3, 4, 4]
+    image = np.array([[[3.0, 4.0]]])
+    shown = np.array([[[[3.0, 4.0]]], [[[3.0, 0.0]]], [[[0.0, 0.0]]]])
+    expected = [1.0, np.exp(-(0.4**2) / 2), np.exp(-0.5)]
+    np.testing.assert_allclose(own.similarity(image, shown), expected)
+    kept = np.random.default_rng(0).random((400, 3)) < 0.5
+    values = 2.0 * kept[:, 0] + 0.001 * kept[:, 1]
+    lasso, ridge = (own.fitted(kept, values, np.ones(400), fit) for fit in ("lasso", "ridge"))
+    assert lasso[0] > 1.9 and lasso[1] == lasso[2] == 0.0
+    np.testing.assert_allclose(ridge, [2.0, 0.001, 0.0], atol=0.03)
+
+
+def variant(sufficiency, **others):
+    """What a stage of variants.py found, of two inputs with four features each."""
+    own = {"sufficiency": sufficiency, "share removed": [0.5, 0.75], "features": [4, 4]}
+    own |= {"comprehensiveness": [0.2, 0.4], "of one": [0.95, 0.1], "large": [1, 3]}
+    own |= {"in the question": [1, 0], "of the question": [2, 2]} | others
+    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0}
+
+
+def test_variants_beside_each_other(load):
+    """On the same inputs, each the mean over its seeds; a stage that failed is left out."""
+    own = load("variants_page")
+    found = {
+        "squad_as_before_0": variant([0.5, 0.7]),
+        "squad_as_before_1": variant([0.7, 0.7]),
+        "squad_papers_estimator_0": variant([0.5, 0.6]),
+    }
+    lines = own.squad(found).splitlines()[2:]
+    assert lines[0].startswith("| as before | 0.650 [") and lines[0].endswith("| 2 |")
+    assert lines[1].split(" | ")[3].startswith("-0.100 [-0.100, -0.100]")
+    lines = own.estimators(found).splitlines()[2:]
+    assert [line.split(" | ")[1] for line in lines] == [
+        "leave one out",
+        "moving average, one mask (paper)",
+        "difference",
+    ]
+    assert "| 1.300 | 9 | 2 |" in lines[0]  # the mean of the last three measurements
+
+
+def test_one_feature_is_enough_for_half_of_the_inputs(load):
+    """Two and one of four features are kept; the best alone is enough for the first input."""
+    line = load("variants_page").hindsight({"imdb_as_before_0": variant([0.9, 0.9])}).splitlines()[2]
+    cells = line.strip("| ").split(" | ")
+    assert cells[1:6] == ["magnex", "1.5", "50.0%", "50.0%", "2"] and cells[6].startswith("0.300 [")
+
+
+def test_sparsity_of_questions_and_contexts(load):
+    """One of four question words is kept, and of contexts (2 − 1) + 1 of 4."""
+    found = {"squad_question_removable_0": variant([0.9, 0.9])}
+    assert load("variants_page").question_words(found).splitlines()[2] == (
+        "| question removable | 0.750 | 0.500 |"
+    )
+
+
+def test_sufficiency_by_the_readers_certainty(load):
+    own = load("variants_page")
+    readings = [{"certainty": c, "exact match": float(c > 0.5)} for c in (0.1, 0.4, 0.6, 0.9, 0.95, 0.2)]
+    several = {"sufficiency": [0.0, 0.5, 1.0, 1.0, 1.0, 0.0]}
+    found = {
+        "windows_as_before": {"readings": readings, "± 5": {"sufficiency": [0.0, 0.0, 1.0, 1.0, 1.0, 0.0]}},
+        "squad_as_before_0": {"magnex": several, "lime": several},
+    }
+    rows = [line.strip("| ").split(" | ") for line in own.by_certainty(found).splitlines()[2:]]
+    assert [row[1] for row in rows] == ["2", "2", "2", "3", "3"]
+    assert rows[0][2].startswith("0.000") and rows[1][2].startswith("0.750")
+    assert rows[2][2].startswith("1.000") and rows[3][4] == "1.000" and rows[4][4] == "0.000"
+
+
+def test_two_passes_beside_one(load):
+    found = {"imdb_as_before_0": {"together": {"inputs": 9, "prediction": 2.0, "magnex": 2.2}}}
+    found["imdb_as_before_0"]["together"]["magnex, two passes"] = 4.0
+    assert "| 9 | 2.00 s | 2.20 s, 1.10× | 4.00 s, 2.00× |" in load("variants_page").together(found)

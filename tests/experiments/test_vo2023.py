@@ -1,6 +1,7 @@
 """Numbers of `experiments/vo2023` on cases with a known answer."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -85,8 +86,6 @@ def test_two_classes_of_hatexplain(load):
 
 def test_a_linear_box_of_words_explained_by_its_own_weights(load):
     """An explainer that gives the true weights finds all true words, with the right signs."""
-    from types import SimpleNamespace
-
     import torch
 
     own = load("linear_box")
@@ -137,9 +136,8 @@ def test_log_odds_of_the_tasks(load):
 
 def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
     own = load("words")
-    monkeypatch.setattr(own, "is_contaminated", {"the", "."}.__contains__)
+    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
     monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
-    assert own.purity(["the", "good", ".", "the"]) == 0.75
     runs = {
         "imdb_l2x_0": {"words": [["The", "good", "the", "a", "b", "c"]], "failures": []},
         "imdb_l2x_5_0": {"words": [["good", "film", "the", "x", "y", "z"]], "failures": []},
@@ -147,6 +145,7 @@ def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
     found = own.word_measures(runs, "imdb", "l2x")
     assert found["purity 5"].mean == pytest.approx(1 / 5)  # of what was fitted with K = 5
     assert found["purity 10"].mean == pytest.approx(2 / 6) and found["brevity 10"].mean == 5
+    assert found["purity as published 10"].mean == pytest.approx(1 / 10)  # one stop word, of K
     assert "purity 20" not in found and own.word_measures(runs, "imdb", "aim") == {}
 
 
@@ -296,6 +295,59 @@ def test_forms_over_seeds(load):
     ]
 
 
+def tuned(**faithfulness):
+    """Results of forms on validation and test texts of AG News, by seed."""
+    return {
+        f"ag_news | network | {form} | {seed}": {"dev faithfulness": dev, "faithfulness": test}
+        for form, values in faithfulness.items()
+        for seed, (dev, test) in enumerate(values)
+    }
+
+
+def test_a_form_is_chosen_by_validation_texts(load):
+    """Not by test texts; it is then shown over all its seeds."""
+    own = load("baselines")
+    made = tuned(**{"l2x, τ 0.1": [(0.7, 0.9)], "l2x, τ 0.2": [(0.8, 0.6), (0.9, 0.8)], "l2x": [(0.5, 0.5)]})
+    assert own.best("ag_news", "l2x", made) == "l2x, τ 0.2" and own.best("ag_news", "vibi", made) is None
+    shown = {row[1]: row[2:5] for row in own.rows(made, "ag_news")}
+    assert shown["`l2x, tuned: τ 0.2`"] == ["0.901", "0.850 ± 0.071", "0.700 ± 0.141"]
+    assert shown["`l2x`"] == ["0.901", "0.500", "0.500"]
+    lines = own.grids_table(made).splitlines()
+    assert lines[2:] == [
+        "| ag_news | `l2x, τ 0.1` | 0.700 | 0.900 |  |",
+        "| ag_news | `l2x, τ 0.2` | 0.800 | 0.600 | chosen |",
+    ]
+
+
+def test_grids_come_first_and_then_the_seeds_of_what_was_chosen(load):
+    own = load("baselines")
+    made = {}
+    first, second = own.phases(["ag_news"], 2, made), []
+    names = [fit.form for fit in next(first)]
+    assert names[:3] == ["from probabilities", "l2x", "vibi"] and len(names) == 3 + 4 + 9
+    made |= tuned(**{"vibi, τ 0.5, β 0.1": [(1.0, 1.0)]})
+    second = [(fit.form, fit.seed) for fit in next(first)]
+    assert second == [(form, 1) for form in ("vibi, τ 0.5, β 0.1", "from probabilities", "l2x", "vibi")]
+
+
+def test_scores_of_single_classes_as_one_explanation(load):
+    """Log-odds 3 and −2: the first column speaks for one class, the second for the other."""
+    own, model = load("extra"), logistic([3, -2])
+    of_class = [
+        [
+            pertinent.explain(model, row, "leave-one-out", removal="mean", target=c, progress=False)
+            for row in np.ones((2, 2))
+        ]
+        for c in (0, 1)
+    ]
+    found = own.as_one(of_class)
+    assert [e.class_scores.argmax(axis=1).tolist() for e in found] == [[1, 0]] * 2
+
+
+def test_words_that_stay_for_a_larger_k(load):
+    assert load("extra").nested([["a", "b"], ["c"]], [["a", "x"], ["c", "d"]]) == pytest.approx(0.75)
+
+
 def test_rows_of_tables_beside_the_papers(load, tmp_path):
     own = load("tabular")
     names = [f"{metric}, {masking}" for metric in own.METRICS for masking in own.MASKINGS]
@@ -309,3 +361,39 @@ def test_rows_of_tables_beside_the_papers(load, tmp_path):
     cells = own.tables(tmp_path)["admission"].splitlines()[2].strip("| ").split(" | ")
     assert cells[1].startswith("(94.0) 75.0 [") and cells[3].startswith("(1.12) 0.75 [")
     assert cells[-3:] == ["10", "2.0", "2"]
+
+
+def test_an_image_of_its_best_patches(load):
+    own = load("figure3")
+    image = np.ones((1, 28, 28))
+    scores = np.zeros(16)
+    scores[[0, 5]] = 1.0, 2.0
+    left = own.kept(image, scores, k=2)[0]
+    assert left[:7, :7].all() and left[7:14, 7:14].all() and left.sum() == 2 * 49
+    assert own.two_of_each([SimpleNamespace(target=t) for t in (1, 0, 1, 1, 0, 2)], 3) == [1, 4, 0, 2, 5]
+
+
+def test_words_as_published_beside_every_occurrence(load, monkeypatch):
+    own = load("extra_page")
+    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
+    monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
+    found = own.measures([{"words": [["The", "the", "film", "."], ["good", "the"]]}])
+    assert found["purity"].mean == pytest.approx((3 / 4 + 1 / 2) / 2)
+    assert found["as published"].mean == pytest.approx((2 / 10 + 1 / 10) / 2)
+    assert found["brevity"].mean == pytest.approx((3 + 2) / 2)
+    assert own.paper_figures("imdb", "aim") == ("8.22", "2.48")
+    assert own.paper_figures("imdb", "paper, D.1: from the selector") == ("22.72", "3.15")
+    assert own.paper_figures("imdb", "lime") == ("36.55", "7.73")
+
+
+def test_words_of_l2x_by_k(load):
+    own = load("extra_page")
+    words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)}
+    words["l2x 10"] = [["a", "c"]]
+    found = {
+        "imdb sizes": {"words": words, "faithfulness": {f"l2x {k}": [1.0, 0.0] for k in (5, 10, 20)}},
+        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in own.SAMPLES},
+    }
+    rows = [line.strip("| ").split(" | ") for line in own.by_size(found).splitlines()[2:]]
+    assert rows[0][2] == "83.42" and rows[0][3].startswith("50.0 [") and rows[0][4:] == ["50.0", "100.0"]
+    assert own.by_samples(found).splitlines()[2].startswith("| imdb | 50 | 100.0")

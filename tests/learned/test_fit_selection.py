@@ -139,6 +139,28 @@ def test_aim_in_the_form_of_the_paper(model, tmp_path):
     np.testing.assert_allclose(alone.class_scores, beside.class_scores, atol=1e-6)
 
 
+@pytest.mark.parametrize("logit", [-8.0, 8.0])
+def test_a_dead_or_open_selector_is_said_and_on_the_card(model, monkeypatch, caplog, logit):
+    from pertinent.learned.networks.joint_networks import SelectionBatch
+
+    own = SelectionBatch.scores
+
+    def scores(batch, network):
+        found = own(batch, network)
+        return found + logit if network == "selector" else found
+
+    monkeypatch.setattr(SelectionBatch, "scores", scores)
+    fit = pertinent.fit(model, sentences(20, 0), "aim", trained="both", explore=0.0, **QUICK)
+    said = "The selector does not select: it keeps"
+    assert fit.network.card["doubt"].startswith(said)
+    assert any(record.message.startswith(said) for record in caplog.records)
+
+
+def test_a_living_selector_is_no_doubt(model):
+    fit = pertinent.fit(model, sentences(20, 0), "aim", trained="both", explore=0.0, **QUICK)
+    assert "doubt" not in fit.network.card
+
+
 def test_the_layers_of_the_paper_read_texts():
     digits = pertinent.load("digits")
     images = list(np.random.default_rng(0).uniform(0, 16, (20, 8, 8)))

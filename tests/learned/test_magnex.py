@@ -17,6 +17,8 @@ from pertinent.learned.methods import magnex
 from pertinent.learned.methods.magnex import DECAY, LearnsMAGNEx, logits_of, sufficiency
 from pertinent.learned.networks.joint_networks import SelectionBatch
 from pertinent.learned.networks.token_scorers import HiddenStateScorer
+from pertinent.models.torch.hidden_states import HiddenStates
+from pertinent.removal.base import TokenRows
 from tests import tiny
 
 LEARNER = LearnsMAGNEx()
@@ -397,6 +399,56 @@ def test_hidden_states_are_those_of_the_model(transformer):
             n = len(own)
             torch.testing.assert_close(found[row, 0, :n], own, atol=1e-5, rtol=1e-4)
             assert not found[row, 0, n:].any()
+
+
+@pytest.mark.parametrize("most", [2**28, 4 * 32 * 20, 0])
+def test_the_encoder_runs_once_for_prediction_and_hidden_states(transformer, monkeypatch, most):
+    """No more rows than for predictions alone, if all hidden states may be kept; the scores are the same."""
+    from pertinent.models import transformer as own
+
+    monkeypatch.setattr(own, "HiddenStates", lambda: HiddenStates(most))
+    texts = [tiny.text(n, seed=n) for n in (5, 9, 3, 12, 7)]
+    fit = pertinent.fit(transformer, texts, "magnex", epochs=1, **SHORT)
+    alone = fit.network.scorer.scores(
+        transformer, fit.network.scorer.read(transformer, [transformer.prepare(text) for text in texts]), 12
+    )
+    rows = []
+    hook = transformer.model.bert.register_forward_hook(
+        lambda module, args, output: rows.append(len(output.last_hidden_state))
+    )
+    try:
+        pertinent.explain(transformer, texts, "random", progress=False)
+        n_predicted = sum(rows)
+        rows.clear()
+        found = pertinent.explain(transformer, texts, fit, progress=False)
+    finally:
+        hook.remove()
+    assert (sum(rows) == n_predicted) == (most == 2**28)
+    assert transformer.hidden_states is None
+    initial = np.log(0.9 / 0.1)
+    for e, logits in zip(found, alone[:, 0].detach().numpy(), strict=True):
+        expected = 1 / (1 + np.exp(-(logits[: len(e.scores)] + initial)))
+        np.testing.assert_allclose(e.scores, expected, atol=1e-5)
+
+
+def test_hidden_states_are_kept_until_they_are_taken(transformer):
+    texts = [transformer.prepare(tiny.text(n, seed=n)).tokens for n in (3, 5)]
+    parts = [
+        TokenRows(texts[0], np.array([[True] * 5, [True] * 4 + [False]])[::-1]),
+        TokenRows(texts[1], np.ones((1, 7), dtype=bool)),
+    ]
+    hidden = torch.arange(3 * 7 * 2.0).reshape(3, 7, 2)
+    states = HiddenStates(most=(5 + 7) * 2 * 4)
+    states.keep(parts, hidden)
+    assert torch.equal(states.take([texts[1]]), hidden[2:])
+    assert states.take(texts) is None  # the second is gone
+    states.keep(parts[1:], hidden[2:])
+    both = states.take(texts)
+    assert torch.equal(both[0, :5], hidden[1, :5]) and not both[0, 5:].any()
+    assert torch.equal(both[1], hidden[2])
+    few = HiddenStates(most=7 * 2 * 4)
+    few.keep(parts, hidden)
+    assert few.take([texts[1]]) is None and few.take([texts[0]]) is not None
 
 
 def test_a_reader_is_explained_by_its_overlap(tmp_path):

@@ -60,6 +60,14 @@ def test_each_occurrence_counts():
     assert measure(Purity(), explanation_of("the the the film")) == {None: pytest.approx(3 / 4)}
 
 
+def test_purity_as_the_authors_code_has_it():
+    """Each stop word once, over K, even if there are fewer words; of a share of words over their number."""
+    e = explanation_of("the the the film")
+    assert measure(Purity(distinct=True), e) == {None: pytest.approx(1 / 10)}
+    assert measure(Purity(k=2, distinct=True), e) == {None: pytest.approx(1 / 2)}
+    assert measure(Purity(sparsities=(1.0,), distinct=True), e) == {1.0: pytest.approx(1 / 4)}
+
+
 @pytest.mark.parametrize(
     ("text", "share"), [("the", 1.0), ("film", 0.0), ("Don’t", 1.0), ("…", 1.0), ("7", 0.0)]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -163,8 +164,11 @@ def carry_out(
         items = (_item(run, work) for work in todo)
         yield from run.cluster.carry_out(run, ExplainBlock(tuple(requests)), items, total)
         return
-    for done in run.carry_out(todo, total):
-        yield outcome_of(run, requests, done)
+    with ExitStack() as stack:
+        for request in requests:
+            stack.enter_context(request.method.sharing_passes(run.model))
+        for done in run.carry_out(todo, total):
+            yield outcome_of(run, requests, done)
     run.repeat()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,11 @@ class Network(ABC):
     @abstractmethod
     def check(self, model: Model, removal: Removal) -> None:
         """Raise an error unless it was fitted for this model and this removal."""
+
+    def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
+        """A context in which the model keeps what the network needs of its passes; by default nothing."""
+        del model
+        return nullcontext()
 
     @abstractmethod
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -254,6 +255,11 @@ class Explainer(Settings, ABC):
     def min_budget(self, n_features: int) -> int:
         """The smallest budget with which the method can answer, in evaluations."""
         return self.evaluations(n_features) or self.smallest_budget
+
+    def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
+        """A context in which the model keeps what the method needs of its passes; by default nothing."""
+        del model
+        return nullcontext()
 
     @abstractmethod
     def explain(self, task: Task) -> Steps:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
@@ -219,6 +220,10 @@ class LearnedExplainer(Explainer):
     def save(self, folder: str | Path) -> None:
         """Write the network and its card into a folder, for `load_explainer`."""
         self.network.save(Path(folder))
+
+    def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
+        """That of the network."""
+        return self.network.sharing_passes(model)
 
     def evaluations(self, n_features: int) -> int:
         """One pass of the network."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,10 @@ class FittedNetwork(Network):
                 f"The explainer was fitted with the removal {named!r}: explain with the same, not with "
                 f"{removal.name!r}."
             )
+
+    def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
+        """That of the scorer."""
+        return self.scorer.sharing_passes(model)
 
     def submit(self, model: Model, inputs: Sequence[Input]) -> Answer:
         """Score the features of many inputs at once."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -25,6 +25,7 @@ from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
+from pertinent.models.torch.hidden_states import HiddenStates
 from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
@@ -78,6 +79,7 @@ class TransformerModel(Model):
     unit: ClassVar[str] = "tokens"
     first_batch = largest_batch = 1024
     hides_by_bias = False
+    hidden_states: HiddenStates | None = None
     _warned_of_truncation = False
 
     @checked
@@ -228,19 +230,35 @@ class TransformerModel(Model):
         batch = collate(own.parts, compact, self.pad_id)
         own.lay_out(compact, self.device)
         with self.evaluating(batch.ids.shape):
-            answer = devices.run(self.device, lambda: own.scores(self._answer_in_passes(batch)))
+            answer = devices.run(self.device, lambda: own.scores(self._answer_in_passes(batch, own.parts)))
         return Answer(lambda: own.collect(answer.outputs()), answer.seconds, answer.done)
 
     def answer(self, batch: TokenBatch, **options: Any) -> torch.Tensor:
         """The network's answer to a batch, before the head turns it into rows of numbers."""
         return self.head.answer_of(self.forward(batch, **options))
 
-    def _answer_in_passes(self, batch: TokenBatch) -> torch.Tensor:
+    @contextmanager
+    def keeping_hidden_states(self) -> Iterator[None]:
+        """Keep the last hidden states of whole texts that are answered, for a network that reads them."""
+        if self.hidden_states is not None or self.prefixes is not None:
+            yield
+            return
+        self.hidden_states = HiddenStates()
+        try:
+            yield
+        finally:
+            self.hidden_states = None
+
+    def _answer_in_passes(self, batch: TokenBatch, parts: Sequence[TokenRows]) -> torch.Tensor:
         """The network's answer, in several passes if the windows of one text are far too many for one."""
         step = max(1, PASS * self.largest_batch // batch.ids.shape[1])
         rows = np.arange(len(batch.ids))
         passes = [rows[first : first + step] for first in range(0, len(rows), step)]
         answer = self.answer if self.prefixes is None else self.prefixes.answer
+        if len(passes) == 1 and self.hidden_states is not None:
+            found = self.forward(batch, output_hidden_states=True)
+            self.hidden_states.keep(parts, found.hidden_states[-1])
+            return self.head.answer_of(found)
         if len(passes) == 1:
             return answer(batch)
         return torch.cat([answer(batch.pick(own)) for own in passes])

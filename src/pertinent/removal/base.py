@@ -58,6 +58,16 @@ class TokenRows:
         zeroed = None if self.zeroed is None else self.zeroed[some]
         return replace(self, attend=self.attend[some], ids=ids, zeroed=zeroed)
 
+    def changed(self) -> Masks:
+        """Which tokens are not the text's own: replaced, or with an embedding of zero (rows, length)."""
+        changed = np.zeros_like(self.attend) if self.ids is None else self.ids != self.tokens.ids
+        return changed if self.zeroed is None else changed | self.zeroed
+
+    def whole_row(self) -> int | None:
+        """The number of the first row that is the whole text, if there is one."""
+        rows = np.flatnonzero(self.attend.all(axis=1) & ~self.changed().any(axis=1))
+        return int(rows[0]) if len(rows) else None
+
     def windows(self) -> list[TokenRows]:
         """The rows of each window of the text; the rows themselves if it is read as a whole."""
         if not self.tokens.lengths:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
@@ -81,6 +82,11 @@ class Scorer(torch.nn.Module, ABC):
     @abstractmethod
     def arguments(self) -> dict[str, Any]:
         """The configuration that `from_config` needs, in plain JSON."""
+
+    def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
+        """A context in which the model keeps what the network needs of its passes; by default nothing."""
+        del model
+        return nullcontext()
 
     @abstractmethod
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:

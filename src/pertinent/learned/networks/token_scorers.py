@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import torch
@@ -89,6 +90,13 @@ class TokenScorer(TransformerScorer):
         return scores
 
 
+class _Texts(NamedTuple):
+    """What a scorer on hidden states reads: tokens, and their hidden states if the model has kept them."""
+
+    tokens: TokenBatch
+    hidden: torch.Tensor | None
+
+
 class HiddenStateScorer(TransformerScorer):
     """A GRU over the last hidden states of the explained model, and a linear layer (MAGNEx, Fig. 2).
 
@@ -124,13 +132,26 @@ class HiddenStateScorer(TransformerScorer):
         """The width of the hidden states."""
         return {"width": self.width}
 
+    def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
+        """Let the model keep its hidden states when it answers whole texts."""
+        return _transformer(model).keeping_hidden_states() if self.suits(model) else nullcontext()
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
+        """Read whole texts, and find their hidden states if the model has kept them."""
+        batch = super().read(model, inputs)
+        kept = _transformer(model).hidden_states
+        hidden = None if kept is None else kept.take([_tokens(input) for input in inputs])
+        return ScorerBatch(_Texts(batch.arrays, hidden), batch.owners)
+
     def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
-        """Run the model, and the network on its hidden states."""
+        """Run the network on the model's hidden states, and the model if it has not kept them."""
         wrapped = _transformer(model)
-        tokens: TokenBatch = batch.arrays
-        whole = torch.autocast(wrapped.device.type, enabled=False)  # the model runs in its own precision
-        with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
-            hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
+        texts: _Texts = batch.arrays
+        tokens, hidden = texts.tokens, texts.hidden
+        if hidden is None:
+            whole = torch.autocast(wrapped.device.type, enabled=False)  # the model runs in its own precision
+            with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
+                hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
         seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
         lengths = torch.from_numpy(seen.sum(axis=1))
         scores: torch.Tensor = call(hidden=hidden.float(), lengths=lengths)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pertinent.array_types import Array, Ints, Masks
+from pertinent.array_types import Array, Ints
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
@@ -55,7 +55,7 @@ class Candidates:
         """The candidates in the batch that `collate` makes of these parts."""
         # Laid out like the batch itself, with the place of each candidate instead of its id.
         marked = [
-            TokenRows(part.tokens, part.attend, _places(part), _changed(part), part.renumber)
+            TokenRows(part.tokens, part.attend, _places(part), part.changed(), part.renumber)
             for part in parts
         ]
         laid = collate(marked, compact, -1)
@@ -112,12 +112,6 @@ def log_probabilities(logits: Tensor, context: Candidates, references: Tensor, *
     return chances.log_softmax(dim=1).gather(1, at[:, None]).sum(dim=(1, 2))
 
 
-def whole_row(part: TokenRows) -> int | None:
-    """The number of the first row that is the whole input, if there is one."""
-    rows = np.flatnonzero(part.attend.all(axis=1) & ~_changed(part).any(axis=1))
-    return int(rows[0]) if len(rows) else None
-
-
 def _of_candidates(logits: Tensor, candidates: Candidates) -> Tensor:
     """The logits (rows, candidates, 2), −∞ where there is none."""
     found = logits.float().gather(1, candidates.slots[..., None].expand(-1, -1, 2))
@@ -133,11 +127,6 @@ def _places(part: TokenRows) -> Ints:
     place = part.tokens.place
     assert place is not None
     return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
-
-
-def _changed(part: TokenRows) -> Masks:
-    changed = np.zeros_like(part.attend) if part.ids is None else part.ids != part.tokens.ids
-    return changed if part.zeroed is None else changed | part.zeroed
 
 
 class ReaderHead(Head):
@@ -288,7 +277,7 @@ class _ReaderBatch(HeadBatch):
         for part in parts:
             tokens = part.tokens
             if tokens not in head.references and tokens not in self._wholes:
-                own = whole_row(part)
+                own = part.whole_row()
                 self._wholes[tokens] = self._n_asked + len(added) if own is None else first + own
                 added += [whole_rows(tokens)] if own is None else []
             first += len(part.attend)

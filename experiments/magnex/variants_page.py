@@ -1,0 +1,267 @@
+"""Write what variants.py and lime_images.py found into README.md, between its markers.
+
+python experiments/magnex/variants_page.py --results RESULTS [RESULTS ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from paper import NAMES, TABLES
+from variants import AROUND, READERS, VARIANTS, beside, file_of
+
+from pertinent.intervals import bootstrap, paired_difference
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
+
+README = Path(__file__).parent / "README.md"
+SEEDS = 9
+ENOUGH = 0.9
+"""The sufficiency above which one word explains an input, v of the fits."""
+Found = Mapping[str, Any]
+
+
+def read(folders: Sequence[Path]) -> dict[str, Any]:
+    """The stages that did not fail, by the names of their files."""
+    found = {
+        path.stem: json.loads(path.read_text()) for own in folders for path in sorted(own.rglob("*.json"))
+    }
+    return {name: own for name, own in found.items() if "error" not in own}
+
+
+def runs(found: Found, which: str, variant: str) -> list[Any]:
+    """What was found of a variant, with every seed."""
+    names = [file_of(f"{which} {variant} {seed}") for seed in range(SEEDS)]
+    return [found[name] for name in names if name in found]
+
+
+def values(several: Sequence[Any], row: str, name: str) -> Any:
+    """One number of each input (seeds, inputs)."""
+    return np.array([run[row][name] for run in several], dtype=float)
+
+
+def mean(several: Sequence[Any], row: str, name: str, digits: int = 3) -> str:
+    """The mean over seeds and inputs with its 95% interval."""
+    if not several or row not in several[0]:
+        return "–"
+    own = bootstrap(values(several, row, name))
+    return f"{own.mean:.{digits}f} [{own.low:.{digits}f}, {own.high:.{digits}f}]"
+
+
+def windows(found: Found) -> str:
+    """What the words of a reader's answer are enough for."""
+    rows = []
+    for reader in READERS:
+        own = found.get(file_of(f"windows {reader}"))
+        if own is None:
+            continue
+        for name in (*(f"± {w}" for w in AROUND), "its sentence"):
+            cells = [f"{np.mean(own[name][each]):.3f}" for each in ("sufficiency", "share removed")]
+            rows.append([reader, name, *cells])
+    return table(["reader", "words of the answer", "sufficiency", "sparsity"], rows)
+
+
+def readers(found: Found) -> str:
+    """How good the readers are."""
+    rows = []
+    for reader in READERS:
+        own = found.get(file_of(f"reader {reader}"))
+        if own is not None:
+            rows.append([reader, f"{own['exact match']:.1%}", f"{own['F1']:.1%}"])
+    return table(["reader", "exact match", "F1"], rows)
+
+
+def squad(found: Found) -> str:
+    """What each variant changes."""
+    rows = []
+    first = runs(found, "squad", "as before")
+    for variant in VARIANTS["squad"]:
+        own = runs(found, "squad", variant)
+        if not own:
+            continue
+        gap = "" if variant == "as before" or not first else str(difference(own, first))
+        rows.append(
+            [
+                variant,
+                mean(own, "magnex", "sufficiency"),
+                mean(own, "magnex", "share removed"),
+                gap,
+                mean(own, "magnex, as many as the paper", "sufficiency"),
+                mean(own[:1], "lime", "sufficiency"),
+                mean(own[:1], "integrated-gradients", "sufficiency"),
+                str(len(own)),
+            ]
+        )
+    head = ["variant", "sufficiency", "sparsity", "sufficiency − as before", "of the top 24%"]
+    return table([*head, "lime, as many words", "integrated-gradients", "seeds"], rows)
+
+
+def difference(own: Sequence[Any], other: Sequence[Any], name: str = "sufficiency") -> Any:
+    """Of two variants on the same inputs, each the mean over its seeds."""
+    return paired_difference(*(values(each, "magnex", name).mean(axis=0) for each in (own, other)))
+
+
+def by_certainty(found: Found) -> str:
+    """Sufficiency of magnex and LIME for the questions of which the reader is least and most sure."""
+    own, several = found.get(file_of("windows as before")), runs(found, "squad", "as before")
+    if own is None or not several:
+        return ""
+    sure = np.array([each["certainty"] for each in own["readings"]])
+    right = np.array([each["exact match"] for each in own["readings"]]) > 0
+    cuts = np.quantile(sure, [1 / 3, 2 / 3])
+    parts = {
+        f"certainty below {cuts[0]:.2f}": sure < cuts[0],
+        f"{cuts[0]:.2f} to {cuts[1]:.2f}": (sure >= cuts[0]) & (sure < cuts[1]),
+        f"above {cuts[1]:.2f}": sure >= cuts[1],
+        "answered rightly": right,
+        "wrongly": ~right,
+    }
+    rows = []
+    for name, mask in parts.items():
+        cells = [
+            str(bootstrap(values(each, row, "sufficiency")[:, mask]))
+            for row, each in (("magnex", several), ("lime", several[:1]))
+        ]
+        alone = f"{np.mean(np.array(own['± 5']['sufficiency'])[mask]):.3f}"
+        rows.append([name, str(int(mask.sum())), *cells, alone])
+    return table(["questions", "number", "magnex", "lime, as many words", "the answer ± 5 words"], rows)
+
+
+def question_words(found: Found) -> str:
+    """What is kept of questions and of contexts where both may be removed."""
+    rows = []
+    for variant, own in VARIANTS["squad"].items():
+        several = [] if own.fix_question else runs(found, "squad", variant)
+        if several:
+            inside, of_it, features = (
+                values(several, "magnex", name) for name in ("in the question", "of the question", "features")
+            )
+            kept = features * (1 - values(several, "magnex", "share removed"))
+            shares = [inside.sum() / of_it.sum(), (kept - inside).sum() / (features - of_it).sum()]
+            rows.append([variant, *(f"{1 - each:.3f}" for each in shares)])
+    return table(["variant", "sparsity of the question", "of the context"], rows)
+
+
+def estimators(found: Found) -> str:
+    """The paper's estimator beside ours, in every table."""
+    rows = []
+    for which in VARIANTS:
+        ours, papers = (runs(found, which, name) for name in ("as before", "paper's estimator"))
+        for name, own in (("leave one out", ours), ("moving average, one mask (paper)", papers)):
+            if own:
+                quality = [np.mean(each["history"][-3:]) for each in own]
+                rows.append(
+                    [
+                        NAMES[which],
+                        name,
+                        mean(own, "magnex", "sufficiency"),
+                        mean(own, "magnex", "share removed"),
+                        f"{np.mean(quality):.3f}",
+                        f"{np.mean([each['fit seconds'] for each in own]):.0f}",
+                        str(len(own)),
+                    ]
+                )
+        if ours and papers:
+            gaps = [str(difference(papers, ours, name)) for name in ("sufficiency", "share removed")]
+            rows.append([NAMES[which], "difference", *gaps, "–", "–", ""])
+    return table(
+        ["", "estimator", "sufficiency", "sparsity", "quality, dev", "seconds of a fit", "seeds"], rows
+    )
+
+
+def hindsight(found: Found) -> str:
+    """How much rests on one feature, and what is lost without what is kept."""
+    rows = []
+    for which in VARIANTS:
+        several = runs(found, which, "as before")
+        for row in ("magnex", *beside(which)):
+            own = several if row == "magnex" else several[:1]
+            if own and row in own[0]:
+                kept = values(own, row, "features") * (1 - values(own, row, "share removed"))
+                rows.append(
+                    [
+                        NAMES[which],
+                        row,
+                        f"{np.mean(kept):.1f}",
+                        f"{np.mean(kept < 1.5):.1%}",
+                        f"{np.mean(values(own, row, 'of one') > ENOUGH):.1%}",
+                        f"{np.median(values(own, row, 'large')):.0f}",
+                        mean(own, row, "comprehensiveness"),
+                    ]
+                )
+    head = ["", "method", "features kept", "inputs with one", f"one alone is enough (above {ENOUGH})"]
+    return table([*head, "scores of at least half the largest, median", "comprehensiveness"], rows)
+
+
+def seconds(found: Found) -> str:
+    """Seconds for one input at a time: medians, with other work on the machine."""
+    rows = []
+    for which in VARIANTS:
+        several = [own for own in runs(found, which, "as before") if "seconds" in own]
+        for row in ("prediction", "magnex", *beside(which)) if several else ():
+            paper = TABLES[which].get(row)
+            cells = "–" if paper is None else f"{paper[2][0]:.2f}"
+            rows.append([NAMES[which], row, cells, f"{np.median(several[0]['seconds'][row]):.3f}"])
+    return table(["", "method", "seconds, paper", "here"], rows)
+
+
+def together(found: Found) -> str:
+    """Many texts at once, with one pass of the encoder for prediction and hidden states, and with two."""
+    rows = []
+    for which in ("imdb", "squad"):
+        several = [own["together"] for own in runs(found, which, "as before") if "together" in own]
+        for own in several[:1]:
+            box = own["prediction"]
+            cells = [f"{own[row]:.2f} s, {own[row] / box:.2f}×" for row in ("magnex", "magnex, two passes")]
+            rows.append([NAMES[which], str(own["inputs"]), f"{box:.2f} s", *cells])
+    return table(["", "inputs", "predictions alone", "magnex, one pass", "two passes"], rows)
+
+
+def lime_images(found: Found) -> str:
+    """Of LIME's variants on the convolutional network."""
+    rows = []
+    for name, own in found.get("lime_images", {}).items():
+        used = np.mean(own["used"])
+        rows.append([name, str(bootstrap(np.array([own["sufficiency"]]))), f"{used:.0f}"])
+    return table(["LIME", "sufficiency of its top pixels", "pixels with a score"], rows)
+
+
+PARTS = {
+    "readers": readers,
+    "windows": windows,
+    "squad": squad,
+    "certainty": by_certainty,
+    "question": question_words,
+    "paper's estimator": estimators,
+    "hindsight": hindsight,
+    "one by one": seconds,
+    "together": together,
+    "lime on images": lime_images,
+}
+
+
+def main() -> None:
+    """Put each table between its markers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, nargs="+", required=True)
+    parser.add_argument("--page", type=Path, default=README)
+    parser.add_argument("--show", action="store_true", help="print the tables instead")
+    arguments = parser.parse_args()
+    found = read(arguments.results)
+    tables = {name: make(found) for name, make in PARTS.items()}
+    if arguments.show:
+        print("\n".join(f"{name}\n\n{own}" for name, own in tables.items()))
+    else:
+        fill_in(arguments.page, tables)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""L2X and VIBI in their papers' own form, tuned as Vo et al. 2023 tuned them (Tables 13 and 15 to 17).
+
+    python experiments/vo2023/baselines.py --data DATA --out FILE [--sets imdb]
+    python experiments/vo2023/baselines.py --page FILE [FILE ...]   # write the tables of README.md
+
+Every temperature τ and weight β of the paper's grids is tried once, with the approximator on the selected
+features (`subsets="selected"`), as in the papers. The setting whose explainer keeps most decisions of
+validation texts is then fitted with every seed, and measured on test texts beside L2X and VIBI with their
+defaults here, and beside AIM. FILE is as that of `paper_form.py`, whose functions do the work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from forms import AIM, TUNED, UNTUNED
+from paper import FAITHFULNESS
+from paper_form import Fit, Options, over_seeds, run, shown, train_boxes
+from sets import TEXTS
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from shared.pages import fill_in, table
+
+BOX = "network"
+PAGE = Path(__file__).parent / "README.md"
+DEV = "dev faithfulness"
+
+
+def grid(which: str, method: str) -> list[Fit]:
+    """Every setting of a method, once."""
+    return [Fit(which, BOX, form, 0) for form in TUNED[method]]
+
+
+def best(which: str, method: str, made: Mapping[str, Any]) -> str | None:
+    """The form that keeps most decisions of validation texts; ``None`` if none was tried."""
+    tried = {fit.form: made[fit.name][DEV] for fit in grid(which, method) if fit.name in made}
+    return max(tried, key=tried.__getitem__) if tried else None
+
+
+def of_seeds(which: str, forms: Sequence[str], seeds: Sequence[int]) -> list[Fit]:
+    """Forms with several seeds."""
+    return [Fit(which, BOX, form, seed) for seed in seeds for form in forms]
+
+
+def phases(sets: Sequence[str], seeds: int, made: Mapping[str, Any]) -> Iterator[list[Fit]]:
+    """First the grids beside what is not tuned, then what was chosen with the other seeds."""
+    plain = (AIM, *UNTUNED)
+    yield [
+        fit
+        for which in sets
+        for fit in (*of_seeds(which, plain, [0]), *(own for m in TUNED for own in grid(which, m)))
+    ]
+    chosen = {which: [best(which, method, made) for method in TUNED] for which in sets}
+    yield [
+        fit
+        for seed in range(1, seeds)
+        for which in sets
+        for fit in of_seeds(which, [form for form in (*chosen[which], *plain) if form], [seed])
+    ]
+
+
+def rows(made: Mapping[str, Any], which: str) -> list[list[str]]:
+    """Of each method, tuned and not: what the paper has, and what was measured."""
+    found = []
+    for name, form in named(made, which).items():
+        runs = [own for key, own in made.items() if key.startswith(f"{which} | {BOX} | {form} | ")]
+        method = name.partition(",")[0]
+        cells = [over_seeds(runs, metric) for metric in (DEV, *SHOWN.values())]
+        paper = f"{FAITHFULNESS[which][method] / 100:.3f}" if method in FAITHFULNESS[which] else "–"
+        found.append([which, f"`{name}`", paper, *cells, str(len(runs)) if runs else "–"])
+    return found
+
+
+def named(made: Mapping[str, Any], which: str) -> dict[str, str]:
+    """The forms that are shown, by what they are called."""
+    found = {"aim": AIM}
+    for method in TUNED:
+        found |= {method: method}
+        form = best(which, method, made)
+        if form is not None:
+            found[f"{method}, tuned: {form.partition(', ')[2]}"] = form
+    return found
+
+
+SHOWN = {
+    "faithfulness": "faithfulness",
+    "+Δ log-odds": "positive-delta-log-odds",
+    "−Δ log-odds": "negative-delta-log-odds",
+    "comprehensiveness at 10%": "comprehensiveness",
+}
+
+
+def tuned_table(made: Mapping[str, Any]) -> str:
+    """The rows of Table 2 that are tuned beside those that are not."""
+    head = ["set", "method", "faithfulness (paper)", "of validation texts", *SHOWN, "seeds"]
+    return table(head, [row for which in TEXTS for row in rows(made, which)])
+
+
+def grids_table(made: Mapping[str, Any]) -> str:
+    """Faithfulness of validation and test texts by setting, one seed each."""
+    found = []
+    for which in TEXTS:
+        for method in TUNED:
+            chosen = best(which, method, made)
+            for fit in grid(which, method):
+                own = made.get(fit.name)
+                if own is not None:
+                    cells = [f"{own[name]:.3f}" for name in (DEV, "faithfulness")]
+                    found.append([which, f"`{fit.form}`", *cells, "chosen" if fit.form == chosen else ""])
+    return table(["set", "setting", "of validation texts", "of test texts", ""], found)
+
+
+def main() -> None:
+    """Train the black boxes, try the grids, and fit what was chosen."""
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--page", type=Path, nargs="+", help="results to write into README.md")
+    parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
+    parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--train", type=int, default=20_000)
+    parser.add_argument("--test", type=int, default=500)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--box-epochs", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=100)
+    parser.add_argument("--fit-on", type=int)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    arguments = parser.parse_args()
+    if arguments.page:
+        made = {k: v for path in arguments.page for k, v in json.loads(path.read_text()).items()}
+        fill_in(PAGE, {"tuned": tuned_table(made), "grids": grids_table(made)})
+        return
+    last, out = time.time() + arguments.seconds, arguments.out
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    options = Options(*(getattr(arguments, name) for name in Options._fields))
+    made = json.loads(out.read_text()) if out.is_file() else {}
+    for phase in phases(arguments.sets, arguments.seeds, made):
+        waiting = [fit for fit in phase if fit.name not in made]
+        if not waiting or time.time() > last:
+            continue
+        train_boxes(waiting, options, last)
+        for fit, result in run(waiting, options, arguments.processes, last):
+            print(shown(fit, result), flush=True)
+            if "error" not in result:
+                made[fit.name] = result
+                unfinished = out.with_suffix(".part")
+                unfinished.write_text(json.dumps(made))
+                unfinished.replace(out)
+
+
+if __name__ == "__main__":
+    main()
