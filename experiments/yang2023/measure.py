@@ -95,6 +95,12 @@ def explained(
     return found
 
 
+def decisions(model: Model, texts: Examples) -> list[int]:
+    """The class that a model predicts for each text."""
+    found = pertinent.explain(model, list(texts), "random", features="sentences", progress=False)
+    return [int(e.prediction.argmax()) for e in found]
+
+
 def columns(found: Sequence[Explanations], truth: Truth) -> Columns:
     """One number for each text: agreement between seeds, with the references, and what it cost.
 

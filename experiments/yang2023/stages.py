@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,12 +20,13 @@ from measure import (
     accuracy,
     adapted,
     columns,
+    decisions,
     explained,
     of_each_run,
     seconds_of_each,
 )
 from padding import Padded, spearman_of_all
-from sets import SIZES, TARGETS, read, test_texts, training_texts
+from sets import SETS, SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
 from pertinent.explainers.base import explainers
@@ -36,6 +38,8 @@ FASTSHAP = {"FastSHAP": 5, "FastSHAP-equal": 2, "FastSHAP-fresh": 2}
 """Trainings of FastSHAP, with 32 coalitions or with as many evaluations as the references took."""
 ADAPTED = (1, 2, 3, 5, 10)
 """Permutations of local adaption."""
+KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Shares of tokens that a surrogate learns to decide from."""
 PROPORTIONS = (10, 30, 50, 70)
 """Of the training texts, in percent (Table 4); with all of them it is the amortized model itself."""
 FIRST = ("KS-200", "SVS-25", "KS-2000", "KS-25", "shapley-200")
@@ -140,6 +144,54 @@ def fastshap(name: str, seed: int, job: Job) -> Result:
         "training seconds": time.perf_counter() - start,
         "samples": settings.get("samples", 32),
         "epochs": fitted.network.card["history"][-1]["epoch"],
+    }
+
+
+def surrogate(job: Job) -> Result:
+    """FastSHAP with fresh coalitions of a surrogate, asked in place of the model (Jethani et al. 2021).
+
+    The surrogate is a copy of the model, trained to decide as the model does from some of the tokens. Its
+    values are another game, so agreement is measured with the values of both.
+    """
+    model: Any = job.model
+    network, tokenizer = model.in_transformers()
+    train = read(job.data, job.which, "train", job.sizes.surrogate).examples
+    start = time.perf_counter()
+    taught = pertinent.train(
+        (deepcopy(network), tokenizer),
+        train,
+        decisions(model, train),
+        out=job.folder / "surrogate",
+        sparsity=KEPT,
+        epochs=2,
+        batch_size=128,
+        learning_rate=3e-5,
+        max_length=SETS[job.which].max_length,
+        progress=False,
+    )
+    texts = training_texts(job.data, job.which, job.sizes.fit)
+    fitted: Any = pertinent.fit(
+        taught.model,
+        texts,
+        "fastshap",
+        fresh=True,
+        validation_fraction=0.1,
+        epochs=job.sizes.epochs,
+        **OPTIONS,
+    )
+    seconds = time.perf_counter() - start
+    found = explained(taught.model, job.test.examples, fitted, seed=0)
+    own = job.test.examples[: job.sizes.fewer]
+    truth = Truth.of(taught.model, own, job.sizes.reference)
+    same = [int(a == b) for a, b in zip(decisions(model, own), decisions(taught.model, own), strict=True)]
+    return {
+        "columns": {
+            "of the model": columns([found], job.truth),
+            "of the surrogate": columns([Explanations(list(found)[: len(own)])], truth),
+        },
+        "same decision": float(np.mean(same)),
+        "training texts": len(train),
+        "training seconds": seconds,
     }
 
 
@@ -303,7 +355,7 @@ def stages_of(which: str) -> list[Stages]:
         found |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS}
     for name, trainings in FASTSHAP.items():
         found |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
-    found |= {"padded-KS-200": partial(padded, "KS-200")}
+    found |= {"surrogate": surrogate, "padded-KS-200": partial(padded, "KS-200")}
     last: Stages = {f"method-{name}": partial(method, name) for name in FASTSHAP}
     last |= {f"method-{name}": partial(method, name) for name in METHODS if name not in FIRST}
     last |= {f"padded-{name}": partial(padded, name) for name in PADDED if name != "KS-200"}

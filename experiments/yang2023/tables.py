@@ -24,7 +24,7 @@ def overview(results: Results) -> str:
     rows = []
     for which in results.sets:
         model, reference = results.stage(which, "model"), results.stage(which, "reference")
-        learned = results.stage(which, "learned")
+        learned, trained = results.stage(which, "learned"), results.stage(which, "amortized-0")
         tokens = reference and np.mean(reference["features"])
         rows.append(
             [
@@ -34,7 +34,7 @@ def overview(results: Results) -> str:
                 "–" if reference is None else f"{reference['squared error']:.1e}",
                 "–" if learned is None else f"{learned['texts']:,}",
                 "–" if learned is None else f"{learned['reference seconds']:.0f} s",
-                "–" if learned is None else f"{learned['training seconds']:.0f} s",
+                "–" if trained is None else f"{trained['training seconds']:.0f} s",
             ]
         )
     head = ["set", "accuracy", "test texts", "squared error of the reference", "texts learned from"]
