@@ -451,7 +451,7 @@ def test_yang2023(encoder, tmp_path):
         )
         measure, stages = load("measure"), load("stages")
         for name, (method, settings) in measure.METHODS.items():
-            measure.METHODS[name] = method, settings | {k: 12 for k in settings if k in ("samples", "budget")}
+            measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
         stages.ADAPTED = (5,)
         stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24

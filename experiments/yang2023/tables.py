@@ -13,8 +13,8 @@ import conclusions
 import numpy as np
 from collect import Results, fill_in, table
 from learned_tables import adaption, calibration, selection, training, transfer
-from sampled_tables import approximation, padding, stability
-from sets import SETS
+from sampled_tables import approximation, padding, seconds, stability
+from sets import SETS, SIZES
 
 README = Path(__file__).parent / "README.md"
 
@@ -22,7 +22,7 @@ README = Path(__file__).parent / "README.md"
 def overview(results: Results) -> str:
     """The models, the texts and the references."""
     rows = []
-    for which in results.sets:
+    for which in [each for each in SIZES if results.stage(each, "model")]:
         model, reference = results.stage(which, "model"), results.stage(which, "reference")
         learned, trained = results.stage(which, "learned"), results.stage(which, "amortized-0")
         tokens = reference and np.mean(reference["features"])
@@ -52,6 +52,7 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "overview": overview,
     "findings": findings,
     "stability": stability,
+    "seconds": seconds,
     "padding": padding,
     "approximation": approximation,
     "training": training,
