@@ -174,9 +174,10 @@ class FastShap(LearnedExplainer):
 
     Note
     ----
-    The paper draws new coalitions in every step and asks a surrogate of the model. Here the model itself is
-    asked, and features are removed by the removal. By default it is asked once about a fixed set of
-    coalitions of each input; with ``fresh=True`` new ones are drawn in every step.
+    By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
+    in every step (``fresh=True``), and asks a surrogate in place of the model, trained to give the model's
+    answer from some of the features: `train` makes one for texts if it is given the model's own decisions as
+    labels, and fastshap is then fitted to it.
     """
 
     learner = LearnsCoalitions
