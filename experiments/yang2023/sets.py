@@ -99,11 +99,11 @@ class Sizes:
     """Of them, whose time is taken."""
     timed_on_cpu: int = 20
     """Of them, whose time is taken on one core of a CPU."""
-    transferred: int = 500
+    transferred: int = 300
     """Texts of another set."""
     pairs: int = 1000
     """Of MRPC."""
-    fit: int = 3000
+    fit: int = 2500
     """Training texts of amortized models."""
     reference: int = 5000
     """Evaluations of the reference values."""
@@ -120,7 +120,7 @@ class Sizes:
 
 SIZES = {
     "sst2": Sizes(limit=40_000),
-    "mnli": Sizes(fit=2500),
+    "mnli": Sizes(),
     "imdb": Sizes(
         texts=100,
         fewer=60,
@@ -128,11 +128,11 @@ SIZES = {
         adapted=100,
         timed=20,
         timed_on_cpu=10,
-        fit=1000,
-        reference=10_000,
+        fit=700,
+        reference=6000,
         surrogate=5000,
     ),
-    "yelp": Sizes(texts=100, fit=500),
+    "yelp": Sizes(fit=400),
 }
 """Long texts cost most: fewer of them."""
 TARGETS = {"imdb": "sst2", "yelp": "sst2"}

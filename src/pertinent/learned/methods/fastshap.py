@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
@@ -128,7 +128,7 @@ class LearnsCoalitions(LearnsScores):
         drawn = [teacher.draw(input.n_features, rng) for input in batch.inputs]
         answers = context.answers.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
         known = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
-        own = {
+        own: dict[str, list[Array]] = {
             "masks": [masks for masks, _ in drawn],
             "weights": [weights for _, weights in drawn],
             "gains": [
