@@ -68,9 +68,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--page", type=Path, default=README)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="only these tables")
     arguments = parser.parse_args()
     results = Results(arguments.results)
-    fill_in(arguments.page, {name: make(results) for name, make in PARTS.items()})
+    fill_in(arguments.page, {name: PARTS[name](results) for name in arguments.parts})
 
 
 if __name__ == "__main__":

@@ -312,3 +312,21 @@ def test_calibration_in_percent(load):
     page = load("learned_tables").calibration(Stages({}, stages={"calibration": found}))
     assert page.startswith("1,000 pairs, 20 splits with 500")
     assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | 80.0 |" in page
+
+
+def test_stages_of_each_set(load):
+    """Of Yelp-Polarity only what is transferred; a method is measured after it was trained."""
+    stages = load("stages")
+    assert [list(phase)[-1] for phase in stages.stages_of("yelp")] == [
+        "model",
+        "learned",
+        "amortized-4",
+        "transfer-sst2",
+    ]
+    for which in ("sst2", "mnli", "imdb"):
+        phases = {name: i for i, phase in enumerate(stages.stages_of(which)) for name in phase}
+        assert phases["amortized-0"] < phases["method-amortized"] == phases["adapted"]
+        assert all(phases[f"{name}-0"] < phases[f"method-{name}"] for name in stages.FASTSHAP)
+        assert {f"method-{name}" for name in load("measure").METHODS} <= phases.keys()
+        assert ("pairs-KS-2000, padded" in phases) == (which == "mnli")
+        assert ("transfer-sst2" in phases) == (which == "imdb")
