@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from measure import LEARNED, METHODS, Truth, explained
+from padding import Padded
 from sets import SIZES, Sizes, Split, test_texts
 
 import pertinent
-from pertinent.explainers.base import Explainer
+from pertinent.explainers.base import Explainer, explainers
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import load_transformer
 from pertinent.results.explanation import Explanation, Explanations
@@ -57,7 +58,10 @@ class Job:
         return Explanations([Explanation.from_dict(each) for each in plain])
 
     def explainer(self, name: str) -> tuple[str | Explainer, dict[str, Any]]:
-        """A method by its name here, and its settings."""
+        """A method by its name here, such as KS-100 or KS-2000, padded, and its settings."""
+        name, _, padding = name.partition(", ")
+        if padding:
+            return Padded(explainers.make(*self.explainer(name))), {}
         if name in METHODS:
             return METHODS[name]
         kind, _, number = name.partition("-")

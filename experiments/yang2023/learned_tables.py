@@ -45,8 +45,9 @@ def adaption(results: Results) -> str:
     kinds = ("SVS", "alg. 1", "SVS-antithetic", "ours")
     for which in results.sets:
         beside, rows = paper.BESIDE[which], []
-        for m in ADAPTED:
-            found = {kind: results.column(which, "adapted", "svs spearman", f"{kind} {m}") for kind in kinds}
+        for m in sorted(ADAPTED):
+            stage = f"adapted-{m}"
+            found = {kind: results.column(which, stage, "svs spearman", kind) for kind in kinds}
             rows.append(
                 [
                     str(m),
@@ -55,14 +56,11 @@ def adaption(results: Results) -> str:
                     shown(found["SVS"]),
                     shown(found["alg. 1"]),
                     shown_difference(difference(found["alg. 1"], found["SVS"])),
-                    number(results.spread(which, "adapted", "svs spearman", f"alg. 1 {m}"), ".3f"),
+                    number(results.spread(which, stage, "svs spearman", "alg. 1"), ".3f"),
                     shown(found["SVS-antithetic"]),
                     shown(found["ours"]),
                     shown_difference(difference(found["ours"], found["SVS-antithetic"])),
-                    *(
-                        shown(results.column(which, "adapted", "reference mse", f"{kind} {m}"), 4)
-                        for kind in kinds
-                    ),
+                    *(shown(results.column(which, stage, "reference mse", kind), 4) for kind in kinds),
                 ]
             )
         rows = [row for row in rows if row[3] != "–"]
@@ -71,10 +69,11 @@ def adaption(results: Results) -> str:
         head = ["m", "ρ with SVS-25: paper, SVS", "paper, Alg. 1", "SVS", "Alg. 1", "difference"]
         head += ["SD over runs", "with reverses", "ours", "difference"]
         head += ["MSE to the reference: SVS", "Alg. 1", "with reverses", "ours"]
-        alone = results.column(which, "adapted", "svs spearman", "prediction")
-        error = shown(results.column(which, "adapted", "reference mse", "prediction"), 4)
+        stage = f"adapted-{next(m for m in ADAPTED if results.stage(which, f'adapted-{m}'))}"
+        alone = results.column(which, stage, "svs spearman", "prediction")
+        error = shown(results.column(which, stage, "reference mse", "prediction"), 4)
         texts = 0 if alone is None else len(alone)
-        spread = number(results.spread(which, "adapted", "svs spearman", "prediction"), ".3f")
+        spread = number(results.spread(which, stage, "svs spearman", "prediction"), ".3f")
         name = (
             f"**{SETS[which].name}**, {texts} texts, beside {beside}. The prediction alone: ρ {shown(alone)}"
         )

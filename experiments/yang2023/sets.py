@@ -46,7 +46,7 @@ SETS |= {
         PAIRS,
         PAIR,
         {"train": "mnli/train_with_snli", "test": "mnli/dev_matched"},
-        epochs=3,
+        epochs=2,
         batch_size=128,
         max_length=128,
         held_out=1000,
@@ -99,11 +99,11 @@ class Sizes:
     """Of them, whose time is taken."""
     timed_on_cpu: int = 20
     """Of them, whose time is taken on one core of a CPU."""
-    transferred: int = 300
+    transferred: int = 500
     """Texts of another set."""
     pairs: int = 1000
     """Of MRPC."""
-    fit: int = 2500
+    fit: int = 3000
     """Training texts of amortized models."""
     reference: int = 5000
     """Evaluations of the reference values."""
@@ -120,7 +120,7 @@ class Sizes:
 
 SIZES = {
     "sst2": Sizes(limit=40_000),
-    "mnli": Sizes(),
+    "mnli": Sizes(fit=2000),
     "imdb": Sizes(
         texts=100,
         fewer=60,
@@ -128,11 +128,11 @@ SIZES = {
         adapted=100,
         timed=20,
         timed_on_cpu=10,
-        fit=700,
-        reference=6000,
+        fit=1000,
+        reference=10_000,
         surrogate=5000,
     ),
-    "yelp": Sizes(fit=400),
+    "yelp": Sizes(fit=500),
 }
 """Long texts cost most: fewer of them."""
 TARGETS = {"imdb": "sst2", "yelp": "sst2"}

@@ -25,28 +25,25 @@ from measure import (
     of_each_run,
     seconds_of_each,
 )
-from padding import Padded, spearman_of_all
+from padding import spearman_of_all
 from sets import SETS, SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
-from pertinent.explainers.base import explainers
 from pertinent.results.explanation import Explanations
 
 TRAININGS = 5
 """Trainings of each amortized model."""
 FASTSHAP = {"FastSHAP": 5, "FastSHAP-equal": 2, "FastSHAP-fresh": 2}
 """Trainings of FastSHAP, with 32 coalitions or with as many evaluations as the references took."""
-ADAPTED = (1, 2, 3, 5, 10)
+ADAPTED = (5, 2, 3, 1, 10)
 """Permutations of local adaption."""
 KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of tokens that a surrogate learns to decide from."""
 PROPORTIONS = (10, 30, 50, 70)
 """Of the training texts, in percent (Table 4); with all of them it is the amortized model itself."""
-FIRST = ("KS-200", "SVS-25", "KS-2000", "KS-25", "shapley-200")
-"""Methods that the findings need most."""
-PADDED = ("KS-25", "KS-200", "SVS-25", "KS-2000", "KS-8000")
+PADDED = ("KS-200", "KS-25", "SVS-25", "KS-2000", "KS-8000")
 ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded", "SVS-25", "KS-200", "shapley-500", "adapted-5")
-TRANSFERRED = ("KS-25", "KS-100", "KS-200", "shapley-200", "amortized", "adapted-5")
+TRANSFERRED = ("KS-25", "KS-100", "KS-200", "shapley-200", "KS-100, padded", "amortized", "adapted-5")
 
 FEWER = ("SVS-25-antithetic", "shapley-500", "KS-2000")
 FEWEST = ("shapley-2000", "KS-8000")
@@ -248,8 +245,8 @@ def method(name: str, job: Job) -> Result:
     }
 
 
-def local(job: Job) -> Result:
-    """Local adaption by Alg. 1 and by ours, beside the same permutations alone (Table 5).
+def local(m: int, job: Job) -> Result:
+    """Local adaption by Alg. 1 and by ours, beside the same m permutations alone (Table 5).
 
     Each seed has its own permutations and its own training of the amortized model. Alg. 1 has plain
     permutations; ours has each order followed by its reverse.
@@ -258,18 +255,15 @@ def local(job: Job) -> Result:
     fitted: list[Any] = job.trained("amortized")
     predicted = [explained(job.model, texts, each, seed=0) for each in fitted]
     found: dict[str, list[Explanations]] = {"prediction": predicted}
-    for m in ADAPTED:
-        for alone, combine in (("SVS", "paper"), ("SVS-antithetic", "precision")):
-            settings = {"samples": m, "antithetic": combine == "precision"}
-            drawn = [
-                explained(job.model, texts, "shapley-sampling", seed=seed, **settings)
-                for seed in range(len(fitted))
-            ]
-            each = zip(fitted, predicted, drawn, strict=True)
-            found[f"{alone} {m}"] = drawn
-            found[f"{'alg. 1' if combine == 'paper' else 'ours'} {m}"] = [
-                adapted(own.refined(m, combine=combine), *both) for own, *both in each
-            ]
+    for alone, own, combine in (("SVS", "alg. 1", "paper"), ("SVS-antithetic", "ours", "precision")):
+        settings = {"samples": m, "antithetic": combine == "precision"}
+        drawn = [
+            explained(job.model, texts, "shapley-sampling", seed=seed, **settings)
+            for seed in range(len(fitted))
+        ]
+        each = zip(fitted, predicted, drawn, strict=True)
+        found[alone] = drawn
+        found[own] = [adapted(one.refined(m, combine=combine), *both) for one, *both in each]
     rows = {name: columns(runs, job.truth) for name, runs in found.items()}
     return {"columns": rows, "runs": {name: of_each_run(runs, job.truth) for name, runs in found.items()}}
 
@@ -313,8 +307,7 @@ def transferred(target: str, job: Job) -> Result:
 
 def padded(name: str, job: Job) -> Result:
     """The paper's game of 512 players, on the texts of KS-8000."""
-    kind, settings = METHODS[name]
-    inner = Padded(explainers.make(kind, settings))
+    inner, _ = job.explainer(f"{name}, padded")
     n = job.sizes.fewest // (3 if name in FEWEST else 1)  # a regression of 512 unknowns takes its time
     texts = job.test.examples[:n]
     found = [explained(job.model, texts, inner, seed=seed) for seed in range(job.sizes.few_seeds)]
@@ -325,10 +318,7 @@ def padded(name: str, job: Job) -> Result:
 def pairs(name: str, job: Job) -> Result:
     """Scores of pairs of MRPC, for calibration (Table 6)."""
     split = read(job.data, "mrpc", "test", job.sizes.pairs)  # as unbalanced as it is
-    of, _, padding = name.partition(", ")
-    explainer, settings = job.explainer(of)
-    if padding:
-        explainer, settings = Padded(explainers.make(explainer, settings)), {}
+    explainer, settings = job.explainer(name)
     found = explained(job.model, split.examples, explainer, seed=0, **settings)
     result: Result = {"scores": [np.round(e.scores, 4).tolist() for e in found]}
     if name == ON_PAIRS[0]:
@@ -349,15 +339,14 @@ def stages_of(which: str) -> list[Stages]:
     if which == "yelp":
         return phases
     trained |= {"reference": reference}
-    found |= {"method-amortized": partial(method, "amortized"), "adapted": local}
-    found |= {f"method-{name}": partial(method, name) for name in FIRST}
+    for name, trainings in FASTSHAP.items():
+        trained |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
+    found |= {"method-amortized": partial(method, "amortized")}
+    found |= {f"adapted-{m}": partial(local, m) for m in ADAPTED}
     if which == "mnli":
         found |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS}
-    for name, trainings in FASTSHAP.items():
-        found |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
-    found |= {"surrogate": surrogate, "padded-KS-200": partial(padded, "KS-200")}
-    last: Stages = {f"method-{name}": partial(method, name) for name in FASTSHAP}
-    last |= {f"method-{name}": partial(method, name) for name in METHODS if name not in FIRST}
-    last |= {f"padded-{name}": partial(padded, name) for name in PADDED if name != "KS-200"}
-    last |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
-    return [*phases, last, {"seconds": timed, "seconds-cpu": timed_on_cpu}]
+    found |= {f"method-{name}": partial(method, name) for name in (*FASTSHAP, *METHODS)}
+    found |= {"surrogate": surrogate}
+    found |= {f"padded-{name}": partial(padded, name) for name in PADDED}
+    found |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
+    return [*phases, {"seconds": timed, "seconds-cpu": timed_on_cpu}]

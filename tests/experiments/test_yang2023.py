@@ -175,9 +175,9 @@ def test_findings_are_differences_that_are_positive_where_they_hold(load):
     columns = {
         "method-KS-200": {"spearman": [0.9, 0.1, 0.5, 0.3], "features": [5, 80, 10, 40]},
         "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.7, 0.1]},
-        "adapted prediction": {"svs spearman": [0.5, 0.5]},
-        "adapted alg. 1 5": {"svs spearman": [0.7, 0.7]},
-        "adapted SVS 5": {"svs spearman": [0.6, 0.6]},
+        "adapted-5 prediction": {"svs spearman": [0.5, 0.5]},
+        "adapted-5 alg. 1": {"svs spearman": [0.7, 0.7]},
+        "adapted-5 SVS": {"svs spearman": [0.6, 0.6]},
         "transfer-sst2 amortized": {"svs spearman": [0.6, 0.8]},
         "transfer-sst2 KS-100": {"svs spearman": [0.4, 0.5]},
     }
@@ -189,8 +189,8 @@ def test_findings_are_differences_that_are_positive_where_they_hold(load):
     assert own.padding("spearman of all")(results, "sst2").mean == pytest.approx(0.4)  # the texts of both
     assert own.padding("spearman")(results, "sst2").mean == pytest.approx(0.1)
     assert own.shorter(results, "sst2").mean == pytest.approx(0.7 - 0.2)
-    assert own.adapted("alg. 1 5", "SVS 5")(results, "sst2").mean == pytest.approx(0.1)
-    assert own.adapted("alg. 1 5", "prediction")(results, "sst2").mean == pytest.approx(0.2)
+    assert own.adapted(5, "alg. 1", "SVS")(results, "sst2").mean == pytest.approx(0.1)
+    assert own.adapted(5, "alg. 1", "prediction")(results, "sst2").mean == pytest.approx(0.2)
     assert own.transferred("yelp")(results, "sst2").mean == pytest.approx(0.25)
     assert own.transferred("yelp")(results, "mnli") is None
     assert own.faster("seconds", 40)(results, "sst2").mean == pytest.approx((50 + 30) / 2 - 40)
@@ -325,7 +325,7 @@ def test_stages_of_each_set(load):
     ]
     for which in ("sst2", "mnli", "imdb"):
         phases = {name: i for i, phase in enumerate(stages.stages_of(which)) for name in phase}
-        assert phases["amortized-0"] < phases["method-amortized"] == phases["adapted"]
+        assert phases["amortized-0"] < phases["method-amortized"] == phases["adapted-5"]
         assert all(phases[f"{name}-0"] < phases[f"method-{name}"] for name in stages.FASTSHAP)
         assert {f"method-{name}" for name in load("measure").METHODS} <= phases.keys()
         assert ("pairs-KS-2000, padded" in phases) == (which == "mnli")
