@@ -75,13 +75,13 @@ def adapted(m: int, more: str, less: str) -> Callable[[Results, str], Difference
     return of_set
 
 
-def transferred(source: str) -> Callable[[Results, str], Difference | None]:
-    """Amortized minus KS-100, both of a model of another set."""
+def transferred(source: str, beside: str = "KS-100") -> Callable[[Results, str], Difference | None]:
+    """Amortized minus another method, both of a model of another set."""
 
     def of_set(results: Results, which: str) -> Difference | None:
         if TARGETS.get(source) != which:
             return None
-        rows = (results.column(source, f"transfer-{which}", WITH_SVS, n) for n in ("amortized", "KS-100"))
+        rows = (results.column(source, f"transfer-{which}", WITH_SVS, n) for n in ("amortized", beside))
         return difference(*rows)
 
     return of_set
@@ -216,7 +216,13 @@ FINDINGS = (
         transferred("yelp"),
     ),
     Finding(
-        "… from IMDB",
+        "… than KS-100 with padding among the players",
+        "0.50 > 0.46",
+        "the same",
+        transferred("yelp", "KS-100, padded"),
+    ),
+    Finding(
+        "… from IMDB, than KS-100",
         "–",
         "the same, IMDB → SST-2",
         transferred("imdb"),

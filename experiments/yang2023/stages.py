@@ -298,7 +298,8 @@ def transferred(target: str, job: Job) -> Result:
     """The model and its amortized explainers on texts of another set (Sec. 6.4)."""
     split = test_texts(job.data, target, job.sizes.transferred)
     truth = Truth.of(job.model, split.examples, SIZES[target].reference // 2)
-    found = {name: job.runs(name, split.examples, job.sizes.few_seeds) for name in TRANSFERRED}
+    n = {name: job.sizes.fewest if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
+    found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
     runs = {name: of_each_run(several, truth) for name, several in found.items()}

@@ -193,6 +193,7 @@ def test_findings_are_differences_that_are_positive_where_they_hold(load):
     assert own.adapted(5, "alg. 1", "prediction")(results, "sst2").mean == pytest.approx(0.2)
     assert own.transferred("yelp")(results, "sst2").mean == pytest.approx(0.25)
     assert own.transferred("yelp")(results, "mnli") is None
+    assert own.transferred("yelp", "KS-200")(results, "sst2") is None
     assert own.faster("seconds", 40)(results, "sst2").mean == pytest.approx((50 + 30) / 2 - 40)
     assert own.faster("seconds-cpu", 40)(results, "sst2") is None
     assert own.masked("KS-200", "amortized")(results, "sst2").mean == pytest.approx(0.5)
