@@ -28,9 +28,9 @@ def between(more: str, less: str, measure: str) -> Callable[[Results, str], Diff
     """The first method's measure minus the second's."""
 
     def of_set(results: Results, which: str) -> Difference | None:
-        return difference(
-            results.column(which, f"method-{more}", measure), results.column(which, f"method-{less}", measure)
-        )
+        stages = [f"method-{name}" for name in (more, less)]
+        own = results.having(which, *stages)
+        return difference(*(own.column(which, stage, measure) for stage in stages))
 
     return of_set
 
@@ -49,8 +49,9 @@ def padding(measure: str) -> Callable[[Results, str], Difference | None]:
     """How much more stable KS-200 is without padding, by the ranks of all players or of the tokens alone."""
 
     def of_set(results: Results, which: str) -> Difference | None:
-        found = results.column(which, "padded-KS-200", measure)
-        return difference(results.column(which, "method-KS-200", "spearman"), found)
+        own = results.having(which, "method-KS-200", "padded-KS-200")
+        found = own.column(which, "padded-KS-200", measure)
+        return difference(own.column(which, "method-KS-200", "spearman"), found)
 
     return of_set
 

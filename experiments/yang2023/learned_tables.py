@@ -39,6 +39,49 @@ def training(results: Results) -> str:
     return table(head, rows)
 
 
+def fastshap(results: Results) -> str:
+    """The rows of Table 3 that are trained, with what each asks of the model."""
+    rows = []
+    for which in results.sets:
+        own = results.having(which, "method-amortized", "method-FastSHAP")
+        beside = paper.APPROXIMATION[paper.BESIDE[which]]
+        places: list[tuple[str, str, str, str | None]] = [
+            (name, label, f"method-{name}", None) for name, label in LEARNED.items()
+        ]
+        places += [
+            ("surrogate", f"FastSHAP of a surrogate, beside the values {row}", "surrogate", row)
+            for row in ("of the model", "of the surrogate")
+        ]
+        for name, label, stage, row in places:
+            rows.append(
+                [
+                    f"{SETS[which].name}, {label}",
+                    asked(own, which, name),
+                    number(beside.get(name, (None,))[0]),
+                    shown(own.column(which, stage, "svs spearman", row)),
+                    number(own.spread(which, stage, "svs spearman"), ".3f"),
+                    shown(own.column(which, stage, "reference spearman", row)),
+                    shown(own.column(which, stage, "reference mse", row), 4),
+                ]
+            )
+    head = ["", "evaluations of a training text", "ρ with SVS-25: paper", "ours", "SD over trainings"]
+    return table([*head, "ρ with the reference", "MSE"], [row for row in rows if row[3] != "–"])
+
+
+def asked(results: Results, which: str, name: str) -> str:
+    """Evaluations of the model that a training takes for each text; a surrogate needs one, its decision."""
+    if name == "surrogate":
+        return "1"
+    if name == "amortized":
+        found = results.stage(which, "learned")
+        return "–" if found is None else f"{found['evaluations']:,.0f}"
+    found = results.stage(which, f"{name}-0")
+    if found is None:
+        return "–"
+    times = 1 + found["epochs"] if name.endswith("fresh") else 1
+    return f"{2 + times * found['samples']:,.0f}"
+
+
 def adaption(results: Results) -> str:
     """Table 5."""
     parts = []

@@ -115,12 +115,11 @@ def approximation(results: Results) -> str:
     parts = []
     for which in results.sets:
         rows = []
-        places = [(label, f"method-{name}", name, None) for name, label in (NAMES | LEARNED).items()]
-        places.append(("FastSHAP of a surrogate, fresh in every step", "surrogate", "", "of the model"))
-        for label, stage, name, row in places:
+        for name, label in (NAMES | {"amortized": LEARNED["amortized"]}).items():
+            stage = f"method-{name}"
             published = paper.APPROXIMATION[paper.BESIDE[which]].get(name, (None, None))
             found = {
-                measure: results.column(which, stage, measure, row)
+                measure: results.column(which, stage, measure)
                 for measure in ("svs spearman", "svs mse", "reference spearman", "reference mse", "coverage")
             }
             rows.append(

@@ -12,7 +12,7 @@ from pathlib import Path
 import conclusions
 import numpy as np
 from collect import Results, fill_in, table
-from learned_tables import adaption, calibration, selection, training, transfer
+from learned_tables import adaption, calibration, fastshap, selection, training, transfer
 from sampled_tables import approximation, padding, seconds, stability
 from sets import SETS, SIZES
 
@@ -55,6 +55,7 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "seconds": seconds,
     "padding": padding,
     "approximation": approximation,
+    "fastshap": fastshap,
     "training": training,
     "adaption": adaption,
     "transfer": transfer,

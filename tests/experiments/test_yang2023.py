@@ -169,6 +169,9 @@ class Stages:
     def stage(self, which, name):
         return self._stages.get(name)
 
+    def having(self, which, *stages):
+        return self
+
 
 def test_findings_are_differences_that_are_positive_where_they_hold(load):
     own = load("conclusions")
@@ -237,6 +240,29 @@ def test_the_spread_over_trainings_and_the_stages_of_the_learning_curve(load, tm
     assert results.curve("sst2", 10) == ("curve-10", 3)
     assert results.curve("sst2", 100) == ("method-amortized", 30)
     assert results.curve("sst2", 30) == ("curve-30", None)
+
+
+def test_another_run_has_what_the_first_one_lacks(load, tmp_path):
+    own = load("collect")
+    (tmp_path / "again").mkdir()
+    for path in ("sst2.one.json", "again/sst2.one.json", "again/sst2.two.json"):
+        (tmp_path / path).write_text(json.dumps({"texts": 1}))
+    results = own.Results(tmp_path)
+    assert results.having("sst2", "one") is results
+    assert results.having("sst2", "one", "two") is results.again
+
+
+def test_evaluations_of_a_training(load):
+    stages = {"learned": {"evaluations": 552.4}, "FastSHAP-0": {"samples": 32, "epochs": 10.0}}
+    stages |= {"FastSHAP-fresh-0": {"samples": 50, "epochs": 9.0}}
+    asked = load("learned_tables").asked
+    found = {name: asked(Stages({}, stages=stages), "sst2", name) for name in load("measure").LEARNED}
+    assert found == {
+        "amortized": "552",
+        "FastSHAP": "34",
+        "FastSHAP-equal": "–",
+        "FastSHAP-fresh": "502",
+    }
 
 
 def test_times_as_fast(load):
