@@ -487,22 +487,34 @@ def test_yang2023(encoder, tmp_path):
         sets.PACKED = {name: sets.PACKED[name] for name in ("mnli", "mrpc")}
         sets.SETS["mnli"] = replace(sets.SETS["mnli"], held_out=6, epochs=1)
         call(sets, "--data", tmp_path / "raw", "--out", tmp_path / "data")
-        sizes = {"texts": 3, "fewer": 2, "fewest": 2, "adapted": 2, "timed": 1, "pairs": 30, "fit": 24}
-        sizes |= {"reference": 40, "seeds": 2, "few_seeds": 2, "epochs": 1}
+        sizes = {"texts": 3, "fewer": 2, "fewest": 2, "adapted": 2, "timed": 1, "timed_on_cpu": 1}
+        sizes |= {
+            "pairs": 30,
+            "fit": 24,
+            "surrogate": 20,
+            "reference": 40,
+            "seeds": 2,
+            "few_seeds": 2,
+            "epochs": 1,
+        }
         job = load("job").Job(
             "mnli", tmp_path / "data", tmp_path / "work", encoder, "cpu", sets.Sizes(**sizes)
         )
         measure, stages = load("measure"), load("stages")
         for name, (method, settings) in measure.METHODS.items():
-            measure.METHODS[name] = method, settings | {k: 12 for k in settings if k in ("samples", "budget")}
-        stages.ADAPTED = (5,)
-        stages.ON_PAIRS = ("amortized", "KS-200", "FastSHAP")
+            measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
+        stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24
-        names = "model reference learned seconds method-amortized method-FastSHAP adapted curve-100"
-        names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized pairs-KS-200"
+        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70 seconds"
+        names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh surrogate"
+        names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"
+        names = [*names.split(), "pairs-KS-2000", "pairs-KS-2000, padded"]
         known = {name: stage for phase in stages.stages_of("mnli") for name, stage in phase.items()}
-        for name in names.split():
+        for name in names:
             (results / f"mnli.{name}.json").write_text(json.dumps(known[name](job)))
+        moved = stages.transferred("mnli", job)
+        assert len(moved["right"]) == 9 and set(moved["columns"]) == set(stages.TRANSFERRED)
+        assert len(moved["runs"]["amortized"]["svs spearman"]) == 2  # one for each training
         load("collect").RESAMPLES = 50
         load("calibrate").TREES = 5
         call(load("calibrate"), "--results", results, "--nltk", nltk, "--splits", 2, "--train", 15)

@@ -32,7 +32,7 @@ from pertinent.array_types import Floats, Ints, Masks
 
 TREES, DEPTH = 300, 6
 ENTAILMENT, CONTRADICTION = 0, 2
-BESIDE = ("BOW", "KS-2000")
+BESIDE = ("BOW", "KS-2000", "KS-2000, padded")
 Word = tuple[int, int, int, str]
 """Its sentence, start, end and class."""
 

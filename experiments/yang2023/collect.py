@@ -19,28 +19,51 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from shared.pages import fill_in, table
 
-__all__ = ["LEARNED", "NAMES", "Results", "difference", "fill_in", "interval", "number", "shown", "table"]
+__all__ = [
+    "LEARNED",
+    "NAMES",
+    "WHOLE",
+    "Results",
+    "difference",
+    "fill_in",
+    "interval",
+    "number",
+    "shown",
+    "shown_difference",
+    "table",
+]
 
 RESAMPLES = 10_000
+WHOLE = 100
+"""All training texts, in percent."""
 NAMES = {name: name for name in METHODS} | {
     "SVS-25-antithetic": "SVS-25, each order with its reverse",
     "shapley-200": "`shapley`, 200",
     "shapley-500": "`shapley`, 500",
     "shapley-2000": "`shapley`, 2000",
 }
-LEARNED = {"amortized": "amortized", "FastSHAP": "FastSHAP"}
+LEARNED = {
+    "amortized": "amortized",
+    "FastSHAP": "FastSHAP, 32 coalitions",
+    "FastSHAP-equal": "FastSHAP, as many evaluations as the references",
+    "FastSHAP-fresh": "FastSHAP, as many, fresh in every step",
+}
 
 
 class Results:
-    """The files of a folder; a stage that is missing or failed is ``None``."""
+    """The files of a folder; a stage that is missing or failed is ``None``.
+
+    The folder `again` in it may hold another run, with models of its own, for what the first one lacks.
+    """
 
     def __init__(self, folder: Path) -> None:
+        self.again = Results(folder / "again") if (folder / "again").is_dir() else None
         self._found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
     @cached_property
     def sets(self) -> list[str]:
-        """The sets that have a model."""
-        return [which for which in SIZES if self.stage(which, "model")]
+        """The sets whose own texts were explained."""
+        return [which for which in SIZES if self.stage(which, "reference")]
 
     @cached_property
     def errors(self) -> dict[str, str]:
@@ -53,11 +76,29 @@ class Results:
         found = self._found.get(f"{which}.{name}")
         return None if found is None or "error" in found else found
 
+    def having(self, which: str, *stages: str) -> Results:
+        """The run that has all of these stages, so that what is compared is of one model."""
+        complete = all(self.stage(which, name) for name in stages)
+        return self if complete or self.again is None else self.again
+
     def column(self, which: str, stage: str, measure: str, row: str | None = None) -> Floats | None:
         """One number for each text, of one `row` where a stage has several."""
         found = self.stage(which, stage)
         columns = None if found is None else found["columns"] if row is None else found["columns"].get(row)
         return None if columns is None or measure not in columns else _numbers(columns[measure])
+
+    def spread(self, which: str, stage: str, measure: str, row: str | None = None) -> float | None:
+        """The standard deviation over seeds or trainings of a method's mean over texts."""
+        runs = (self.stage(which, stage) or {}).get("runs", {})
+        found = (runs if row is None else runs.get(row, {})).get(measure, [])
+        return float(np.std(found, ddof=1)) if len(found) > 1 else None
+
+    def curve(self, which: str, share: int) -> tuple[str, int | None]:
+        """The stage of amortized models of a share of the training texts, in percent, and their number."""
+        if share == WHOLE:
+            return "method-amortized", (self.stage(which, "learned") or {}).get("texts")
+        stage = f"curve-{share}"
+        return stage, (self.stage(which, stage) or {}).get("texts")
 
     def right(self, which: str, stage: str, removal: str, share: str) -> Floats | None:
         """Whether each text is classified rightly with the top share masked."""
@@ -86,6 +127,11 @@ def shown(values: Floats | None, digits: int = 2, factor: float = 1.0) -> str:
     form = ".2e" if digits == 4 and abs(found.mean) < 1e-3 else f".{digits}f"
     bounds = f" [{found.low:{form}}, {found.high:{form}}]" if np.isfinite(found.low) else ""
     return f"{found.mean:{form}}{bounds}"
+
+
+def shown_difference(found: Difference | None) -> str:
+    """As ``+0.03 [+0.02, +0.05]``."""
+    return "–" if found is None else f"{found.mean:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
 
 
 def number(value: float | None, form: str = ".2f") -> str:

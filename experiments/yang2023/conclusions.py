@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from collect import Results, difference
+from collect import Results, difference, shown_difference
 from sets import SETS, TARGETS
 
-from pertinent.array_types import Floats
 from pertinent.intervals import Difference
 
 WITH_SVS = "svs spearman"
@@ -29,9 +28,9 @@ def between(more: str, less: str, measure: str) -> Callable[[Results, str], Diff
     """The first method's measure minus the second's."""
 
     def of_set(results: Results, which: str) -> Difference | None:
-        return difference(
-            results.column(which, f"method-{more}", measure), results.column(which, f"method-{less}", measure)
-        )
+        stages = [f"method-{name}" for name in (more, less)]
+        own = results.having(which, *stages)
+        return difference(*(own.column(which, stage, measure) for stage in stages))
 
     return of_set
 
@@ -46,10 +45,15 @@ def below(method: str, limit: float) -> Callable[[Results, str], Difference | No
     return of_set
 
 
-def padding(results: Results, which: str) -> Difference | None:
-    """How much more stable KS-200 is without padding."""
-    found = results.column(which, "padded-KS-200", "spearman of all")
-    return difference(results.column(which, "method-KS-200", "spearman"), found)
+def padding(measure: str) -> Callable[[Results, str], Difference | None]:
+    """How much more stable KS-200 is without padding, by the ranks of all players or of the tokens alone."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        own = results.having(which, "method-KS-200", "padded-KS-200")
+        found = own.column(which, "padded-KS-200", measure)
+        return difference(own.column(which, "method-KS-200", "spearman"), found)
+
+    return of_set
 
 
 def shorter(results: Results, which: str) -> Difference | None:
@@ -63,34 +67,49 @@ def shorter(results: Results, which: str) -> Difference | None:
     return difference(found[order[:half]], found[order[-half:]])
 
 
-def adapted(kind: str, m: int, beside: str | None) -> Callable[[Results, str], Difference | None]:
-    """Local adaption with m permutations minus these permutations alone, or minus the prediction."""
+def adapted(m: int, more: str, less: str) -> Callable[[Results, str], Difference | None]:
+    """One row of Table 5 with m permutations minus another, of the same texts and trainings."""
 
     def of_set(results: Results, which: str) -> Difference | None:
-        other = (
-            results.column(which, "method-amortized", WITH_SVS)
-            if beside is None
-            else results.column(which, "adapted", WITH_SVS, f"{beside} {m}")
-        )
-        return difference(results.column(which, "adapted", WITH_SVS, f"{kind} {m}"), other)
+        return difference(*(results.column(which, f"adapted-{m}", WITH_SVS, row) for row in (more, less)))
 
     return of_set
 
 
-def transferred(results: Results, which: str) -> Difference | None:
-    """On the set it is transferred to first."""
-    if not TARGETS[which]:
-        return None
-    stage = f"transfer-{TARGETS[which][0]}"
-    rows: list[Floats | None] = [results.column(which, stage, WITH_SVS, n) for n in ("amortized", "KS-100")]
-    return difference(*rows)
+def transferred(source: str, beside: str = "KS-100") -> Callable[[Results, str], Difference | None]:
+    """Amortized minus another method, both of a model of another set."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        if TARGETS.get(source) != which:
+            return None
+        rows = (results.column(source, f"transfer-{which}", WITH_SVS, n) for n in ("amortized", beside))
+        return difference(*rows)
+
+    return of_set
 
 
-def calibrated(results: Results, which: str) -> Difference | None:
-    """Accuracy on MRPC with explanations by the amortized model minus that with KS-2000's."""
-    found = results.stage(which, "calibration")
-    beside = None if found is None else found["rows"]["amortized"].get("beside KS-2000")
-    return None if beside is None else Difference(**beside)
+def faster(stage: str, times: float) -> Callable[[Results, str], Difference | None]:
+    """How many times as fast as KS-200 the amortized model explains a text alone, minus so many times."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        found = results.stage(which, stage)
+        if found is None:
+            return None
+        slow, fast = (np.array(found["alone"][name]) for name in ("KS-200", "amortized"))
+        return difference(slow / fast, np.full(len(fast), times))
+
+    return of_set
+
+
+def calibrated(beside: str) -> Callable[[Results, str], Difference | None]:
+    """Accuracy on MRPC with explanations by the amortized model minus that with another method's."""
+
+    def of_set(results: Results, which: str) -> Difference | None:
+        rows = (results.stage(which, "calibration") or {}).get("rows", {})
+        found = rows.get("amortized", {}).get(f"beside {beside}")
+        return None if found is None else Difference(**found)
+
+    return of_set
 
 
 def masked(more: str, less: str) -> Callable[[Results, str], Difference | None]:
@@ -107,10 +126,16 @@ FINDINGS = (
     Finding("KS-200 is unstable", "0.16, 0.24", "0.40 − ρ between seeds", below("KS-200", 0.4)),
     Finding("even KS-2000 is hardly stable", "0.37, 0.52", "0.60 − ρ between seeds", below("KS-2000", 0.6)),
     Finding(
-        "(ours) KS-200 is less stable where padding is ranked, too",
+        "(ours) KS-200 is less stable where padding plays and is ranked, too",
         "–",
         "ρ of the tokens alone − of all 512 players",
-        padding,
+        padding("spearman of all"),
+    ),
+    Finding(
+        "(ours) where padding plays, KS-200 ranks the tokens less stably",
+        "–",
+        "ρ of the tokens alone − of the tokens among 512 players",
+        padding("spearman"),
     ),
     Finding("the longer a text, the less stable", "Figure 3", "ρ of the shorter − the longer half", shorter),
     Finding(
@@ -138,28 +163,70 @@ FINDINGS = (
         between("amortized", "FastSHAP", WITH_SVS),
     ),
     Finding(
-        "Alg. 1 with 5 permutations is better than these alone",
+        "… and than FastSHAP of as many evaluations",
+        "–",
+        "difference of ρ with SVS-25",
+        between("amortized", "FastSHAP-equal", WITH_SVS),
+    ),
+    Finding(
+        "… with fresh coalitions in every step",
+        "–",
+        "difference of ρ with SVS-25",
+        between("amortized", "FastSHAP-fresh", WITH_SVS),
+    ),
+    Finding(
+        "amortized is 40 times as fast as KS-200",
+        "40 to 60 times",
+        "seconds of KS-200 / of amortized − 40, texts one by one, H200",
+        faster("seconds", 40),
+    ),
+    Finding(
+        "… on one core of a CPU",
+        "–",
+        "the same",
+        faster("seconds-cpu", 40),
+    ),
+    Finding(
+        "Alg. 1 with 2 permutations is better than these alone",
+        "0.64 > 0.52, 0.47 > 0.41",
+        "difference of ρ with SVS-25",
+        adapted(2, "alg. 1", "SVS"),
+    ),
+    Finding(
+        "… with 5",
         "0.71 > 0.69, 0.57 > 0.55",
         "difference of ρ with SVS-25",
-        adapted("alg. 1", 5, "SVS"),
+        adapted(5, "alg. 1", "SVS"),
     ),
     Finding(
         "… and than the prediction",
         "0.71 > 0.61, 0.57 > 0.42",
         "difference of ρ with SVS-25",
-        adapted("alg. 1", 5, None),
+        adapted(5, "alg. 1", "prediction"),
     ),
     Finding(
         "(ours) precision weights are better than Alg. 1",
         "–",
         "difference of ρ with SVS-25, 5 permutations",
-        adapted("ours", 5, "alg. 1"),
+        adapted(5, "ours", "alg. 1"),
     ),
     Finding(
         "in another domain amortized is better than KS-100",
         "0.50 > 0.46",
-        "difference of ρ with SVS-25",
-        transferred,
+        "difference of ρ with SVS-25, Yelp-Polarity → SST-2",
+        transferred("yelp"),
+    ),
+    Finding(
+        "… than KS-100 with padding among the players",
+        "0.50 > 0.46",
+        "the same",
+        transferred("yelp", "KS-100, padded"),
+    ),
+    Finding(
+        "… from IMDB, than KS-100",
+        "–",
+        "the same, IMDB → SST-2",
+        transferred("imdb"),
     ),
     Finding(
         "amortized is more faithful than KS-200",
@@ -173,7 +240,18 @@ FINDINGS = (
         "accuracy without the top 20% of amortized − of SVS-25",
         masked("amortized", "SVS-25"),
     ),
-    Finding("calibration: amortized is better than KS-2000", "68.0 > 67.4", "accuracy on MRPC", calibrated),
+    Finding(
+        "calibration: amortized is better than KS-2000",
+        "–",
+        "accuracy on MRPC",
+        calibrated("KS-2000"),
+    ),
+    Finding(
+        "… with padding among the players",
+        "68.0 > 67.4",
+        "accuracy on MRPC",
+        calibrated("KS-2000, padded"),
+    ),
     Finding(
         "(ours) `shapley` with 200 evaluations is nearer to the reference than amortized",
         "–",
@@ -206,10 +284,7 @@ def rows(results: Results) -> list[list[str]]:
     made = []
     for finding in FINDINGS:
         found = {which: finding.of_set(results, which) for which in results.sets}
-        cells = [
-            "–" if each is None else f"{each.mean:+.2f} [{each.low:+.2f}, {each.high:+.2f}]"
-            for each in found.values()
-        ]
+        cells = [shown_difference(each) for each in found.values()]
         known = [each for each in found.values() if each is not None]
         made.append([finding.text, finding.paper, finding.measured, *cells, verdict(known)])
     return made

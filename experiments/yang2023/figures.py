@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from collect import Results, interval
+from collect import WHOLE, Results, interval
 from measure import SHARES
 from sets import SETS
 from stages import PROPORTIONS
@@ -69,12 +69,11 @@ def figure_4(axes: Any, results: Results, which: str) -> None:
     lines = {"with the reference": "reference spearman", "with SVS-25": "svs spearman"}
     lines |= {"between trainings": "spearman"}
     for number, (label, measure) in enumerate(lines.items()):
-        stages = [f"curve-{share}" for share in PROPORTIONS if results.stage(which, f"curve-{share}")]
-        columns = [results.column(which, stage, measure) for stage in stages]
-        found = [interval(column) for column in columns if column is not None]
-        x = [results.stage(which, stage)["texts"] for stage in stages]
-        if len(found) == len(x) > 0:
-            draw(axes, number, label, x, found)
+        known = [results.curve(which, share) for share in (*PROPORTIONS, WHOLE)]
+        columns = [(results.column(which, stage, measure), texts) for stage, texts in known]
+        points = [(texts, interval(column)) for column, texts in columns if column is not None and texts]
+        if points:
+            draw(axes, number, label, *map(list, zip(*points, strict=True)))
     axes.set_xlabel("training texts", fontsize=9, color=QUIET)
     axes.set_ylabel("Spearman's correlation", fontsize=9, color=QUIET)
 

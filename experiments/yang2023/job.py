@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from measure import METHODS, Truth, explained
+from measure import LEARNED, METHODS, Truth, explained
+from padding import Padded
 from sets import SIZES, Sizes, Split, test_texts
 
 import pertinent
-from pertinent.explainers.base import Explainer
+from pertinent.explainers.base import Explainer, explainers
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import load_transformer
 from pertinent.results.explanation import Explanation, Explanations
@@ -57,19 +58,28 @@ class Job:
         return Explanations([Explanation.from_dict(each) for each in plain])
 
     def explainer(self, name: str) -> tuple[str | Explainer, dict[str, Any]]:
-        """A method by its name here, and its settings."""
+        """A method by its name here, such as KS-100 or KS-2000, padded, and its settings."""
+        name, _, padding = name.partition(", ")
+        if padding:
+            return Padded(explainers.make(*self.explainer(name))), {}
         if name in METHODS:
             return METHODS[name]
         kind, _, number = name.partition("-")
         if kind == "KS":
             return "kernel-shap", {"samples": int(number)}
-        if kind == "FastSHAP":
-            return pertinent.load_explainer(self.folder / "fastshap"), {}
-        amortized: Any = pertinent.load_explainer(self.folder / "amortized")
-        return amortized.refined(int(number)) if kind == "adapted" else amortized, {}
+        if kind == "adapted":
+            amortized: Any = self.trained("amortized")[0]
+            return amortized.refined(int(number)), {}
+        return self.trained(name)[0], {}
+
+    def trained(self, name: str) -> list[Explainer]:
+        """The explainers of this name, one for each training that was carried out."""
+        folders = sorted(self.folder.glob(f"{name}-[0-9]"))
+        return [pertinent.load_explainer(folder) for folder in folders]
 
     def runs(self, name: str, texts: Sequence[dict[str, str]], seeds: int) -> list[Explanations]:
-        """The texts explained with each seed; once by a method that draws nothing."""
+        """The texts explained with each seed; by a method that draws nothing, after each training."""
+        if name in LEARNED:
+            return [explained(self.model, texts, each, seed=0) for each in self.trained(name)]
         method, settings = self.explainer(name)
-        several = 1 if name in ("amortized", "FastSHAP") else seeds
-        return [explained(self.model, texts, method, seed=seed, **settings) for seed in range(several)]
+        return [explained(self.model, texts, method, seed=seed, **settings) for seed in range(seeds)]

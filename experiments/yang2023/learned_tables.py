@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import paper
-from collect import LEARNED, NAMES, Results, number, shown, table
+from collect import (
+    LEARNED,
+    NAMES,
+    WHOLE,
+    Results,
+    difference,
+    number,
+    shown,
+    shown_difference,
+    table,
+)
 from measure import REMOVALS, SHARES
 from sets import SETS, TARGETS
 from stages import ADAPTED, PROPORTIONS, TRANSFERRED
@@ -13,14 +23,14 @@ from stages import ADAPTED, PROPORTIONS, TRANSFERRED
 def training(results: Results) -> str:
     """Table 4, and the numbers of Figure 4."""
     rows = []
-    for share in PROPORTIONS:
+    for share in (*PROPORTIONS, WHOLE):
         row = [f"{share}%", *(f"{paper.TRAINING[of][share]:.2f}" for of in (paper.YELP, paper.MNLI))]
         for which in results.sets:
-            found = results.stage(which, f"curve-{share}")
+            stage, texts = results.curve(which, share)
             row += [
-                "–" if found is None else f"{found['texts']:,}",
-                shown(results.column(which, f"curve-{share}", "spearman")),
-                shown(results.column(which, f"curve-{share}", "svs spearman")),
+                "–" if texts is None else f"{texts:,}",
+                shown(results.column(which, stage, "spearman")),
+                shown(results.column(which, stage, "svs spearman")),
             ]
         rows.append(row)
     head = ["training texts", "between trainings: paper, Yelp", "MNLI"]
@@ -29,54 +39,109 @@ def training(results: Results) -> str:
     return table(head, rows)
 
 
+def fastshap(results: Results) -> str:
+    """The rows of Table 3 that are trained, with what each asks of the model."""
+    rows = []
+    for which in results.sets:
+        own = results.having(which, "method-amortized", "method-FastSHAP")
+        beside = paper.APPROXIMATION[paper.BESIDE[which]]
+        places: list[tuple[str, str, str, str | None]] = [
+            (name, label, f"method-{name}", None) for name, label in LEARNED.items()
+        ]
+        places += [
+            ("surrogate", f"FastSHAP of a surrogate, beside the values {row}", "surrogate", row)
+            for row in ("of the model", "of the surrogate")
+        ]
+        for name, label, stage, row in places:
+            rows.append(
+                [
+                    f"{SETS[which].name}, {label}",
+                    asked(own, which, name),
+                    number(beside.get(name, (None,))[0]),
+                    shown(own.column(which, stage, "svs spearman", row)),
+                    number(own.spread(which, stage, "svs spearman"), ".3f"),
+                    shown(own.column(which, stage, "reference spearman", row)),
+                    shown(own.column(which, stage, "reference mse", row), 4),
+                ]
+            )
+    head = ["", "evaluations of a training text", "ρ with SVS-25: paper", "ours", "SD over trainings"]
+    return table([*head, "ρ with the reference", "MSE"], [row for row in rows if row[3] != "–"])
+
+
+def asked(results: Results, which: str, name: str) -> str:
+    """Evaluations of the model that a training takes for each text; a surrogate needs one, its decision."""
+    if name == "surrogate":
+        return "1"
+    if name == "amortized":
+        found = results.stage(which, "learned")
+        return "–" if found is None else f"{found['evaluations']:,.0f}"
+    found = results.stage(which, f"{name}-0")
+    if found is None:
+        return "–"
+    times = 1 + found["epochs"] if name.endswith("fresh") else 1
+    return f"{2 + times * found['samples']:,.0f}"
+
+
 def adaption(results: Results) -> str:
     """Table 5."""
     parts = []
-    kinds = ("SVS", "SVS-antithetic", "alg. 1", "ours")
+    kinds = ("SVS", "alg. 1", "SVS-antithetic", "ours")
     for which in results.sets:
-        beside = paper.BESIDE[which]
-        rows = [
-            [
-                str(m),
-                number(paper.SVS[beside].get(m)),
-                number(paper.ADAPTED[beside].get(m)),
-                *(shown(results.column(which, "adapted", "svs spearman", f"{kind} {m}")) for kind in kinds),
-                *(
-                    shown(results.column(which, "adapted", "reference mse", f"{kind} {m}"), 4)
-                    for kind in kinds
-                ),
-            ]
-            for m in ADAPTED
-        ]
+        beside, rows = paper.BESIDE[which], []
+        for m in sorted(ADAPTED):
+            stage = f"adapted-{m}"
+            found = {kind: results.column(which, stage, "svs spearman", kind) for kind in kinds}
+            rows.append(
+                [
+                    str(m),
+                    number(paper.SVS[beside].get(m)),
+                    number(paper.ADAPTED[beside].get(m)),
+                    shown(found["SVS"]),
+                    shown(found["alg. 1"]),
+                    shown_difference(difference(found["alg. 1"], found["SVS"])),
+                    number(results.spread(which, stage, "svs spearman", "alg. 1"), ".3f"),
+                    shown(found["SVS-antithetic"]),
+                    shown(found["ours"]),
+                    shown_difference(difference(found["ours"], found["SVS-antithetic"])),
+                    *(shown(results.column(which, stage, "reference mse", kind), 4) for kind in kinds),
+                ]
+            )
         rows = [row for row in rows if row[3] != "–"]
-        head = ["m", "ρ with SVS-25: paper, SVS", "paper, Alg. 1", "SVS", "with reverses", "Alg. 1", "ours"]
-        head += ["MSE to the reference: SVS", "with reverses", "Alg. 1", "ours"]
-        alone = shown(results.column(which, "method-amortized", "svs spearman"))
-        error = shown(results.column(which, "method-amortized", "reference mse"), 4)
-        name = f"**{SETS[which].name}**, beside {beside}. The prediction alone: ρ {alone}, MSE {error}"
-        parts.append(f"{name}\n\n{table(head, rows)}")
+        if not rows:
+            continue
+        head = ["m", "ρ with SVS-25: paper, SVS", "paper, Alg. 1", "SVS", "Alg. 1", "difference"]
+        head += ["SD over runs", "with reverses", "ours", "difference"]
+        head += ["MSE to the reference: SVS", "Alg. 1", "with reverses", "ours"]
+        stage = f"adapted-{next(m for m in ADAPTED if results.stage(which, f'adapted-{m}'))}"
+        alone = results.column(which, stage, "svs spearman", "prediction")
+        error = shown(results.column(which, stage, "reference mse", "prediction"), 4)
+        texts = 0 if alone is None else len(alone)
+        spread = number(results.spread(which, stage, "svs spearman", "prediction"), ".3f")
+        name = (
+            f"**{SETS[which].name}**, {texts} texts, beside {beside}. The prediction alone: ρ {shown(alone)}"
+        )
+        parts.append(f"{name} (SD over trainings {spread}), MSE {error}\n\n{table(head, rows)}")
     return "\n".join(parts)
 
 
 def transfer(results: Results) -> str:
     """Section 6.4."""
     rows = []
-    for which in results.sets:
-        for target in TARGETS[which]:
-            found = results.stage(which, f"transfer-{target}")
-            name = f"{SETS[which].name} → {SETS[target].name}"
-            for method in TRANSFERRED if found else ():
-                values = [
-                    shown(results.column(which, f"transfer-{target}", measure, method))
-                    for measure in ("svs spearman", "reference spearman")
-                ]
-                published = (
-                    paper.TRANSFER.get(method, (None,))[0] if which == "imdb" and target == "sst2" else None
-                )
-                right = f"{100 * np.mean(found['right']):.0f}%"
-                rows.append([name, right, NAMES.get(method, method), number(published), *values])
-    head = ["model and explainer → texts", "accuracy", "method", "paper (Yelp → SST-2)"]
-    return table([*head, "ρ with SVS-25", "ρ with the reference"], rows)
+    for which, target in TARGETS.items():
+        stage = f"transfer-{target}"
+        found = results.stage(which, stage)
+        name = f"{SETS[which].name} → {SETS[target].name}"
+        for method in TRANSFERRED if found else ():
+            values = [
+                shown(results.column(which, stage, measure, method))
+                for measure in ("svs spearman", "reference spearman")
+            ]
+            published = number(paper.TRANSFER.get(method, (None,))[0])
+            right = f"{100 * np.mean(found['right']):.0f}%"
+            spread = number(results.spread(which, stage, "svs spearman", method), ".3f")
+            rows.append([name, right, NAMES.get(method, method), published, values[0], spread, values[1]])
+    head = ["model and explainer → texts", "accuracy", "method", "paper (Yelp → SST-2)", "ρ with SVS-25"]
+    return table([*head, "SD over runs", "ρ with the reference"], rows)
 
 
 def selection(results: Results) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.diagnostics.stability import agreement, top_in_common
 from pertinent.explainers.base import Explainer
+from pertinent.learned.methods.amortized_shapley import AmortizedShapley
 from pertinent.metric.base import Measures, Metric
 from pertinent.models.base import Model
 from pertinent.rank_correlation import spearman
@@ -30,6 +32,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "shapley-2000": ("shapley", {"budget": 2002}),
     "KS-8000": ("kernel-shap", {"samples": 8000}),
 }
+LEARNED = ("amortized", "FastSHAP", "FastSHAP-equal", "FastSHAP-fresh")
+"""Methods that are trained, and draw nothing when they explain."""
 SHARES = (0.01, 0.05, 0.1, 0.2)
 """Of the features that are masked, the most important first (Figure 5)."""
 REMOVALS = ("attention-mask", "pad-token")
@@ -91,6 +95,12 @@ def explained(
     return found
 
 
+def decisions(model: Model, texts: Examples) -> list[int]:
+    """The class that a model predicts for each text."""
+    found = pertinent.explain(model, list(texts), "random", features="sentences", progress=False)
+    return [int(e.prediction.argmax()) for e in found]
+
+
 def columns(found: Sequence[Explanations], truth: Truth) -> Columns:
     """One number for each text: agreement between seeds, with the references, and what it cost.
 
@@ -115,6 +125,48 @@ def columns(found: Sequence[Explanations], truth: Truth) -> Columns:
     return {name: [_short(row[name]) for row in rows] for name in rows[0]}
 
 
+def of_each_run(found: Sequence[Explanations], truth: Truth) -> dict[str, list[float | None]]:
+    """The mean agreement with the references over texts, for each seed or training alone."""
+    runs = [columns([run], truth) for run in found]
+    names = [f"{of} {what}" for of in ("svs", "reference") for what in ("spearman", "mse")]
+    return {name: [_short(np.nanmean(_numbers(run[name]))) for run in runs] for name in names}
+
+
+def adapted(fitted: AmortizedShapley, predicted: Explanations, sampled: Explanations) -> Explanations:
+    """Local adaption of each prediction by permutations that were drawn already."""
+    both = []
+    for prediction, own in zip(predicted, sampled, strict=True):
+        unknown = np.full(len(own.scores), np.nan)
+        errors = unknown if own.standard_errors is None else own.standard_errors
+        scores, errors_found = fitted.adapt(prediction.scores[None], own.scores[None], errors[None])
+        both.append(
+            replace(
+                own,
+                scores=scores[0],
+                standard_errors=None if errors_found is None else errors_found[0],
+                evaluations=own.evaluations + 1,
+            )
+        )
+    return Explanations(both)
+
+
+def seconds_of_each(
+    explain: Mapping[str, Callable[[Any], object]], texts: Sequence[Any], repeats: int
+) -> dict[str, list[float]]:
+    """The least of several times, in seconds, that each method takes for each text alone.
+
+    The methods take turns, so that whatever else the machine does slows all of them down.
+    """
+    least = {name: [np.inf] * len(texts) for name in explain}
+    for _ in range(repeats):
+        for place, text in enumerate(texts):
+            for name, own in explain.items():
+                start = time.perf_counter()
+                own(text)
+                least[name][place] = min(least[name][place], time.perf_counter() - start)
+    return least
+
+
 def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[str, dict[str, list[int]]]:
     """Whether each text is classified rightly, 1 or 0, with the top features masked and with none."""
     whole = [int(e.prediction.argmax() == labels[e.index]) for e in found]
@@ -136,6 +188,10 @@ def _coverage(explanation: Explanation, values: Floats, errors: Floats) -> float
         return np.nan
     width = 1.96 * np.hypot(explanation.standard_errors, errors)
     return float((abs(explanation.scores - values) <= width).mean()) if np.isfinite(width).all() else np.nan
+
+
+def _numbers(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values])
 
 
 def _mean(values: Any) -> float:

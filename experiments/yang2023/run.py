@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from shared.stages import Pool
 
 ALONE = "seconds"
-"""The stage beside which nothing else runs."""
+"""The stage in whose phase one stage runs after the other."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
             for job, (name, stage) in zip(jobs, several, strict=True)
             if stage is not None and name in (arguments.stages or [name])
         }
-        processes = 1 if ALONE in phase[0] else arguments.processes
+        processes = 1 if any(ALONE in own for own in phase) else arguments.processes
         Pool(processes, last, tf32=arguments.tf32).run(chosen)
 
 

@@ -46,15 +46,22 @@ SETS |= {
         PAIRS,
         PAIR,
         {"train": "mnli/train_with_snli", "test": "mnli/dev_matched"},
-        epochs=3,
+        epochs=2,
         batch_size=128,
         max_length=128,
         held_out=1000,
     ),
-    # Only explained, by the models of the others.
     "yelp": DataSet(
-        "Yelp-Polarity", REVIEWS, TEXT, {"test": "yelp/yelp_polarity_test1k_tokenized"}, 0, 0, 256
+        "Yelp-Polarity",
+        REVIEWS,
+        TEXT,
+        {"train": "yelp/train", "test": "yelp/test"},
+        epochs=10,
+        batch_size=32,
+        max_length=256,
+        held_out=100,
     ),
+    # Only explained, by the model of MNLI.
     "mrpc": DataSet(
         "MRPC",
         ("different", "paraphrase"),
@@ -65,10 +72,12 @@ SETS |= {
         128,
     ),
 }
+YELP, TESTED = "yelp/yelp_polarity_test1k_tokenized", 200
+"""The only 1,000 rows of Yelp-Polarity that there are, and how many of them are test texts."""
 PACKED = {
     "sst2": ("sst2/train_phrases_glue", "sst2/dev", "sst2/test"),
     "imdb": ("imdb/train", "imdb/test"),
-    "yelp": ("yelp/yelp_polarity_test1k_tokenized",),
+    "yelp": (YELP,),
     "mnli": ("mnli/train", "snli/train", "mnli/dev_matched"),
     "mrpc": ("mrpc/test",),
 }
@@ -84,37 +93,50 @@ class Sizes:
     """Of them, for methods of 500 to 2000 evaluations."""
     fewest: int = 60
     """Of them, for methods that cost most, and for the game with padding."""
-    adapted: int = 100
+    adapted: int = 500
     """Of them, for local adaption."""
     timed: int = 40
     """Of them, whose time is taken."""
-    transferred: int = 40
+    timed_on_cpu: int = 20
+    """Of them, whose time is taken on one core of a CPU."""
+    transferred: int = 500
     """Texts of another set."""
     pairs: int = 1000
     """Of MRPC."""
     fit: int = 3000
     """Training texts of amortized models."""
-    reference: int = 10_000
+    reference: int = 5000
     """Evaluations of the reference values."""
     seeds: int = 5
     few_seeds: int = 3
     """For local adaption, padding and other sets."""
     epochs: int = 10
     """At most, of amortized models."""
+    surrogate: int = 20_000
+    """Training texts of the surrogate that FastSHAP asks."""
     limit: int | None = None
     """Training examples of the classifier."""
 
 
 SIZES = {
     "sst2": Sizes(limit=40_000),
-    "mnli": Sizes(fit=2500),
+    "mnli": Sizes(fit=2000),
     "imdb": Sizes(
-        texts=100, fewer=60, fewest=24, adapted=24, timed=20, transferred=60, fit=1000, reference=16_000
+        texts=100,
+        fewer=60,
+        fewest=24,
+        adapted=100,
+        timed=20,
+        timed_on_cpu=10,
+        fit=1000,
+        reference=10_000,
+        surrogate=5000,
     ),
+    "yelp": Sizes(fit=500),
 }
 """Long texts cost most: fewer of them."""
-TARGETS = {"sst2": ("imdb", "yelp"), "imdb": ("sst2", "yelp"), "mnli": ()}
-"""The sets to which explanations are transferred."""
+TARGETS = {"imdb": "sst2", "yelp": "sst2"}
+"""The set to whose texts a model and its explainer are transferred."""
 
 
 def test_texts(data: Path, which: str, n: int) -> Split:
@@ -161,11 +183,15 @@ def main() -> None:
             columns = [*SETS[which].columns.values(), "label"]
             rows = _rows(arguments.data / file, columns)[: arguments.limit]
             together = file in ("mnli/train", "snli/train")
-            target = arguments.out / f"{'mnli/train_with_snli' if together else file}.jsonl.gz"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with gzip.open(target, "at" if file == "snli/train" else "wt", encoding="utf-8") as lines:
-                lines.writelines(json.dumps(packed_row(row, which)) + "\n" for row in rows)
-            print(f"{file}: {len(rows):,} rows", flush=True)
+            parts = {"mnli/train_with_snli" if together else file: rows}
+            if file == YELP:
+                parts = {"yelp/test": rows[:TESTED], "yelp/train": rows[TESTED:]}
+            for name, own in parts.items():
+                target = arguments.out / f"{name}.jsonl.gz"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with gzip.open(target, "at" if file == "snli/train" else "wt", encoding="utf-8") as lines:
+                    lines.writelines(json.dumps(packed_row(row, which)) + "\n" for row in own)
+                print(f"{name}: {len(own):,} rows", flush=True)
 
 
 if __name__ == "__main__":

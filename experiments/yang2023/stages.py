@@ -5,27 +5,45 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from job import Job
-from measure import METHODS, OPTIONS, Truth, accuracy, columns, explained
-from padding import Padded, spearman_of_all
-from sets import TARGETS, read, test_texts, training_texts
+from measure import (
+    METHODS,
+    OPTIONS,
+    Truth,
+    accuracy,
+    adapted,
+    columns,
+    decisions,
+    explained,
+    of_each_run,
+    seconds_of_each,
+)
+from padding import spearman_of_all
+from sets import SETS, SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
-from pertinent.explainers.base import explainers
 from pertinent.results.explanation import Explanations
 
-ADAPTED = (1, 2, 3, 5, 10, 25)
+TRAININGS = 5
+"""Trainings of each amortized model."""
+FASTSHAP = {"FastSHAP": 5, "FastSHAP-equal": 2, "FastSHAP-fresh": 2}
+"""Trainings of FastSHAP, with 32 coalitions or with as many evaluations as the references took."""
+ADAPTED = (5, 2, 3, 1, 10)
 """Permutations of local adaption."""
-PROPORTIONS = (10, 30, 50, 70, 100)
-"""Of the training texts, in percent (Table 4)."""
-PADDED = ("KS-25", "KS-200", "SVS-25", "KS-2000", "KS-8000")
-ON_PAIRS = ("amortized", "KS-200", "KS-2000", "SVS-25", "shapley-500", "adapted-5", "FastSHAP")
-TRANSFERRED = ("KS-25", "KS-100", "KS-200", "shapley-200", "shapley-500", "amortized", "adapted-5")
+KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Shares of tokens that a surrogate learns to decide from."""
+PROPORTIONS = (10, 30, 50, 70)
+"""Of the training texts, in percent (Table 4); with all of them it is the amortized model itself."""
+PADDED = ("KS-200", "KS-25", "SVS-25", "KS-2000", "KS-8000")
+ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded", "SVS-25", "KS-200", "shapley-500", "adapted-5")
+TRANSFERRED = ("KS-25", "KS-100", "KS-200", "shapley-200", "KS-100, padded", "amortized", "adapted-5")
 
 FEWER = ("SVS-25-antithetic", "shapley-500", "KS-2000")
 FEWEST = ("shapley-2000", "KS-8000")
@@ -72,36 +90,118 @@ def reference(job: Job) -> Result:
 
 
 def learned(job: Job) -> Result:
-    """References of training texts, and the amortized model fitted to them."""
+    """References of training texts."""
     texts = training_texts(job.data, job.which, job.sizes.fit)
     start = time.perf_counter()
     references = pertinent.explain(job.model, texts, "shapley-sampling", samples=25, **OPTIONS)
     seconds = time.perf_counter() - start
     references.save(job.folder / "learned.json")
-    start = time.perf_counter()
-    fitted = pertinent.fit(
-        job.model,
-        texts,
-        teacher_explanations=references,
-        validation_fraction=0.1,
-        epochs=job.sizes.epochs,
-        **OPTIONS,
-    )
-    fitted.save(job.folder / "amortized")
     return {
         "texts": len(references),
         "reference seconds": seconds,
+        "evaluations": float(np.mean([e.evaluations for e in references])),
+    }
+
+
+def amortized(seed: int, job: Job) -> Result:
+    """An amortized model, fitted to all references."""
+    start = time.perf_counter()
+    fitted = _fitted(job, job.references, seed)
+    fitted.save(job.folder / f"amortized-{seed}")
+    return {
         "training seconds": time.perf_counter() - start,
         "dev spearman": fitted.network.card["dev_spearman"],
     }
 
 
+def fastshap(name: str, seed: int, job: Job) -> Result:
+    """FastSHAP with 32 coalitions of each text, or with as many evaluations as the references took.
+
+    With fresh coalitions these are shared out among the teacher and the epochs.
+    """
+    texts, start = training_texts(job.data, job.which, job.sizes.fit), time.perf_counter()
+    spent = round(np.mean([e.evaluations for e in job.references]))
+    settings = {
+        "FastSHAP": {},
+        "FastSHAP-equal": {"samples": spent - 2},
+        "FastSHAP-fresh": {"samples": max(2, round(spent / (job.sizes.epochs + 1))), "fresh": True},
+    }[name]
+    fitted: Any = pertinent.fit(
+        job.model,
+        texts,
+        "fastshap",
+        validation_fraction=0.1,
+        epochs=job.sizes.epochs,
+        seed=seed,
+        **settings,
+        **OPTIONS,
+    )
+    fitted.save(job.folder / f"{name}-{seed}")
+    return {
+        "training seconds": time.perf_counter() - start,
+        "samples": settings.get("samples", 32),
+        "epochs": fitted.network.card["history"][-1]["epoch"],
+    }
+
+
+def surrogate(job: Job) -> Result:
+    """FastSHAP with fresh coalitions of a surrogate, asked in place of the model (Jethani et al. 2021).
+
+    The surrogate is a copy of the model, trained to decide as the model does from some of the tokens. Its
+    values are another game, so agreement is measured with the values of both.
+    """
+    model: Any = job.model
+    network, tokenizer = model.in_transformers()
+    train = read(job.data, job.which, "train", job.sizes.surrogate).examples
+    start = time.perf_counter()
+    taught = pertinent.train(
+        (deepcopy(network), tokenizer),
+        train,
+        decisions(model, train),
+        out=job.folder / "surrogate",
+        sparsity=KEPT,
+        epochs=2,
+        batch_size=128,
+        learning_rate=3e-5,
+        max_length=SETS[job.which].max_length,
+        progress=False,
+    )
+    texts = training_texts(job.data, job.which, job.sizes.fit)
+    fitted: Any = pertinent.fit(
+        taught.model,
+        texts,
+        "fastshap",
+        fresh=True,
+        validation_fraction=0.1,
+        epochs=job.sizes.epochs,
+        **OPTIONS,
+    )
+    seconds = time.perf_counter() - start
+    found = explained(taught.model, job.test.examples, fitted, seed=0)
+    own = job.test.examples[: job.sizes.fewer]
+    truth = Truth.of(taught.model, own, job.sizes.reference)
+    same = [int(a == b) for a, b in zip(decisions(model, own), decisions(taught.model, own), strict=True)]
+    return {
+        "columns": {
+            "of the model": columns([found], job.truth),
+            "of the surrogate": columns([Explanations(list(found)[: len(own)])], truth),
+        },
+        "same decision": float(np.mean(same)),
+        "training texts": len(train),
+        "training seconds": seconds,
+    }
+
+
 WARM_UP = 20
 """Number of texts that each method explains before it is timed: its first batches are the slowest."""
+REPEATS = 3
+"""Number of times that each text is timed alone."""
+ALONE = ("KS-200", "KS-2000", "amortized")
+"""Methods that are timed on one text after the other, as in the paper."""
 
 
 def timed(job: Job) -> Result:
-    """Seconds for each text, with nothing else running: many texts at once, one seed, after a warm-up."""
+    """Seconds for each text after a warm-up: many texts at once, and one after the other."""
     n = job.sizes.timed
     seconds = {}
     for name in (*METHODS, "amortized", "adapted-2", "adapted-3", "adapted-5"):
@@ -110,7 +210,25 @@ def timed(job: Job) -> Result:
         start = time.perf_counter()
         explained(job.model, job.test.examples[:n], method, seed=0, **settings)
         seconds[name] = (time.perf_counter() - start) / n
-    return {"texts": n, "seconds": seconds}
+    return {"texts": n, "seconds": seconds, "alone": _timed_alone(job, ALONE, job.test.examples[:n])}
+
+
+def timed_on_cpu(job: Job) -> Result:
+    """Seconds for each text on one core of a CPU, one text after the other."""
+    own = replace(job, device="cpu")
+    texts = own.test.examples[: own.sizes.timed_on_cpu]
+    return {"alone": _timed_alone(own, (ALONE[0], ALONE[-1]), texts)}
+
+
+def _timed_alone(job: Job, names: Sequence[str], texts: Sequence[dict[str, str]]) -> dict[str, list[float]]:
+    """Seconds for each text alone by these methods, which explain two texts before."""
+
+    def explain(method: Any, settings: dict[str, Any], text: dict[str, str]) -> None:
+        explained(job.model, [text], method, seed=0, **settings)
+
+    methods = {name: partial(explain, *job.explainer(name)) for name in names}
+    seconds_of_each(methods, texts[:2], 1)
+    return seconds_of_each(methods, texts, REPEATS)
 
 
 def method(name: str, job: Job) -> Result:
@@ -120,38 +238,34 @@ def method(name: str, job: Job) -> Result:
     found = job.runs(name, job.test.examples[:n], sizes.seeds)
     return {
         "columns": columns(found, job.truth),
+        "runs": of_each_run(found, job.truth),
         "accuracy": accuracy(job.model, found[0], job.test.labels),
         "seeds": len(found),
         "stage seconds": time.perf_counter() - start,
     }
 
 
-def fastshap(job: Job) -> Result:
-    """FastSHAP, fitted and measured as the other methods are."""
-    texts, start = training_texts(job.data, job.which, job.sizes.fit), time.perf_counter()
-    fitted: Any = pertinent.fit(job.model, texts, "fastshap", validation_fraction=0.1, **OPTIONS)
-    fitted.save(job.folder / "fastshap")
-    return method("FastSHAP", job) | {"texts": len(texts), "training seconds": time.perf_counter() - start}
+def local(m: int, job: Job) -> Result:
+    """Local adaption by Alg. 1 and by ours, beside the same m permutations alone (Table 5).
 
-
-def adapted(job: Job) -> Result:
-    """Local adaption: Alg. 1, ours, and permutations alone, plain or each with its reverse (Table 5)."""
-    amortized: Any = pertinent.load_explainer(job.folder / "amortized")
-    found: Result = {}
-    for m in ADAPTED:
-        kinds: dict[str, tuple[Any, dict[str, Any]]] = {
-            "alg. 1": (amortized.refined(m, combine="paper"), {}),
-            "ours": (amortized.refined(m), {}),
-            "SVS": ("shapley-sampling", {"samples": m, "antithetic": False}),
-            "SVS-antithetic": ("shapley-sampling", {"samples": m}),
-        }
-        for kind, (explainer, settings) in kinds.items():
-            texts = job.test.examples[: job.sizes.adapted]
-            runs = [
-                explained(job.model, texts, explainer, seed=s, **settings) for s in range(job.sizes.few_seeds)
-            ]
-            found[f"{kind} {m}"] = columns(runs, job.truth)
-    return {"columns": found}
+    Each seed has its own permutations and its own training of the amortized model. Alg. 1 has plain
+    permutations; ours has each order followed by its reverse.
+    """
+    texts = job.test.examples[: job.sizes.adapted]
+    fitted: list[Any] = job.trained("amortized")
+    predicted = [explained(job.model, texts, each, seed=0) for each in fitted]
+    found: dict[str, list[Explanations]] = {"prediction": predicted}
+    for alone, own, combine in (("SVS", "alg. 1", "paper"), ("SVS-antithetic", "ours", "precision")):
+        settings = {"samples": m, "antithetic": combine == "precision"}
+        drawn = [
+            explained(job.model, texts, "shapley-sampling", seed=seed, **settings)
+            for seed in range(len(fitted))
+        ]
+        each = zip(fitted, predicted, drawn, strict=True)
+        found[alone] = drawn
+        found[own] = [adapted(one.refined(m, combine=combine), *both) for one, *both in each]
+    rows = {name: columns(runs, job.truth) for name, runs in found.items()}
+    return {"columns": rows, "runs": {name: of_each_run(runs, job.truth) for name, runs in found.items()}}
 
 
 def curve(percent: int, job: Job) -> Result:
@@ -161,35 +275,40 @@ def curve(percent: int, job: Job) -> Result:
         rng = np.random.default_rng(seed)
         size = max(20, round(len(job.references) * percent / 100))
         chosen = rng.permutation(len(job.references))[:size].tolist()
-        own = Explanations([job.references[i] for i in chosen])
-        fitted = pertinent.fit(
-            job.model,
-            [e.input.raw for e in own],
-            teacher_explanations=own,
-            validation_fraction=0.1,
-            epochs=job.sizes.epochs,
-            seed=seed,
-            **OPTIONS,
-        )
+        fitted = _fitted(job, Explanations([job.references[i] for i in chosen]), seed)
         fits.append(fitted.network.card["dev_spearman"])
         found.append(explained(job.model, job.test.examples, fitted, seed=0))
     return {"texts": size, "dev spearman": fits, "columns": columns(found, job.truth)}
 
 
+def _fitted(job: Job, references: Explanations, seed: int) -> Any:
+    """An amortized model that learned from these references."""
+    return pertinent.fit(
+        job.model,
+        [e.input.raw for e in references],
+        teacher_explanations=references,
+        validation_fraction=0.1,
+        epochs=job.sizes.epochs,
+        seed=seed,
+        **OPTIONS,
+    )
+
+
 def transferred(target: str, job: Job) -> Result:
-    """The model and its amortized explainer on texts of another set (Sec. 6.4)."""
+    """The model and its amortized explainers on texts of another set (Sec. 6.4)."""
     split = test_texts(job.data, target, job.sizes.transferred)
-    truth = Truth.of(job.model, split.examples, job.sizes.reference)
-    found = {name: job.runs(name, split.examples, job.sizes.few_seeds) for name in TRANSFERRED}
+    truth = Truth.of(job.model, split.examples, SIZES[target].reference // 2)
+    n = {name: job.sizes.fewest if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
+    found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
-    return {"target": target, "right": right, "columns": rows}
+    runs = {name: of_each_run(several, truth) for name, several in found.items()}
+    return {"target": target, "right": right, "columns": rows, "runs": runs}
 
 
 def padded(name: str, job: Job) -> Result:
     """The paper's game of 512 players, on the texts of KS-8000."""
-    kind, settings = METHODS[name]
-    inner = Padded(explainers.make(kind, settings))
+    inner, _ = job.explainer(f"{name}, padded")
     n = job.sizes.fewest // (3 if name in FEWEST else 1)  # a regression of 512 unknowns takes its time
     texts = job.test.examples[:n]
     found = [explained(job.model, texts, inner, seed=seed) for seed in range(job.sizes.few_seeds)]
@@ -214,22 +333,21 @@ def pairs(name: str, job: Job) -> Result:
 
 def stages_of(which: str) -> list[Stages]:
     """The stages of a set by name; those of one phase need nothing of each other, the most telling first."""
-    last: Stages = {}
-    last |= {"method-amortized": partial(method, "amortized"), "adapted": adapted}
-    last |= {f"method-{name}": partial(method, name) for name in METHODS}
-    last |= {f"padded-{name}": partial(padded, name) for name in PADDED[:2]}
-    last |= {"method-FastSHAP": fastshap}
-    last |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
+    target = TARGETS.get(which)
+    trained: Stages = {f"amortized-{seed}": partial(amortized, seed) for seed in range(TRAININGS)}
+    found: Stages = {} if target is None else {f"transfer-{target}": partial(transferred, target)}
+    phases: list[Stages] = [{"model": fine_tuned}, {"learned": learned}, trained, found]
+    if which == "yelp":
+        return phases
+    trained |= {"reference": reference}
+    for name, trainings in FASTSHAP.items():
+        trained |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
+    found |= {"method-amortized": partial(method, "amortized")}
+    found |= {f"adapted-{m}": partial(local, m) for m in ADAPTED}
     if which == "mnli":
-        last |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS[:-1]}
-    last |= {f"padded-{name}": partial(padded, name) for name in PADDED[2:]}
-    last |= {f"transfer-{to}": partial(transferred, to) for to in TARGETS[which]}
-    phases: list[Stages] = [
-        {"model": fine_tuned},
-        {"reference": reference, "learned": learned},
-        {"seconds": timed},
-        last,
-    ]
-    if which == "mnli":
-        phases.append({"pairs-FastSHAP": partial(pairs, "FastSHAP")})
-    return phases
+        found |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS}
+    found |= {f"method-{name}": partial(method, name) for name in (*FASTSHAP, *METHODS)}
+    found |= {"surrogate": surrogate}
+    found |= {f"padded-{name}": partial(padded, name) for name in PADDED}
+    found |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
+    return [*phases, {"seconds": timed, "seconds-cpu": timed_on_cpu}]

@@ -12,9 +12,9 @@ from pathlib import Path
 import conclusions
 import numpy as np
 from collect import Results, fill_in, table
-from learned_tables import adaption, calibration, selection, training, transfer
-from sampled_tables import approximation, padding, stability
-from sets import SETS
+from learned_tables import adaption, calibration, fastshap, selection, training, transfer
+from sampled_tables import approximation, padding, seconds, stability
+from sets import SETS, SIZES
 
 README = Path(__file__).parent / "README.md"
 
@@ -22,9 +22,9 @@ README = Path(__file__).parent / "README.md"
 def overview(results: Results) -> str:
     """The models, the texts and the references."""
     rows = []
-    for which in results.sets:
+    for which in [each for each in SIZES if results.stage(each, "model")]:
         model, reference = results.stage(which, "model"), results.stage(which, "reference")
-        learned = results.stage(which, "learned")
+        learned, trained = results.stage(which, "learned"), results.stage(which, "amortized-0")
         tokens = reference and np.mean(reference["features"])
         rows.append(
             [
@@ -34,7 +34,7 @@ def overview(results: Results) -> str:
                 "–" if reference is None else f"{reference['squared error']:.1e}",
                 "–" if learned is None else f"{learned['texts']:,}",
                 "–" if learned is None else f"{learned['reference seconds']:.0f} s",
-                "–" if learned is None else f"{learned['training seconds']:.0f} s",
+                "–" if trained is None else f"{trained['training seconds']:.0f} s",
             ]
         )
     head = ["set", "accuracy", "test texts", "squared error of the reference", "texts learned from"]
@@ -52,8 +52,10 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "overview": overview,
     "findings": findings,
     "stability": stability,
+    "seconds": seconds,
     "padding": padding,
     "approximation": approximation,
+    "fastshap": fastshap,
     "training": training,
     "adaption": adaption,
     "transfer": transfer,
@@ -67,9 +69,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--page", type=Path, default=README)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="only these tables")
     arguments = parser.parse_args()
     results = Results(arguments.results)
-    fill_in(arguments.page, {name: make(results) for name, make in PARTS.items()})
+    fill_in(arguments.page, {name: PARTS[name](results) for name in arguments.parts})
 
 
 if __name__ == "__main__":

@@ -1,12 +1,17 @@
 """Numbers of `experiments/yang2023` on cases with a known answer."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import pertinent
+from pertinent.learned.fitted_network import FittedNetwork
+from pertinent.learned.methods.amortized_shapley import AmortizedShapley
 from tests.miniature import scripts, write_nltk
 
 
@@ -36,6 +41,49 @@ def test_columns_of_a_method(load):
     assert found["reference mse"] == 0.5  # 0 of the first, 1 of the second
     assert found["svs top_5"] == pytest.approx(3 / 5)
     assert found["evaluations"] == 15.0 and found["coverage"] is None
+
+
+def test_agreement_of_each_training(load):
+    """Two texts, two trainings: the first agrees with the references, the second is their reverse."""
+    measure = load("measure")
+    rows = [np.arange(3.0), np.arange(3.0) * 2]
+    truth = measure.Truth(rows, [np.zeros(3)] * 2, rows)
+    runs = [[explained(row) for row in rows], [explained(row[::-1]) for row in rows]]
+    found = measure.of_each_run(runs, truth)
+    assert found["svs spearman"] == [1.0, -1.0]
+    # The reverse is off by 2, 0 and 2, and by twice as much.
+    assert found["reference mse"] == [0.0, pytest.approx((8 / 3 + 32 / 3) / 2, rel=1e-4)]
+
+
+def test_local_adaption_of_permutations_that_were_drawn(load):
+    """Alg. 1 with two permutations adds half of the prediction to their mean; ours keeps the total."""
+    model = pertinent.wrap(
+        lambda rows: np.asarray(rows) @ np.array([2.0, -1.0, 0.5]), kind="table", output="value"
+    )
+    card = {"error_variances": [1.0], "sampling_variances": [[4.0], [2.0]]}
+    own = AmortizedShapley(FittedNetwork(torch.nn.Linear(1, 1), card))
+    (sampled,) = pertinent.explain(model, np.ones((1, 3)), "shapley-sampling", samples=2, progress=False)
+    prediction = replace(sampled, scores=np.array([4.0, 0.0, -2.0]))
+    adapted = load("measure").adapted
+    (found,) = adapted(own.refined(2, combine="paper"), [prediction], [sampled])
+    np.testing.assert_allclose(found.scores, [2.0 + 2.0, -1.0 + 0.0, 0.5 - 1.0])
+    assert found.standard_errors is None and found.evaluations == sampled.evaluations + 1
+    (found,) = adapted(own.refined(2), [prediction], [sampled])
+    assert found.scores.sum() == pytest.approx(1.5) and (found.standard_errors > 0).all()
+    between = np.sort([prediction.scores - 1 / 6, sampled.scores], axis=0)  # the prediction, normalized
+    assert ((between[0] <= found.scores) & (found.scores <= between[1])).all()
+
+
+def test_seconds_are_the_least_of_several(load, monkeypatch):
+    measure = load("measure")
+    clock = iter([0.0, 3.0, 10.0, 11.0, 20.0, 22.0, 30.0, 35.0])
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
+    calls = []
+    methods = {
+        name: partial(lambda name, text: calls.append((name, text)), name) for name in ("slow", "fast")
+    }
+    assert measure.seconds_of_each(methods, ["text"], 2) == {"slow": [2.0], "fast": [1.0]}
+    assert calls == [("slow", "text"), ("fast", "text")] * 2
 
 
 def test_coverage_counts_the_error_of_the_reference(load):
@@ -121,33 +169,43 @@ class Stages:
     def stage(self, which, name):
         return self._stages.get(name)
 
+    def having(self, which, *stages):
+        return self
+
 
 def test_findings_are_differences_that_are_positive_where_they_hold(load):
     own = load("conclusions")
     columns = {
         "method-KS-200": {"spearman": [0.9, 0.1, 0.5, 0.3], "features": [5, 80, 10, 40]},
-        "padded-KS-200": {"spearman of all": [0.1, 0.1]},
-        "method-amortized": {"svs spearman": [0.5, 0.5]},
-        "adapted alg. 1 5": {"svs spearman": [0.7, 0.7]},
-        "adapted SVS 5": {"svs spearman": [0.6, 0.6]},
-        "transfer-imdb amortized": {"svs spearman": [0.6, 0.8]},
-        "transfer-imdb KS-100": {"svs spearman": [0.4, 0.5]},
+        "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.7, 0.1]},
+        "adapted-5 prediction": {"svs spearman": [0.5, 0.5]},
+        "adapted-5 alg. 1": {"svs spearman": [0.7, 0.7]},
+        "adapted-5 SVS": {"svs spearman": [0.6, 0.6]},
+        "transfer-sst2 amortized": {"svs spearman": [0.6, 0.8]},
+        "transfer-sst2 KS-100": {"svs spearman": [0.4, 0.5]},
     }
     right = {("method-KS-200", "pad-token", "0.2"): np.array([1.0, 1.0])}
     right |= {("method-amortized", "pad-token", "0.2"): np.array([0.0, 1.0])}
-    results = Stages(columns, right)
+    stages = {"seconds": {"alone": {"KS-200": [1.0, 0.9], "amortized": [0.02, 0.03]}}}
+    results = Stages(columns, right, stages)
     assert own.below("KS-200", 0.4)(results, "sst2").mean == pytest.approx(0.4 - 0.45)
-    assert own.padding(results, "sst2").mean == pytest.approx(0.4)  # of the two texts of both
+    assert own.padding("spearman of all")(results, "sst2").mean == pytest.approx(0.4)  # the texts of both
+    assert own.padding("spearman")(results, "sst2").mean == pytest.approx(0.1)
     assert own.shorter(results, "sst2").mean == pytest.approx(0.7 - 0.2)
-    assert own.adapted("alg. 1", 5, "SVS")(results, "sst2").mean == pytest.approx(0.1)
-    assert own.adapted("alg. 1", 5, None)(results, "sst2").mean == pytest.approx(0.2)
-    assert own.transferred(results, "sst2").mean == pytest.approx(0.25)
-    assert own.transferred(results, "mnli") is None
+    assert own.adapted(5, "alg. 1", "SVS")(results, "sst2").mean == pytest.approx(0.1)
+    assert own.adapted(5, "alg. 1", "prediction")(results, "sst2").mean == pytest.approx(0.2)
+    assert own.transferred("yelp")(results, "sst2").mean == pytest.approx(0.25)
+    assert own.transferred("yelp")(results, "mnli") is None
+    assert own.transferred("yelp", "KS-200")(results, "sst2") is None
+    assert own.faster("seconds", 40)(results, "sst2").mean == pytest.approx((50 + 30) / 2 - 40)
+    assert own.faster("seconds-cpu", 40)(results, "sst2") is None
     assert own.masked("KS-200", "amortized")(results, "sst2").mean == pytest.approx(0.5)
     assert own.between("SVS-25", "KS-200", "spearman")(results, "sst2") is None
     beside = {"mean": -0.1, "low": -0.2, "high": 0.0, "p_value": 0.05, "n": 9}
     results = Stages({}, stages={"calibration": {"rows": {"amortized": {"beside KS-2000": beside}}}})
-    assert own.calibrated(results, "mnli").mean == -0.1 and own.calibrated(Stages({}), "mnli") is None
+    assert own.calibrated("KS-2000")(results, "mnli").mean == -0.1
+    assert own.calibrated("KS-200")(results, "mnli") is None
+    assert own.calibrated("KS-2000")(Stages({}), "mnli") is None
 
 
 def test_columns_that_were_read(load, tmp_path):
@@ -166,6 +224,54 @@ def test_columns_that_were_read(load, tmp_path):
     assert own.shown(np.full(3, 0.5), factor=10) == "5.00 [5.00, 5.00]"
     assert own.shown(np.full(3, 1.5e-4), 4) == "1.50e-04 [1.50e-04, 1.50e-04]"
     assert own.difference(np.array([3.0, 9.0]), np.array([1.0])).mean == 2.0
+    assert own.shown_difference(SimpleNamespace(mean=1.0, low=-0.5, high=2.0)) == "+1.00 [-0.50, +2.00]"
+
+
+def test_the_spread_over_trainings_and_the_stages_of_the_learning_curve(load, tmp_path):
+    own = load("collect")
+    runs = {"svs spearman": [0.5, 0.7], "row": {"svs spearman": [0.5]}}
+    stages = {"method-amortized": {"runs": runs}, "learned": {"texts": 30}, "curve-10": {"texts": 3}}
+    for name, stage in stages.items():
+        (tmp_path / f"sst2.{name}.json").write_text(json.dumps(stage))
+    results = own.Results(tmp_path)
+    assert results.spread("sst2", "method-amortized", "svs spearman") == pytest.approx(0.02**0.5)
+    assert results.spread("sst2", "method-amortized", "svs spearman", "row") is None
+    assert results.spread("sst2", "adapted", "svs spearman") is None
+    assert results.curve("sst2", 10) == ("curve-10", 3)
+    assert results.curve("sst2", 100) == ("method-amortized", 30)
+    assert results.curve("sst2", 30) == ("curve-30", None)
+
+
+def test_another_run_has_what_the_first_one_lacks(load, tmp_path):
+    own = load("collect")
+    (tmp_path / "again").mkdir()
+    for path in ("sst2.one.json", "again/sst2.one.json", "again/sst2.two.json"):
+        (tmp_path / path).write_text(json.dumps({"texts": 1}))
+    results = own.Results(tmp_path)
+    assert results.having("sst2", "one") is results
+    assert results.having("sst2", "one", "two") is results.again
+
+
+def test_evaluations_of_a_training(load):
+    stages = {"learned": {"evaluations": 552.4}, "FastSHAP-0": {"samples": 32, "epochs": 10.0}}
+    stages |= {"FastSHAP-fresh-0": {"samples": 50, "epochs": 9.0}}
+    asked = load("learned_tables").asked
+    found = {name: asked(Stages({}, stages=stages), "sst2", name) for name in load("measure").LEARNED}
+    assert found == {
+        "amortized": "552",
+        "FastSHAP": "34",
+        "FastSHAP-equal": "–",
+        "FastSHAP-fresh": "502",
+    }
+
+
+def test_times_as_fast(load):
+    alone = {"KS-200": [0.3, 0.5], "amortized": [0.01, 0.01]}
+    results = Stages({}, stages={"seconds": {"alone": alone}})
+    results.sets = ["sst2"]
+    (line,) = load("sampled_tables").seconds(results).splitlines()[2:]
+    cells = line.strip("| ").split(" | ")
+    assert cells[:2] == ["SST-2, H200, KS-200", "2"] and cells[4].startswith("40.0 ") and cells[5] == "69"
 
 
 def test_errors_and_ranks_over_methods_and_texts(load):
@@ -233,3 +339,21 @@ def test_calibration_in_percent(load):
     page = load("learned_tables").calibration(Stages({}, stages={"calibration": found}))
     assert page.startswith("1,000 pairs, 20 splits with 500")
     assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | 80.0 |" in page
+
+
+def test_stages_of_each_set(load):
+    """Of Yelp-Polarity only what is transferred; a method is measured after it was trained."""
+    stages = load("stages")
+    assert [list(phase)[-1] for phase in stages.stages_of("yelp")] == [
+        "model",
+        "learned",
+        "amortized-4",
+        "transfer-sst2",
+    ]
+    for which in ("sst2", "mnli", "imdb"):
+        phases = {name: i for i, phase in enumerate(stages.stages_of(which)) for name in phase}
+        assert phases["amortized-0"] < phases["method-amortized"] == phases["adapted-5"]
+        assert all(phases[f"{name}-0"] < phases[f"method-{name}"] for name in stages.FASTSHAP)
+        assert {f"method-{name}" for name in load("measure").METHODS} <= phases.keys()
+        assert ("pairs-KS-2000, padded" in phases) == (which == "mnli")
+        assert ("transfer-sst2" in phases) == (which == "imdb")

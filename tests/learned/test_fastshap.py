@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.errors import SettingError
-from pertinent.learned.methods.fastshap import CoalitionValues, LearnsCoalitions
+from pertinent.learned.methods.fastshap import CoalitionValues, FastShap, LearnsCoalitions
 from pertinent.results.explanation import Explanation
 from tests.games import additive, as_model, play, random_interactions
 
@@ -186,3 +186,56 @@ def test_all_classes_at_once():
     e = pertinent.explain(model, ROWS[0], fitted, target=0)
     assert e.class_scores.shape == (2, 4)
     np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction, atol=1e-9)
+
+
+def test_fresh_coalitions_are_asked_for_in_every_step():
+    """In each epoch the model answers as many masks as the teacher asked for; better scores are learned."""
+    asked = []
+
+    def counting(rows):
+        asked.append(len(rows))
+        return interacting(rows)
+
+    own = pertinent.wrap(counting, kind="table", output="value")
+    exact = np.array([e.scores for e in pertinent.explain(own, ROWS[240:], "exact-shapley", progress=False)])
+    off, cost = {}, {}
+    for fresh in (False, True):
+        asked.clear()
+        options = {"samples": 4, "epochs": 40, "patience": None, "fresh": fresh, "progress": False}
+        fitted = pertinent.fit(own, ROWS[:120], "fastshap", **options)
+        cost[fresh] = sum(asked)
+        assert fitted.network.card["settings"] == {"fresh": fresh}
+        found = pertinent.explain(own, ROWS[240:], fitted, progress=False)
+        off[fresh] = np.mean((np.array([e.scores for e in found]) - exact) ** 2)
+    assert off[True] < off[False]
+    # Epochs, training inputs, coalitions; how many rows the later comparison asks for depends on the scores.
+    assert cost[True] - cost[False] == pytest.approx(40 * 108 * 4, abs=20)
+
+
+def test_fresh_targets_are_the_models_answers_on_the_scale(monkeypatch):
+    """On log-odds an additive model has no loss, whatever coalitions are drawn."""
+
+    def classes(rows):
+        p = 1 / (1 + np.exp(-(np.asarray(rows, dtype=float) @ np.array([1.0, -2.0, 0.5]))))
+        return np.column_stack([1 - p, p])
+
+    own = pertinent.wrap(classes, kind="table", background=np.zeros((1, 3)))
+    seen = []
+
+    class Watched(LearnsCoalitions):
+        def step_targets(self, batch, context):
+            found = super().step_targets(batch, context)
+            seen.append((batch, found))
+            return found
+
+    monkeypatch.setattr(FastShap, "learner", Watched)
+    rows = np.random.default_rng(1).normal(size=(20, 3))
+    options = {"samples": 4, "epochs": 2, "fresh": True, "scale": "logit", "classes": "all"}
+    pertinent.fit(own, rows, "fastshap", removal="mean", progress=False, **options)
+    masks = [tuple(found["masks"].flatten().tolist()) for _, found in seen]
+    assert len(seen) == 2 and len(set(masks)) == 2
+    for batch, found in seen:
+        weights = np.stack([input.values for input in batch.inputs]) * np.array([1.0, -2.0, 0.5])
+        wanted = np.einsum("nsd,nd->ns", found["masks"].numpy(), weights)
+        np.testing.assert_allclose(found["gains"].numpy(), np.stack([-wanted, wanted], axis=2), atol=1e-4)
+        np.testing.assert_allclose(found["weights"].sum(axis=1), 1.0, atol=1e-6)

@@ -29,6 +29,7 @@ from pertinent.learned.networks.token_scorers import HiddenStateScorer, scorer_f
 from pertinent.learned.networks.word_scorer import PaperWordScorer, WordScorer
 from pertinent.learned.selection import Layouts, ScoringNetwork
 from pertinent.models.base import Model
+from pertinent.outputs import Scale
 from pertinent.removal.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.training.run_folder import RunFolder
@@ -216,10 +217,10 @@ class ModelAnswers:
         self._removal, self._seed = removal.bind(model), seed
         self._device = device_of(model).type
 
-    def ask(self, inputs: Sequence[Input], masks: Sequence[Masks]) -> list[Floats]:
+    def ask(self, inputs: Sequence[Input], masks: Sequence[Masks], scale: Scale = "natural") -> list[Floats]:
         """The answers (n, columns) to the masks (n, features) of each input; raises the first error."""
         jobs = (
-            Job(i, input, self._removal, _ask_values(own), self._seed)
+            Job(i, input, self._removal, _ask_values(own, scale), self._seed)
             for i, (input, own) in enumerate(zip(inputs, masks, strict=True))
         )
         found: dict[int, Floats] = {}
@@ -239,5 +240,5 @@ class ModelAnswers:
         return answers if masks.ndim == 3 else answers[:, 0]
 
 
-def _ask_values(masks: Masks) -> Algorithm:
-    return (yield Values(masks))
+def _ask_values(masks: Masks, scale: Scale) -> Algorithm:
+    return (yield Values(masks, scale))

@@ -80,23 +80,29 @@ class LearnsScores(Learner):
             scorer,
             training,
             validation,
-            loss=lambda batch: self._loss(batch, scorer)[0],
+            loss=lambda batch: self._loss(batch, scorer, self.step_targets(batch, context))[0],
             validate=lambda batches: self._validate(batches, scorer),
             measure=self.measure,
         )
         return scorer, card
 
-    def _loss(self, batch: TrainingBatch, scorer: Any) -> tuple[Tensor, Tensor]:
+    def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
+        """The targets of a training step, by default those made from the teacher's explanations."""
+        return batch.targets
+
+    def _loss(
+        self, batch: TrainingBatch, scorer: Any, targets: Mapping[str, Tensor]
+    ) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the scores (rows, columns, width)."""
         scores = batch.scores(scorer, batch.network)
-        return self.compute_loss(scores, batch.targets, batch.real, scorer.deviation), scores
+        return self.compute_loss(scores, targets, batch.real, scorer.deviation), scores
 
     def _validate(self, batches: Iterable[TrainingBatch], scorer: Any) -> dict[str, float]:
         """The mean loss of the validation inputs, and the mean rank correlation if it is the measure."""
         n, total, correlations = 0, 0.0, list[float]()
         for batch in batches:
             with batch.inference():
-                loss, scores = self._loss(batch, scorer)
+                loss, scores = self._loss(batch, scorer, batch.targets)
             n, total = n + len(batch.inputs), total + float(loss) * len(batch.inputs)
             if self.measure == "spearman":
                 correlations += _correlations(scores, batch)

@@ -195,12 +195,20 @@ class AmortizedShapley(LearnedExplainer):
         sampled = yield from self._sampling.explain(task)
         assert sampled.scores is not None and sampled.standard_errors is not None
         columns = self.columns(task)
-        mean, errors = sampled.scores[columns], sampled.standard_errors[columns]
+        scores, errors = self.adapt(scores, sampled.scores[columns], sampled.standard_errors[columns])
+        own_errors = None if errors is None else of_columns(errors)
+        base_values = None if errors is None else sampled.base_values
+        return Finding(of_columns(scores), own_errors, base_values=base_values)
+
+    def adapt(self, prediction: Floats, mean: Floats, errors: Floats) -> tuple[Floats, Floats | None]:
+        """Combine a prediction with the mean over `refine` permutations, all (columns, features).
+
+        Returns the scores, and their standard errors unless they are those of Alg. 1. `errors` are the
+        standard errors of the mean, NaN if unknown.
+        """
         if self.combine == "paper":
-            return Finding(of_columns(scores / self.refine + mean))  # Alg. 1
-        prediction = normalized(scores, mean.sum(axis=1))
-        scores, errors = combined(prediction, mean, errors, *self._variances())
-        return Finding(of_columns(scores), of_columns(errors), base_values=sampled.base_values)
+            return prediction / self.refine + mean, None  # Alg. 1
+        return combined(normalized(prediction, mean.sum(axis=1)), mean, errors, *self._variances())
 
     @property
     def _sampling(self) -> ShapleySampling:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
@@ -25,6 +25,8 @@ from pertinent.learned.scores import LearnsScores
 from pertinent.settings import Range
 
 if TYPE_CHECKING:
+    from pertinent.learned.context import TrainingContext
+    from pertinent.learned.network_trainer import TrainingBatch
     from pertinent.results.explanation import Explanation
 
 
@@ -55,11 +57,8 @@ class CoalitionValues(Explainer):
         """Ask for the coalitions."""
         d = task.n_features
         ends = yield from task.ask_ends()
-        masks, weight, values = np.zeros((0, d), np.bool_), np.zeros(0), np.zeros((0, ends.shape[1]))
-        if d > 1:
-            found = draw_coalitions(d, self.samples // 2, task.rng)
-            masks, weight = np.concatenate([found.pairs, ~found.pairs]), np.tile(found.weight, 2) / 2
-            values = yield Values(masks)
+        masks, weight = self.draw(d, task.rng)
+        values = (yield Values(masks)) if len(masks) else np.zeros((0, ends.shape[1]))
         details = {
             "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
             "weights": weight.tolist(),
@@ -68,6 +67,13 @@ class CoalitionValues(Explainer):
         }
         gain = (ends[1] - ends[0])[:, None]
         return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
+
+    def draw(self, d: int, rng: np.random.Generator) -> tuple[Masks, Floats]:
+        """Coalitions (n, d) and their weights (n,), which sum to 1; a single feature has none."""
+        if d == 1:
+            return np.zeros((0, 1), np.bool_), np.zeros(0)
+        found = draw_coalitions(d, self.samples // 2, rng)
+        return np.concatenate([found.pairs, ~found.pairs]), np.tile(found.weight, 2) / 2
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,16 @@ class LearnsCoalitions(LearnsScores):
         \Bigl(v_{x,y}(S) - v_{x,y}(\emptyset) - \sum_{i \in S} \phi_i(x, y; \theta)\Bigr)^2
 
     with scores that are first normalized to sum to the gain of all features (Eqn. 6).
+
+    Parameters
+    ----------
+    fresh
+        Draw new coalitions in every step and ask the model about them, as the paper does: each epoch costs as
+        many evaluations as the teacher. Otherwise those of the teacher are used in all epochs.
     """
 
     spec = LearnerSpec(CoalitionValues())
+    fresh: bool = False
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """Coalitions (n, d), their weights (n,) and their gains over the empty mask (n, columns)."""
@@ -97,7 +110,37 @@ class LearnsCoalitions(LearnsScores):
             "weights": np.array(said["weights"]),
             "gains": values[:, list(columns)] - ends[0],
             "total": ends[1] - ends[0],
+            "empty": ends[0],
+            "columns": np.array(columns),
         }
+
+    def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
+        """The teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
+        if not self.fresh:
+            return batch.targets
+        import torch
+
+        from pertinent.learned.network_trainer import stacked
+
+        teacher = context.fit.request.method
+        assert isinstance(teacher, CoalitionValues)
+        rng = np.random.default_rng(int(torch.randint(2**62, ())))  # the trainer restores torch's generator
+        drawn = [teacher.draw(input.n_features, rng) for input in batch.inputs]
+        answers = context.answers.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
+        known = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
+        own: dict[str, list[Array]] = {
+            "masks": [masks for masks, _ in drawn],
+            "weights": [weights for _, weights in drawn],
+            "gains": [
+                values[:, columns.astype(int)] - empty
+                for values, columns, empty in zip(answers, *known, strict=True)
+            ],
+        }
+        device = batch.real.device
+        new = {
+            name: torch.from_numpy(stacked(each).astype(np.float32)).to(device) for name, each in own.items()
+        }
+        return {**batch.targets, **new}
 
     def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
         """The root mean square of the coalitions' gains, divided by √d."""
@@ -131,8 +174,10 @@ class FastShap(LearnedExplainer):
 
     Note
     ----
-    The paper draws new coalitions in every step and asks a surrogate of the model. Here the model is asked
-    once about a fixed set of coalitions of each input, and features are removed by the removal.
+    By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
+    in every step (``fresh=True``), and asks a surrogate in place of the model, trained to give the model's
+    answer from some of the features: `train` makes one for texts if it is given the model's own decisions as
+    labels, and fastshap is then fitted to it.
     """
 
     learner = LearnsCoalitions
