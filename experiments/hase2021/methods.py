@@ -30,5 +30,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
 AT_A_QUARTER: Sequence[str] = ("ordered-search", "thompson-search")
 """Methods whose course depends on the budget, so that a quarter of it takes a run of its own."""
 
+LAYERS = 3
+"""Of the second encoder: the first ones of the first."""
+SECOND: Sequence[str] = ("lime", "random-search", "parallel-local-search", "thompson-search")
+"""Methods that explain the second encoder: the paper's three, and ours."""
+
+FILLER = "filler"
+"""The encoder that was taught to fill in masked tokens."""
+
 GRID = (10, 25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 600, 700, 800, 900, 1000)
 """Evaluations after which the best objective is noted."""

@@ -21,17 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data import SETS, STARTS
-from methods import OBJECTIVES, SALIENCE, SEARCHES
+from methods import FILLER, LAYERS, OBJECTIVES, SALIENCE, SEARCHES, SECOND
 from removals import REMOVALS
 
 HERE = Path(__file__).parent
 SMALL = 10_000
 """Training examples for the comparison of removals, as in the paper (App. B.2)."""
-FILLER = "filler"
-LAYERS = 3
-"""Of the second encoder: the first ones of the first."""
-SECOND = ("lime", "random-search", "parallel-local-search", "thompson-search")
-"""The methods that the second encoder is explained by: the paper's three, and ours."""
 DONE = ("done", "was there")
 
 
@@ -94,12 +89,12 @@ def training(arguments: argparse.Namespace) -> list[Job]:
     jobs += [
         fine_tuning(arguments, which, removal, seed, start=started(which))
         for seed, which, removal in itertools.product(
-            range(arguments.seeds), arguments.sets, (None, "attention-mask")
+            arguments.seeds, arguments.sets, (None, "attention-mask")
         )
     ]
     jobs += [
         fine_tuning(arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which))
-        for seed, which in itertools.product(range(arguments.seeds), arguments.second_sets)
+        for seed, which in itertools.product(arguments.seeds, arguments.second_sets)
     ]
     if arguments.removal_sets:
         made = arguments.results / f"{FILLER}.train.json"
@@ -109,7 +104,7 @@ def training(arguments: argparse.Namespace) -> list[Job]:
     jobs += [
         fine_tuning(arguments, which, removal, seed, limit=SMALL, variant=start or "", start=start)
         for removal, start, seed, which in itertools.product(
-            _removals(arguments), (None, FILLER), range(arguments.seeds), arguments.removal_sets
+            _removals(arguments), (None, FILLER), arguments.seeds, arguments.removal_sets
         )
     ]
     return jobs
@@ -118,11 +113,10 @@ def training(arguments: argparse.Namespace) -> list[Job]:
 def explaining(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model and objective; the short sentences of SST-2 on their own."""
     jobs = []
-    for seed, which, removal in itertools.product(
-        range(arguments.seeds), arguments.sets, (None, "attention-mask")
-    ):
+    for seed, which, removal in itertools.product(arguments.seeds, arguments.sets, (None, "attention-mask")):
         name = folder(which, removal, seed)
-        for short, objective in itertools.product((False, True) if which == "sst2" else (False,), OBJECTIVES):
+        lengths = (False, True) if which == "sst2" and arguments.methods is None else (False,)
+        for short, objective in itertools.product(lengths, OBJECTIVES):
             options = {"objective": objective, "methods": arguments.methods, "short": short}
             jobs.append(_explained(arguments, name, which, seed, **options))
     return jobs
@@ -131,7 +125,7 @@ def explaining(arguments: argparse.Namespace) -> list[Job]:
 def second(arguments: argparse.Namespace) -> list[Job]:
     """The second encoder's counterfactual-trained models, by few methods."""
     jobs = []
-    for seed, which in itertools.product(range(arguments.seeds), arguments.second_sets):
+    for seed, which in itertools.product(arguments.seeds, arguments.second_sets):
         name = folder(which, "attention-mask", seed, variant=layered(LAYERS))
         jobs += [
             _explained(arguments, name, which, seed, objective=objective, methods=SECOND)
@@ -169,7 +163,7 @@ def removing(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model trained on few examples; counterfactual ones with their own removal."""
     jobs = []
     for removal, start, seed, which in itertools.product(
-        _removals(arguments), (None, FILLER), range(arguments.seeds), arguments.removal_sets
+        _removals(arguments), (None, FILLER), arguments.seeds, arguments.removal_sets
     ):
         name = folder(which, removal, seed, SMALL, start or "")
         out = arguments.results / f"removals-{name}.json"
@@ -232,7 +226,7 @@ def main() -> None:
     parser.add_argument("--removal-sets", nargs="*", choices=SETS, default=["sst2", "snli"])
     parser.add_argument("--standard-only", action="store_true", help="no counterfactual training in Figure 2")
     parser.add_argument("--second-sets", nargs="*", choices=SETS, default=["snli", "fever"])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--together", type=int, help="texts that every method explains before more of them")
     parser.add_argument("--methods", nargs="+", choices=[*SALIENCE, *SEARCHES], help="by default all")
