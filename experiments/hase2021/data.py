@@ -93,7 +93,7 @@ SETS = {
         "BoolQ",
         ("no", "yes"),
         {"query": "query", "document": "document"},
-        {"train": ("boolq/train_part", "eraser_boolq/val"), "test": ("eraser_boolq/test",)},
+        {"train": ("boolq/train_part", "eraser_boolq/val"), "test": ("boolq/dev",)},
         epochs=8,
         batch_size=32,
         max_length=512,
