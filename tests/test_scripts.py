@@ -246,7 +246,7 @@ def test_hase2021(encoder, tmp_path, monkeypatch):
         run.REMOVALS = ("attention-mask",)
         monkeypatch.setattr(run.subprocess, "run", started)
         places = ("--data", tmp_path / "data", "--encoder", encoder, "--work", tmp_path / "work")
-        sets = ("--sets", "sst2", "--removal-sets", "sst2", "--seeds", 1)
+        sets = ("--sets", "sst2", "--removal-sets", "sst2", "--second-sets", "sst2", "--seeds", 0)
         call(run, "train", "removals", *places, "--results", results, *sets)
         for objective in methods.OBJECTIVES:
             for short in ("", "-short") if objective == "sufficiency" else ("",):
@@ -255,10 +255,12 @@ def test_hase2021(encoder, tmp_path, monkeypatch):
                 few = ("--objective", objective, "--points", 1, *(["--shortest"] if short else []))
                 call(explain, "--data", tmp_path / "data", *model, *few)
                 shutil.copy(out, results / out.name.replace("standard", "attention-mask"))
+                shutil.copy(out, results / out.name.replace("standard", "3layers-attention-mask"))
         resample_less(load("collect"))
         call(load("pages"), "--results", results, "--out", tmp_path)
     made = {path.stem for path in tmp_path.glob("*.md")}
-    assert made == {"table1", "table3", "table4", "table5", "table7", "figure2", "figure3"}
+    tables = {f"table{number}" for number in (1, 3, 4, 5, 6, 7)}
+    assert made == tables | {"figure2", "figure2-masked", "figure3"}
     assert "| exhaustive-search |" in (tmp_path / "table4.md").read_text()
 
 

@@ -24,7 +24,8 @@ __all__ = ["TRAININGS", "Key", "Results", "difference", "interval", "measured_se
 
 TRAININGS = {"standard": "Standard", "attention-mask": "CT"}
 _NAME = re.compile(
-    r"(?P<set>[a-z0-9]+)-(?P<training>standard|attention-mask)-(?P<seed>\d+)(?P<short>-short)?-[a-z]+"
+    r"(?P<set>[a-z0-9]+)(?:-(?P<layers>\d+)layers)?-(?P<training>standard|attention-mask)-(?P<seed>\d+)"
+    r"(?P<short>-short)?-[a-z]+"
 )
 
 
@@ -38,14 +39,25 @@ class Key:
     method: str
     budget: int | None
     metric: str
+    layers: int | None = None
+    """Of the second encoder; None is the first."""
+
+    @property
+    def part(self) -> tuple[str, bool, int | None]:
+        """What was run together: the models of an encoder on the texts of a set."""
+        return self.set, self.short, self.layers
 
 
 class Results:
-    """What `explain.py` measured, by cell."""
+    """What `explain.py` measured, by cell.
+
+    Where a run was stopped, methods and models have explained more or fewer texts: those that all have count.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._files: dict[Key, dict[int, dict[str, Any]]] = {}
-        self.seeds: set[int] = set()
+        self._seeds: dict[tuple[str, bool, int | None], set[int]] = {}
+        self._inputs: dict[tuple[str, bool, int | None], int] = {}
         for path in sorted(folder.glob("*.json")):
             match = _NAME.fullmatch(path.stem)
             if match is None:
@@ -58,13 +70,16 @@ class Results:
                     row["method"],
                     row["budget"],
                     row["metric"],
+                    int(match["layers"]) if match["layers"] else None,
                 )
                 self._files.setdefault(key, {})[int(match["seed"])] = row
-                self.seeds.add(int(match["seed"]))
+                self._seeds.setdefault(key.part, set()).add(int(match["seed"]))
+                n = len(row["values"]["probability"])
+                self._inputs[key.part] = min(n, self._inputs.get(key.part, n))
 
-    def cells(self, which: str, *, short: bool = False) -> list[Key]:
+    def cells(self, which: str, *, short: bool = False, layers: int | None = None) -> list[Key]:
         """What was measured of a set."""
-        return [key for key in self._files if (key.set, key.short) == (which, short)]
+        return [key for key in self._files if key.part == (which, short, layers)]
 
     def values(self, key: Key, scale: str = "probability") -> Floats | None:
         """(seeds, inputs), the mean over sparsities; in points on the scale of probabilities."""
@@ -85,9 +100,9 @@ class Results:
         rows = self._files.get(key)
         if not rows:
             return None
-        found = {seed: of(row) for seed, row in rows.items()}
+        found = {seed: of(row)[: self._inputs[key.part]] for seed, row in rows.items()}
         blank = np.full_like(next(iter(found.values())), np.nan)
-        return np.array([found.get(seed, blank) for seed in sorted(self.seeds)])
+        return np.array([found.get(seed, blank) for seed in sorted(self._seeds[key.part])])
 
 
 def measured_seeds(values: Floats) -> Floats:

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--result", type=Path, required=True, help="where to write how well it does")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=["snli", "sst2"])
     parser.add_argument("--limit", type=int, help="training examples of each set")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)

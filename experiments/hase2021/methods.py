@@ -19,18 +19,24 @@ def salience(budget: int) -> dict[str, dict[str, Any]]:
 
 
 SEARCHES: dict[str, dict[str, Any]] = {
-    "random-search": {},
     "parallel-local-search": {},
+    "random-search": {},
     "thompson-search": {},
+    "taylor-search": {},
     "ordered-search": {},
     "anchors": {},
     "gradient-search": {},
-    "taylor-search": {},
 }
 AT_A_QUARTER: Sequence[str] = ("ordered-search", "thompson-search")
 """Methods whose course depends on the budget, so that a quarter of it takes a run of its own."""
 
-ONLY_AT_A_QUARTER: Sequence[str] = ("thompson-search",)
+LAYERS = 3
+"""Of the second encoder: the first ones of the first."""
+SECOND: Sequence[str] = ("lime", "random-search", "parallel-local-search", "thompson-search")
+"""Methods that explain the second encoder: the paper's three, and ours."""
+
+FILLER = "filler"
+"""The encoder that was taught to fill in masked tokens."""
 
 GRID = (10, 25, 50, 75, 100, 150, 200, 250, 300, 400, 500, 600, 700, 800, 900, 1000)
 """Evaluations after which the best objective is noted."""

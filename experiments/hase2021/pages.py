@@ -2,20 +2,23 @@
 
     python experiments/hase2021/pages.py --results DIR [--speed speed.json] [--pages table1 figure3]
 
-Makes the pages whose results are there, in some five minutes.
+Makes the pages whose results are there, in some five minutes. Sections of sets that were not measured again
+stay as they are on the page there is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from collect import Results, table
 from data import SETS
-from figures import course_page, removal_page
-from tables import accuracy_table, evidence_table, main_table, reduced_table, short_table
+from figures import course_page, masked_page, removal_page
+from methods import FILLER, LAYERS
+from tables import accuracy_table, evidence_table, main_table, reduced_table, second_table, short_table
 
 HERE = Path(__file__).parent
 
@@ -46,6 +49,54 @@ def speed_page(paths: Sequence[Path]) -> str:
     return page + table(head, rows)
 
 
+def kept(new: str, old: str) -> str:
+    """The new page, with those sections of the old one whose sets it lacks, in the sets' order."""
+    head, *found = re.split(r"\n(?=## )", new)
+    _, *there = re.split(r"\n(?=## )", old)
+    names = [spec.name for spec in SETS.values()]
+
+    def of_set(section: str) -> str | None:
+        return next((name for name in names if re.match(rf"## {re.escape(name)}[:\n]", section)), None)
+
+    by_set = {of_set(section): section.rstrip("\n") + "\n" for section in (*there, *found)}
+    last = [section for section in found if of_set(section) is None]
+    return "\n".join([head, *(by_set[name] for name in names if name in by_set), *last])
+
+
+def kept_rows(new: str, old: str) -> str:
+    """The new table, with those rows of the old one whose sets it lacks, in the sets' order."""
+    rows = {
+        line.split(" | ")[0]: line for page in (old, new) for line in page.splitlines() if line[:2] == "| "
+    }
+    head = [line for line in new.splitlines() if line[:2] != "| "]
+    ordered = ["| set", "| ---", *(f"| {spec.name}" for spec in SETS.values())]
+    return "\n".join([*head, *(rows[name] for name in ordered if name in rows)]) + "\n"
+
+
+def available(folder: Path, out: Path, speed: Sequence[Path]) -> dict[str, Callable[[], str]]:
+    """The pages that there are results for."""
+    results = Results(folder)
+    pages: dict[str, Callable[[], str]] = {}
+    if any(folder.glob("*.train.json")):
+        pages["table3"] = lambda: accuracy_table(folder)
+    if any(folder.glob("removals-*.json")):
+        pages["figure2"] = lambda: removal_page(folder, out)
+    if any(folder.glob(f"removals-*-{FILLER}-*.json")):
+        pages["figure2-masked"] = lambda: masked_page(folder, out)
+    if any(results.cells(which) for which in SETS):
+        pages["table1"] = lambda: main_table(results)
+        pages["table5"] = lambda: reduced_table(results)
+        pages["table7"] = lambda: evidence_table(results)
+        pages["figure3"] = lambda: course_page(results, out)
+    if any(results.cells(which, layers=LAYERS) for which in SETS):
+        pages["table6"] = lambda: second_table(results)
+    if results.cells("sst2", short=True):
+        pages["table4"] = lambda: short_table(results)
+    if speed:
+        pages["speed"] = lambda: speed_page(speed)
+    return pages
+
+
 def main() -> None:
     """Write the pages."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -54,26 +105,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--pages", nargs="+", metavar="PAGE", help="only these, such as table1")
     arguments = parser.parse_args()
-    results = Results(arguments.results)
-    pages: dict[str, Callable[[], str]] = {}
-    if any(arguments.results.glob("*.train.json")):
-        pages["table3"] = lambda: accuracy_table(arguments.results)
-    if any(arguments.results.glob("removals-*.json")):
-        pages["figure2"] = lambda: removal_page(arguments.results, arguments.out)
-    if any(results.cells(which) for which in SETS):
-        pages["table1"] = lambda: main_table(results)
-        pages["table5"] = lambda: reduced_table(results)
-        pages["table7"] = lambda: evidence_table(results)
-        pages["figure3"] = lambda: course_page(results, arguments.out)
-    if results.cells("sst2", short=True):
-        pages["table4"] = lambda: short_table(results)
-    if arguments.speed:
-        pages["speed"] = lambda: speed_page(arguments.speed)
+    pages = available(arguments.results, arguments.out, arguments.speed)
     wanted = arguments.pages or list(pages)
     if missing := set(wanted) - set(pages):
         parser.error(f"No results for {', '.join(sorted(missing))}; there are some for {', '.join(pages)}.")
     for name in wanted:
-        (arguments.out / f"{name}.md").write_text(pages[name](), encoding="utf-8")
+        path, page = arguments.out / f"{name}.md", pages[name]()
+        if path.is_file():
+            page = (kept_rows if name == "table3" else kept)(page, path.read_text(encoding="utf-8"))
+        path.write_text(page, encoding="utf-8")
         print(f"{name}.md", flush=True)
 
 

@@ -1,6 +1,6 @@
 """Run stages of the experiments over sets, trainings and seeds, several processes at a time.
 
-    python run.py train removals explain --data DIR --encoder DIR --work DIR --results DIR
+    python run.py train removals explain second --data DIR --encoder DIR --work DIR --results DIR
 
 What is there already is not made again, so a run that was stopped can go on. A command starts as soon as a
 process is free and its model is trained; where one fails, what needs it is left out and the rest goes on.
@@ -15,18 +15,18 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from data import SETS
-from methods import OBJECTIVES
+from data import SETS, STARTS
+from methods import FILLER, LAYERS, OBJECTIVES, SALIENCE, SEARCHES, SECOND
 from removals import REMOVALS
 
 HERE = Path(__file__).parent
 SMALL = 10_000
 """Training examples for the comparison of removals, as in the paper (App. B.2)."""
-FILLER = "filler"
 DONE = ("done", "was there")
 
 
@@ -44,67 +44,128 @@ class Job:
         return self.made.name.removesuffix(".json")
 
 
-def folder(which: str, removal: str | None, seed: int, limit: int | None = None) -> str:
+def folder(which: str, removal: str | None, seed: int, limit: int | None = None, variant: str = "") -> str:
     """The name of a model."""
-    size = f"-{limit}" if limit else ""
-    return f"{which}{size}-{removal or 'standard'}-{seed}"
+    parts = [which, limit, variant, removal or "standard", seed]
+    return "-".join(str(part) for part in parts if part not in (None, ""))
+
+
+def layered(layers: int) -> str:
+    """What models of an encoder with so many layers are called."""
+    return f"{layers}layers"
+
+
+def fine_tuning(
+    arguments: argparse.Namespace,
+    which: str,
+    removal: str | None,
+    seed: int,
+    *,
+    limit: int | None = None,
+    variant: str = "",
+    start: str | None = None,
+) -> Job:
+    """The command that trains a model, from the encoder or from a model that is trained before."""
+    name = folder(which, removal, seed, limit, variant)
+    made = arguments.results / f"{name}.train.json"
+    encoder = arguments.work / start if start else arguments.encoder
+    command = ["fine_tune.py", "--data", arguments.data, "--encoder", encoder]
+    command += ["--out", arguments.work / name, "--result", made, "--set", which, "--seed", seed]
+    command += ["--removal", removal] if removal else []
+    command += ["--limit", limit] if limit else []
+    command += ["--layers", LAYERS] if variant == layered(LAYERS) else []
+    return Job(command, made, (start,) if start else ())
 
 
 def training(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model, and one for what fills in removed tokens."""
-    wanted = [
-        (which, removal, seed, None)
+    starts = {SETS[which].start for which in (*arguments.sets, *arguments.second_sets)} - {None}
+    jobs = [fine_tuning(arguments, which, None, 0) for which in STARTS if which in starts]
+
+    def started(which: str) -> str | None:
+        start = SETS[which].start
+        return folder(start, None, 0) if start else None
+
+    jobs += [
+        fine_tuning(arguments, which, removal, seed, start=started(which))
         for seed, which, removal in itertools.product(
-            range(arguments.seeds), arguments.sets, (None, "attention-mask")
+            arguments.seeds, arguments.sets, (None, "attention-mask")
         )
     ]
-    wanted += [
-        (which, removal, seed, SMALL)
-        for seed, which, removal in itertools.product(
-            range(arguments.seeds), arguments.removal_sets, (None, *REMOVALS)
-        )
+    jobs += [
+        fine_tuning(arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which))
+        for seed, which in itertools.product(arguments.seeds, arguments.second_sets)
     ]
-    jobs = []
-    for which, removal, seed, limit in wanted:
-        name = folder(which, removal, seed, limit)
-        out, made = arguments.work / name, arguments.results / f"{name}.train.json"
-        command = ["fine_tune.py", "--data", arguments.data, "--encoder", arguments.encoder, "--out", out]
-        command += ["--result", made, "--set", which, "--seed", seed]
-        command += ["--removal", removal] if removal else []
-        command += ["--limit", limit] if limit else []
-        jobs.append(Job(command, made))
     if arguments.removal_sets:
         made = arguments.results / f"{FILLER}.train.json"
         command = ["filler.py", "--data", arguments.data, "--encoder", arguments.encoder]
         command += ["--out", arguments.work / FILLER, "--result", made, "--sets", *arguments.removal_sets]
         jobs.append(Job(command, made))
+    jobs += [
+        fine_tuning(arguments, which, removal, seed, limit=SMALL, variant=start or "", start=start)
+        for removal, start, seed, which in itertools.product(
+            _removals(arguments), (None, FILLER), arguments.seeds, arguments.removal_sets
+        )
+    ]
     return jobs
 
 
 def explaining(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model and objective; the short sentences of SST-2 on their own."""
     jobs = []
-    for which, seed, removal in itertools.product(
-        arguments.sets, range(arguments.seeds), (None, "attention-mask")
-    ):
+    for seed, which, removal in itertools.product(arguments.seeds, arguments.sets, (None, "attention-mask")):
         name = folder(which, removal, seed)
-        for short, objective in itertools.product((False, True) if which == "sst2" else (False,), OBJECTIVES):
-            out = arguments.results / f"{name}{'-short' if short else ''}-{objective}.json"
-            command = ["explain.py", "--data", arguments.data, "--model", arguments.work / name]
-            command += ["--set", which, "--objective", objective, "--out", out]
-            command += ["--points", arguments.points, "--seed", seed, "--dtype", arguments.dtype]
-            command += ["--shortest"] if short else []
-            jobs.append(Job(command, out, (name,)))
+        lengths = (False, True) if which == "sst2" and arguments.methods is None else (False,)
+        for short, objective in itertools.product(lengths, OBJECTIVES):
+            options = {"objective": objective, "methods": arguments.methods, "short": short}
+            jobs.append(_explained(arguments, name, which, seed, **options))
     return jobs
+
+
+def second(arguments: argparse.Namespace) -> list[Job]:
+    """The second encoder's counterfactual-trained models, by few methods."""
+    jobs = []
+    for seed, which in itertools.product(arguments.seeds, arguments.second_sets):
+        name = folder(which, "attention-mask", seed, variant=layered(LAYERS))
+        jobs += [
+            _explained(arguments, name, which, seed, objective=objective, methods=SECOND)
+            for objective in OBJECTIVES
+        ]
+    return jobs
+
+
+def _explained(
+    arguments: argparse.Namespace,
+    name: str,
+    which: str,
+    seed: int,
+    *,
+    objective: str,
+    methods: Sequence[str] | None,
+    short: bool = False,
+) -> Job:
+    out = arguments.results / f"{name}{'-short' if short else ''}-{objective}.json"
+    command = ["explain.py", "--data", arguments.data, "--model", arguments.work / name]
+    command += ["--set", which, "--objective", objective, "--out", out]
+    command += ["--points", arguments.points, "--seed", seed, "--dtype", arguments.dtype]
+    command += ["--together", arguments.together] if arguments.together else []
+    command += ["--methods", *methods] if methods else []
+    command += ["--shortest"] if short else []
+    return Job(command, out, (name,))
+
+
+def _removals(arguments: argparse.Namespace) -> list[str | None]:
+    """What the models of Figure 2 are trained with; None is standard training."""
+    return [None] if arguments.standard_only else [None, *REMOVALS]
 
 
 def removing(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model trained on few examples; counterfactual ones with their own removal."""
     jobs = []
-    for which, seed, removal in itertools.product(
-        arguments.removal_sets, range(arguments.seeds), (None, *REMOVALS)
+    for removal, start, seed, which in itertools.product(
+        _removals(arguments), (None, FILLER), arguments.seeds, arguments.removal_sets
     ):
-        name = folder(which, removal, seed, SMALL)
+        name = folder(which, removal, seed, SMALL, start or "")
         out = arguments.results / f"removals-{name}.json"
         command = ["removals.py", "--data", arguments.data, "--model", arguments.work / name]
         command += ["--set", which, "--out", out]
@@ -125,6 +186,8 @@ def carry_out(job: Job, last: float | None, models: list[Future[str]]) -> str:
         return "was there"
     if any(model.result() not in DONE for model in models):
         return "left out: a model is not there"
+    if last is not None and time.time() >= last:
+        return "left out: time is up"
     # One thread each: many of these run side by side.
     environment = {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
     try:
@@ -135,7 +198,7 @@ def carry_out(job: Job, last: float | None, models: list[Future[str]]) -> str:
             capture_output=True,
             text=True,
             check=False,
-            timeout=None if last is None else max(0.1, last - time.time()),
+            timeout=None if last is None else last - time.time(),
         )
     except subprocess.TimeoutExpired:
         state = "stopped: time is up"
@@ -152,17 +215,21 @@ def absolute(text: str) -> Path:
 
 def main() -> None:
     """Run the stages, in an order in which no model is waited for that has not begun."""
-    stages = {"train": training, "explain": explaining, "removals": removing}
+    stages = {"train": training, "explain": explaining, "removals": removing, "second": second}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("stages", nargs="+", choices=stages, metavar="STAGE", help="train, removals, explain")
+    parser.add_argument("stages", nargs="+", choices=stages, metavar="STAGE", help=", ".join(stages))
     parser.add_argument("--data", type=absolute, required=True)
     parser.add_argument("--encoder", type=absolute)
     parser.add_argument("--work", type=absolute, required=True, help="models lie here")
     parser.add_argument("--results", type=absolute, default=HERE / "results")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--removal-sets", nargs="*", choices=SETS, default=["sst2", "snli"])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--standard-only", action="store_true", help="no counterfactual training in Figure 2")
+    parser.add_argument("--second-sets", nargs="*", choices=SETS, default=["snli", "fever"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--points", type=int, default=200)
+    parser.add_argument("--together", type=int, help="texts that every method explains before more of them")
+    parser.add_argument("--methods", nargs="+", choices=[*SALIENCE, *SEARCHES], help="by default all")
     parser.add_argument("--dtype", default="float32", help="what models compute in to be explained")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="stop after this long; the same command goes on later")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from tests.miniature import scripts
+from tests.miniature import scripts, write_frame
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_budgets(load):
     budgets = {}
     for run in runs:
         budgets.setdefault(run.method, set()).add(run.budget)
-    assert budgets["thompson-search"] == {250}
+    assert budgets["thompson-search"] == {250, 1000}
     assert budgets["ordered-search"] == {250, 1000}
     assert budgets["parallel-local-search"] == {1000}
 
@@ -117,14 +117,15 @@ def test_metrics_on_both_scales(load):
     share = 1 / (1 + np.exp(-np.array([4.0, 3.0, 1.0])))
     assert kept["weight-of-evidence"] == [pytest.approx([1.0] * 4)]
     assert removed["weight-of-evidence"] == [pytest.approx([3.0] * 4)]
-    assert kept["probability"] == [pytest.approx([share[0] - share[1]] * 4)]
-    assert removed["probability"] == [pytest.approx([share[0] - share[2]] * 4)]
+    assert kept["probability"] == [pytest.approx([share[0] - share[1]] * 4, abs=1e-6)]
+    assert removed["probability"] == [pytest.approx([share[0] - share[2]] * 4, abs=1e-6)]
 
 
 def test_what_a_search_had_reached(load, tmp_path):
     own = load("collect")
     course = [[None if n < 50 else n / 1000 for n in own.GRID]]
-    row = {"method": "random-search", "budget": 1000, "metric": "sufficiency", "course": course, "values": {}}
+    row = {"method": "random-search", "budget": 1000, "metric": "sufficiency", "course": course}
+    row["values"] = {"probability": [[0.5]]}
     (tmp_path / "snli-attention-mask-0-sufficiency.json").write_text(json.dumps({"results": [row]}))
     results = own.Results(tmp_path)
     (key,) = results.cells("snli")
@@ -147,7 +148,9 @@ def test_beside_the_best_of_others(load):
     assert tables.ahead(values, "comprehensiveness", "c", "abc").endswith("than b")
     values["b"][1] = np.nan
     assert tables.few_seeds(values["b"]) == " [1]" and tables.few_seeds(values["a"]) == ""
-    assert tables.budget_of("lime", "fever") is None and tables.budget_of("thompson-search", "snli") == 250
+    assert tables.run_of("lime") == ("lime", None)
+    assert tables.run_of("thompson-search") == ("thompson-search", 1000)
+    assert tables.run_of("thompson-search at 250") == ("thompson-search", 250)
 
 
 def test_gaps_between_removals(load):
@@ -189,7 +192,7 @@ def test_findings_of_table_1(load):
     """Counterfactual-trained models are 2 points higher, which is worse for sufficiency."""
     own = load("tables")
     levels = {"parallel-local-search": 1.0, "random-search": 3.0, "lime": 2.0, "gradient": 9.0}
-    levels["thompson-search"] = 0.5
+    levels["thompson-search at 250"] = 0.5
 
     def cell(method, metric, training):
         return np.full((2, 20), levels[method] + 2 * (training != "standard")) if method in levels else None
@@ -197,7 +200,158 @@ def test_findings_of_table_1(load):
     page = own.findings(cell)
     assert "Sufficiency, CT: parallel-local-search is 1.00 points better" in page
     assert (
-        "than lime; lime is 7.00 points better" in page and "than gradient; thompson-search is 0.50" in page
+        "than lime; lime is 7.00 points better" in page
+        and "than gradient; thompson-search at 250 is 0.50" in page
     )
     assert "Sufficiency of CT models beside Standard's: 2.00 points worse" in page
     assert "Comprehensiveness of CT models beside Standard's: 2.00 points better" in page
+
+
+def test_rows_of_more_texts_are_joined(load):
+    """Two texts and one more: lists go on, evaluations are a mean over texts, seconds a sum."""
+    own = load("explain")
+    names = ("values", "course", "evaluations", "seconds", "method")
+    one = dict(zip(names, ({"probability": [[0.1], [0.2]]}, [[1], [2]], 10.0, 3.0, "lime"), strict=True))
+    more = dict(zip(names, ({"probability": [[0.3]]}, [[3]], 40.0, 1.0, "lime"), strict=True))
+    both = own.joined(one, more)
+    assert both["values"] == {"probability": [[0.1], [0.2], [0.3]]} and both["course"] == [[1], [2], [3]]
+    assert (both["evaluations"], both["seconds"], both["method"]) == (20.0, 4.0, "lime")
+    assert own.joined(one | {"course": None}, more)["course"] is None
+
+
+def test_texts_that_all_have_count(load, tmp_path):
+    """A stopped run: one method explained three texts, the other two; another set has seeds of its own."""
+    own = load("collect")
+
+    def write(name, **methods):
+        rows = [
+            {"method": method, "budget": None, "metric": "sufficiency", "values": {"probability": values}}
+            for method, values in methods.items()
+        ]
+        (tmp_path / f"{name}-sufficiency.json").write_text(json.dumps({"results": rows}))
+
+    write("fever-standard-0", lime=[[0.1], [0.2], [0.3]], gradient=[[0.4], [0.5]])
+    write("boolq-standard-1", lime=[[0.7]])
+    write("fever-3layers-standard-0", lime=[[0.9], [0.8], [0.7]])
+    results = own.Results(tmp_path)
+
+    def key(which, layers=None):
+        return own.Key(which, False, "standard", "lime", None, "sufficiency", layers)
+
+    np.testing.assert_allclose(results.values(key("fever")), [[10, 20]])
+    np.testing.assert_allclose(results.values(key("boolq")), [[70]])
+    np.testing.assert_allclose(results.values(key("fever", 3)), [[90, 80, 70]])
+    assert [each.layers for each in results.cells("fever", layers=3)] == [3]
+    assert {each.layers for each in results.cells("fever")} == {None}
+
+
+def test_which_is_preferable(load):
+    """Of two sets, searches are clearly better on one, LIME on the other; PLS and random search are level."""
+    own = load("tables")
+    base = np.random.default_rng(0).normal(size=(1, 40))
+    assert own.clear_wins(base, base + 1, "sufficiency") == 1
+    assert own.clear_wins(base, base + 1, "comprehensiveness") == -1
+    assert own.clear_wins(base, base, "sufficiency") == 0
+    assert own.counted([1, 1, 0, -1], "a", "b") == "a is preferable in 2 of 4 comparisons, b in 1"
+    levels = {"snli": {"lime": 5.0}, "fever": {"lime": -5.0}, "boolq": {}}
+
+    def cell(which, method, metric, training):
+        found = levels[which] | dict.fromkeys(own.COMPARED, 0.0)
+        return own.SIGN[metric] * -1 * (base + found[method]) if method in found else None
+
+    said = own.counts(cell, levels).splitlines()
+    assert said == [
+        "- the best search is preferable in 4 of 8 comparisons, LIME in 4.",
+        "- PLS is preferable in 4 of 8 comparisons, LIME in 4.",
+        "- PLS is preferable in 0 of 8 comparisons, random search in 0.",
+    ]
+
+
+def test_what_was_not_measured_again_stays(load):
+    own = load("pages")
+    old = "# Old\n\n## SST-2: 9 points\n\nold\n\n## FEVER\n\nold\n\n## Which\n\nold\n"
+    new = "# New\n\n## FEVER: 3 points\n\nnew\n\n## BoolQ\n\nnew\n\n## Which\n\nnew\n"
+    page = own.kept(new, old)
+    assert (
+        page.count("old") == 1 and page.count("new") == 3 and page.startswith("# New\n\n## SST-2: 9 points")
+    )
+    assert [line for line in page.splitlines() if line.startswith("## ")][1:] == [
+        "## FEVER: 3 points",
+        "## BoolQ",
+        "## Which",
+    ]
+    assert own.kept(new, "") == new
+    head = "| set | a |\n| --- | --- |\n"
+    rows = own.kept_rows(f"# T\n\n{head}| FEVER | 2 |\n", f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 1 |\n")
+    assert rows == f"# T\n\n{head}| SST-2 | 1 |\n| FEVER | 2 |\n"
+
+
+def test_sizes(load):
+    """Words as tokens: documents of 3 and 1 of them, queries of 1 and 2; both sentences of a pair count."""
+    own = load("sizes")
+
+    def length(text):
+        return len(text.split())
+
+    asked = [{"query": "a", "document": "b c d"}, {"query": "a b", "document": "c"}]
+    assert own.size(asked, length) == (2, 2.0, 1.5)
+    assert own.size([{"premise": "a b", "hypothesis": "c"}], length) == (1, 3.0, None)
+    assert own.shown((1200, 2.0, None)) == ["1,200", "2.0", "–"] and own.shown(None) == ["–"] * 3
+
+
+def test_models_start_where_they_should(load, tmp_path):
+    """FEVER from a model of sentence pairs, which is trained once; the second encoder has fewer layers."""
+    own = load("run")
+    places = {name: tmp_path / name for name in ("data", "encoder", "work", "results")}
+    sets = {"sets": ["fever", "sst2"], "second_sets": ["fever"], "removal_sets": ["sst2"], "seeds": [4]}
+    wanted = SimpleNamespace(**places, **sets, standard_only=True)
+    jobs = {job.name: job for job in own.training(wanted)}
+    assert list(jobs) == [
+        "nli-standard-0.train",
+        "fever-standard-4.train",
+        "fever-attention-mask-4.train",
+        "sst2-standard-4.train",
+        "sst2-attention-mask-4.train",
+        "fever-3layers-attention-mask-4.train",
+        "filler.train",
+        "sst2-10000-standard-4.train",
+        "sst2-10000-filler-standard-4.train",
+    ]
+    assert jobs["fever-standard-4.train"].models == ("nli-standard-0",)
+    assert jobs["sst2-standard-4.train"].models == ()
+    assert jobs["sst2-10000-filler-standard-4.train"].models == ("filler",)
+    command = jobs["fever-3layers-attention-mask-4.train"].command
+    assert command[command.index("--layers") + 1] == 3
+    assert command[command.index("--encoder") + 1] == tmp_path / "work" / "nli-standard-0"
+
+
+def test_packed_rows_are_those_of_the_file(load, tmp_path):
+    own = load("data")
+    spec = own.SETS["fever"]
+    rows = [{"query": f"q{i}", "document": f"d{i % 2}", "label": i % 2} for i in range(6)]
+    write_frame(tmp_path / "f.parquet", **{name: [row[name] for row in rows] for name in rows[0]})
+    own.pack(tmp_path / "f", tmp_path / "out" / "f.jsonl.xz", spec)
+    found = own._rows(tmp_path / "out" / "f", spec)
+    assert sorted(row["query"] for row in found) == [f"q{i}" for i in range(6)]
+    assert [row["document"] for row in found] == ["d0"] * 3 + ["d1"] * 3
+    own.pack(tmp_path / "f", tmp_path / "out" / "f.jsonl.xz", spec, 4)
+    assert len(own._rows(tmp_path / "out" / "f", spec)) == 4
+
+
+def test_accuracies_by_removal(load, tmp_path, monkeypatch):
+    """Models that start from the filler are read apart from those that do not."""
+    own = load("figures")
+    rows = [
+        SimpleNamespace(removal="mask-token", share=share, right=r) for share in (0.0, 0.5) for r in (1, 0)
+    ]
+    for name in ("snli-10000-standard-0", "snli-10000-standard-1", "snli-10000-filler-standard-0"):
+        (tmp_path / f"removals-{name}.json").touch()
+    monkeypatch.setattr(own.RemovalCheck, "read", lambda _: SimpleNamespace(rows=rows))
+    assert {key: value.tolist() for key, value in own.accuracies(tmp_path, "snli").items()} == {
+        ("Standard", "mask-token", share): [[100.0, 0.0]] * 2 for share in (0.0, 0.5)
+    }
+    found = own.accuracies(tmp_path, "snli", "filler")
+    assert found["Standard", "mask-token", 0.5].shape == (1, 2)
+    better = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 60}
+    worse = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 50}
+    assert own._change(better, worse, "mask-token", 0.5).startswith("+10.0 ")
