@@ -109,6 +109,11 @@ class PromptInput(TextInput):
     text: RenderedPrompt  # type: ignore[assignment]  # which has the segments of a text, and an answer
     kind: ClassVar[str] = "prompt"
 
+    def _coarsest(self) -> Ints:
+        """The spans of sources, messages or slots, if there are several; else as of a text."""
+        several = self.text.unit and len(self.text.parts) > 1
+        return self.text.spans(self.text.unit) if several else super()._coarsest()
+
     def with_segments(self, segments: Sequence[str]) -> RenderedPrompt:
         """The prompt with other strings."""
         return replace(self.text, segments=tuple(segments))
