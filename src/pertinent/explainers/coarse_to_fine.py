@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -66,7 +67,7 @@ def level_budgets(budget: int, n_levels: int) -> list[int]:
     >>> level_budgets(1000, 3)
     [250, 250, 500]
     """
-    earlier = [budget // (2 * (n_levels - 1))] * (n_levels - 1)
+    earlier = [budget // (2 * max(1, n_levels - 1))] * (n_levels - 1)
     return [*earlier, budget - sum(earlier)]
 
 
@@ -74,8 +75,9 @@ def room(explainer: Explainer, budget: int) -> int:
     """The largest number of parts that a method can tell apart with this budget."""
     per_part = max(PER_PART, explainer.evaluations_per_feature)
     for n in range(max(2, budget // per_part), 1, -1):
-        if explainer.min_budget(n) <= budget:
-            return n
+        with suppress(BudgetError):  # of a method that is only for few features
+            if explainer.min_budget(n) <= budget:
+                return n
     raise BudgetError(
         f"`budget` is too small to go from coarse to fine: a level has {budget} evaluations, but "
         f"{explainer.name} needs {explainer.min_budget(2)} for two parts."

@@ -65,6 +65,11 @@ class LanguageModelHead(Head):
         self._to_logits: Any = None
         self._start_id: int | None = None
 
+    @property
+    def start(self) -> int | None:
+        """The token that an empty prompt consists of, if there is one."""
+        return self._start_id
+
     # -- the network ---------------------------------------------------------------------------------
 
     def network(self, model: Any) -> Any:
@@ -128,14 +133,15 @@ class LanguageModelHead(Head):
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> PromptInput:
         """Tokenise a prompt and its answer, which the model writes itself if none is given."""
-        rendered = raw if isinstance(raw, RenderedPrompt) else self._rendered(Prompt.of(raw), encoder)
+        rendered = raw if isinstance(raw, RenderedPrompt) else self.rendered(Prompt.of(raw), encoder)
         if not rendered.answer:
             rendered = self._answered(rendered, encoder)
         reading = encoder.tokenizer, encoder.max_length
         return tokenised_prompt(rendered, features, *reading, apart=self.answers_apart)
 
     @staticmethod
-    def _rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
+    def rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
+        """The prompt as the model reads it: messages in the tokenizer's chat template."""
         tokenizer = encoder.tokenizer
         if getattr(tokenizer, "chat_template", None) is None:
             return prompt.rendered()
