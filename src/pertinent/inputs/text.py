@@ -144,7 +144,8 @@ class Tokens:
     `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
     rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
     stand in place of its own. `answers` are the tokens of the answer and of its rival where a decoder of its
-    own reads them; then none of the other tokens is scored.
+    own reads them; then none of the other tokens is scored. `span` are the first token of the answer whose
+    likelihood is asked for, and the one after the last; (0, 0) if no span of it is.
     """
 
     ids: Ints
@@ -158,6 +159,7 @@ class Tokens:
     scored: Masks | None = None
     variants: tuple[tuple[Ints, ...], ...] = ()
     answers: tuple[Ints, ...] = ()
+    span: tuple[int, int] = (0, 0)
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:

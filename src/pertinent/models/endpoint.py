@@ -17,7 +17,7 @@ from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
 from pertinent.models.base import Answer, Model
-from pertinent.models.completions import Completions, Scored
+from pertinent.models.completions import Completions
 from pertinent.models.regenerating import EndpointWriter, RegeneratingModel, Value, rendered_for_endpoint
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
@@ -176,10 +176,12 @@ class EndpointModel(Model):
                 f"but into {list(prompt.answer_tokens)} after all of it: let the answer begin with a space "
                 "or a new line, as most models write it."
             )
-        row = [self._total(own), *own.logs]
+        row = [self._total(own.logs), *own.logs]
+        if prompt.span is not None:
+            return [self._total(own.logs[slice(*prompt.span_tokens)]), *row]
         if prompt.rather_than is None:
             return row
-        return [row[0] - self._total(self.completions.score(before, prompt.rather_than)), *row]
+        return [row[0] - self._total(self.completions.score(before, prompt.rather_than).logs), *row]
 
-    def _total(self, scored: Scored) -> float:
-        return float(np.mean(scored.logs) if self.length_normalised else np.sum(scored.logs))
+    def _total(self, logs: Sequence[float]) -> float:
+        return float(np.mean(logs) if self.length_normalised else np.sum(logs))

@@ -131,8 +131,9 @@ class RegeneratingModel(Model):
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Cut a prompt into features; the model writes an answer if none is given."""
         prompt = raw if isinstance(raw, RenderedPrompt) else self.writer.rendered(Prompt.of(raw))
-        if prompt.rather_than is not None:
-            raise InputError("`rather_than` compares likelihoods: leave it out, or leave out `value`.")
+        for name in ("rather_than", "span"):
+            if getattr(prompt, name) is not None:
+                raise InputError(f"`{name}` is about likelihoods: leave it out, or leave out `value`.")
         if isinstance(features, str) and features == "tokens":
             raise InputError("Texts are answered anew, not tokens: choose the features 'words'.")
         if not prompt.answer:

@@ -116,11 +116,12 @@ class _DecodedBatch(HeadBatch):
         attend = np.ones(batch.ids.shape, dtype=np.int64) if batch.attend is None else batch.attend
         owners: list[int] = []
         answers: list[Any] = []
-        rows: list[tuple[int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
         first = 0
         for part in self.parts:
             own, n = part.tokens.answers, len(part.attend)
-            rows += [(len(owners) + i, len(owners) + n + i if len(own) > 1 else -1) for i in range(n)]
+            others = [len(owners) + n + i if len(own) > 1 else -1 for i in range(n)]
+            rows += [(len(owners) + i, other, *part.tokens.span) for i, other in enumerate(others)]
             for answer in own:
                 owners += range(first, first + n)
                 answers += [answer] * n

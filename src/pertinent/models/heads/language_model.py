@@ -39,7 +39,7 @@ class LanguageModelHead(Head):
 
     The log-likelihood of an answer a₁ … aₙ after a prompt x is Σ log p(aᵢ | x, a₁ … aᵢ₋₁), from one pass over
     prompt and answer. Logits are computed at the places of the answer alone. The columns are the contrast
-    with another answer, if one is given; the whole answer; and each of its tokens.
+    with another answer, or a span of the answer, if one is given; the whole answer; and each of its tokens.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class _AnswerBatch(HeadBatch):
 
     def __init__(self, head: LanguageModelHead, parts: Sequence[TokenRows]) -> None:
         self._head = head
-        self._asked = [(len(part.attend), len(part.tokens.windows)) for part in parts]
+        self._asked = [(len(part.attend), len(part.tokens.windows), part.tokens.span) for part in parts]
         super().__init__([head.started(window) for part in parts for window in part.windows()])
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
@@ -276,11 +276,11 @@ class _AnswerBatch(HeadBatch):
         self._slots, self._ids, self._real = devices.send(np.stack([slots, ids, real]), device)
         self._rows = devices.send(np.array(self._starts()), device)
 
-    def _starts(self) -> list[tuple[int, int]]:
-        """For each row that was asked for, its row in the batch, and that of its other answer (−1: none)."""
+    def _starts(self) -> list[tuple[int, int, int, int]]:
+        """For each row that was asked for, the `rows` of `answer_columns`."""
         found, first = [], 0
-        for n, n_answers in self._asked:
-            found += [(row, row + n if n_answers > 1 else -1) for row in range(first, first + n)]
+        for n, n_answers, span in self._asked:
+            found += [(row, row + n if n_answers > 1 else -1, *span) for row in range(first, first + n)]
             first += n * n_answers
         return found
 
@@ -296,17 +296,26 @@ def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = Fal
     """The columns of each row (rows, most columns), NaN where an input has fewer.
 
     `logs` are log-likelihoods of the tokens of answers (answers, most tokens), of which those are meant where
-    `real` is not 0. `rows` are the number of each row's answer, and of the other one (−1: none). The
-    log-likelihood of an answer is the sum over its tokens, or their mean.
+    `real` is not 0. `rows` are the number of each row's answer, that of the other one (−1: none), the first token
+    of a span and the one after its last (the same: no span). The log-likelihood of an answer or of a span is the
+    sum over its tokens, or their mean.
     """
+    own, other, first, last = rows.T
     logs = logs.masked_fill(real == 0, torch.nan)
-    total = logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
-    own, other = rows.T
+    total = _summed(logs, mean=mean)
     columns = torch.cat([total, logs], dim=1)[own]
-    contrast = columns[:, :1] - total[other]
-    padding = torch.full_like(contrast, torch.nan)
-    without, beside = torch.cat([columns, padding], dim=1), torch.cat([contrast, columns], dim=1)
-    return torch.where((other < 0)[:, None], without, beside)
+    places = torch.arange(logs.shape[1], device=logs.device)
+    inside = (places >= first[:, None]) & (places < last[:, None])
+    span = _summed(logs[own].masked_fill(~inside, torch.nan), mean=mean)
+    before = torch.where((other < 0)[:, None], span, columns[:, :1] - total[other])
+    without = torch.cat([columns, torch.full_like(before, torch.nan)], dim=1)
+    has_more = (other >= 0) | (first < last)
+    return torch.where(has_more[:, None], torch.cat([before, columns], dim=1), without)
+
+
+def _summed(logs: Tensor, *, mean: bool) -> Tensor:
+    """The sum or the mean of each row, without NaN."""
+    return logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
 
 
 def _numbers(part: TokenRows) -> Any:
