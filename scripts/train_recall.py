@@ -76,12 +76,15 @@ def put_batches(path: str, seed: int, rows: int, queue: Any) -> None:
         queue.put((ids, (places >= first) & (places < last), places < last))
 
 
-def train(tokenizer: Path, minutes: float, device: str, rows: int, workers: int) -> tuple[Any, int]:
+def train(
+    tokenizer: Path, minutes: float, device: str, rows: int, workers: int, start_from: Path | None
+) -> tuple[Any, int]:
     """The trained model, and the number of steps."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue(maxsize=32)
+    first = 1 if start_from is None else 1001  # other lessons than before
     helpers = [
-        context.Process(target=put_batches, args=(str(tokenizer), 1 + seed, rows, queue), daemon=True)
+        context.Process(target=put_batches, args=(str(tokenizer), first + seed, rows, queue), daemon=True)
         for seed in range(workers)
     ]
     for helper in helpers:
@@ -98,7 +101,10 @@ def train(tokenizer: Path, minutes: float, device: str, rows: int, workers: int)
         bos_token_id=0,
         eos_token_id=0,
     )
-    model: Any = LlamaForCausalLM(config).to(device)  # type: ignore[no-untyped-call]
+    model: Any = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
+    if start_from is not None:
+        model = AutoModelForCausalLM.from_pretrained(start_from, dtype=torch.float32)
+    model = model.to(device).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.05)
     steps, told, start = 0, 0.0, time.monotonic()
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
@@ -163,15 +169,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=4.0)
     parser.add_argument("--rows", type=int, default=256, help="prompts in a batch")
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--start", type=Path, help="folder of a model that was trained before, to go on with")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
     own = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     folder = own.out / "recall"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = folder / "tokenizer.json"
-    new_tokenizer(0, 500 if own.smoke else 20_000).save(str(tokenizer))
+    if own.start is None:
+        new_tokenizer(0, 500 if own.smoke else 20_000).save(str(tokenizer))
+    else:
+        tokenizer.write_bytes((own.start / "tokenizer.json").read_bytes())
     say("tokenizer ready")
-    model, steps = train(tokenizer, 0.05 if own.smoke else own.minutes, device, own.rows, own.workers)
+    minutes = 0.05 if own.smoke else own.minutes
+    model, steps = train(tokenizer, minutes, device, own.rows, own.workers, own.start)
     stored, fast = save(folder, model.cpu(), tokenizer)
     rng = random.Random(12345)
     lessons = [lesson(rng) for _ in range(50 if own.smoke else 1000)]

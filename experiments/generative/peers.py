@@ -4,8 +4,8 @@ captum's are those of the package itself (KernelShap, Lime, ShapleyValueSampling
 `LLMAttribution` runs), with a forward function that answers many masks at once. ContextCite's is its authors'
 (uniform masks, logit of the answer's probability, standardised masks, scikit-learn's Lasso with
 α = 0.01 per token of the answer). inseq's are its gradient methods (saliency, input × gradient, integrated
-gradients): of the probability of each token of the answer, the length of the vector of each prompt token, summed
-over the tokens of a sentence and of the answer.
+gradients, these with 64 and 256 evaluations alone): of the probability of each token of the answer, the length of
+the vector of each prompt token, summed over the tokens of a sentence and of the answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Game:
         self.model, self.ids, self.owner, self.answer = model, ids, owner, answer
         self.n = int(owner.max()) + 1
         self.known: dict[bytes, Floats] = {}
-        self.gradients: dict[tuple[str, int], Floats] = {}
+        self.gradients: dict[int, tuple[Floats, Floats]] = {}
 
     def values(self, masks: Masks) -> Floats:
         """The log-likelihood of the answer for each mask."""
@@ -132,32 +132,37 @@ def _inseq(name: str) -> Peer:
 
     def scores(game: Game, budget: int, seed: int) -> Floats | None:
         n_points = min(50, budget // (2 * len(game.answer)))
-        if not n_points:
+        if not n_points or (name == "integrated gradients" and budget not in (64, 256)):
             return None
-        key = name, n_points if name == "integrated-gradients" else 1
-        if key not in game.gradients:
-            game.gradients[key] = _lengths(game, *key)
-        return game.gradients[key]
+        n_points = n_points if name == "integrated gradients" else 1
+        if n_points not in game.gradients:
+            game.gradients[n_points] = _lengths(game, n_points)
+        return game.gradients[n_points][int(name != "saliency")]
 
     return scores
 
 
-def _lengths(game: Game, name: str, n_points: int) -> Floats:
-    """For each sentence the sum of the lengths of its tokens' vectors, over the tokens of the answer."""
+def _lengths(game: Game, n_points: int) -> tuple[Floats, Floats]:
+    """For each sentence the sum of the lengths of its tokens' vectors, over the tokens of the answer.
+
+    The vectors are gradients, and gradients times the embeddings; the mean over points from 0 to the embeddings.
+    """
     ids = torch.tensor(np.concatenate([game.ids, game.answer])[None], device=game.model.device)
     embedded = game.model.get_input_embeddings()(ids).detach().float()
     shares = (torch.arange(n_points, device=ids.device) + 0.5) / n_points if n_points > 1 else embedded.new_ones(1)
-    n_prompt, total = len(game.ids), np.zeros(len(game.ids))
+    n_prompt, total = len(game.ids), np.zeros((2, len(game.ids)))
     for token, number in enumerate(game.answer.tolist()):
         slopes = torch.zeros_like(embedded)
-        for some in shares.split(8):
+        for some in shares.split(16):
             points = (embedded * some[:, None, None]).to(game.model.dtype).requires_grad_()
             states = game.model.model(inputs_embeds=points, use_cache=False)[0][:, n_prompt - 1 + token]
             likely = game.model.lm_head(states).float().softmax(dim=-1)[:, number]
             slopes += torch.autograd.grad(likely.sum(), points)[0].float().sum(dim=0) / n_points
-        found = slopes if name == "saliency" else slopes * embedded
-        total += found[0, :n_prompt].norm(dim=-1).cpu().numpy()
-    return np.bincount(game.owner[game.owner >= 0], total[game.owner >= 0])
+        both = torch.stack([slopes, slopes * embedded])[:, 0, :n_prompt]
+        total += both.norm(dim=-1).cpu().numpy()
+    own = game.owner >= 0
+    found = [np.bincount(game.owner[own], row[own]) for row in total]
+    return found[0], found[1]
 
 
 PEERS: dict[str, Peer] = {
@@ -167,6 +172,6 @@ PEERS: dict[str, Peer] = {
     "captum ShapleyValueSampling": _captum("ShapleyValueSampling"),
     "captum FeatureAblation": _captum("FeatureAblation"),
     "inseq saliency": _inseq("saliency"),
-    "inseq input x gradient": _inseq("input-x-gradient"),
-    "inseq integrated gradients": _inseq("integrated-gradients"),
+    "inseq input x gradient": _inseq("input x gradient"),
+    "inseq integrated gradients": _inseq("integrated gradients"),
 }

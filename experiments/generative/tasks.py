@@ -94,6 +94,8 @@ def example(texts: Texts, kind: str, n_sentences: int, rng: random.Random, *, tw
             question = rng.choice(texts.questions[number])
         else:
             number = rng.randrange(len(texts.documents))
+            if not texts.documents[number]:  # none of its sentences fits
+                continue
             question = asked(kind, rng.choice(texts.documents[number]), rng)
         parts, n = [list(texts.documents[number][:n_sentences])], len(texts.documents[number])
         if question.sentence not in parts[0]:
