@@ -9,8 +9,8 @@ import pertinent
 
 NAMES = [
     "Attacked", "Attacks", "Benchmark", "Cluster", "EarlyStopping", "Evaluation", "Explanation",
-    "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PertinentError",
-    "Prompt",
+    "ExplanationFolder", "Explanations", "Failure", "Importance", "NeighbourStability", "PerplexityCheck",
+    "PertinentError", "Prompt",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "StudyReport", "Text",
     "adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
     "explain_iter", "fit", "load",

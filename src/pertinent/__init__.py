@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
     from pertinent.diagnostics.neighbour_stability import NeighbourStability, neighbour_stability
+    from pertinent.diagnostics.perplexity_check import PerplexityCheck
     from pertinent.diagnostics.removal_check import RemovalCheck
     from pertinent.diagnostics.sanity import Sanity, sanity
     from pertinent.diagnostics.sensitivity import Sensitivity, sensitivity
@@ -62,6 +63,7 @@ _NAMES = {
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
     "diagnostics.neighbour_stability": "NeighbourStability neighbour_stability",
+    "diagnostics.perplexity_check": "PerplexityCheck",
     "diagnostics.removal_check": "RemovalCheck",
     "diagnostics.sanity": "Sanity sanity",
     "diagnostics.sensitivity": "Sensitivity sensitivity",
@@ -97,7 +99,7 @@ __all__ += ["load_explainer"]
 __all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train"]
 __all__ += ["wrap", "wrap_endpoint"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
-__all__ += ["NeighbourStability", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
+__all__ += ["NeighbourStability", "PerplexityCheck", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]
 __all__ += ["Attacked", "Attacks", "Benchmark", "Evaluation", "Explanation", "ExplanationFolder"]
 __all__ += ["Explanations", "Failure", "Importance"]
 __all__ += ["StudyReport", "create_study", "report_study", "serve_study"]

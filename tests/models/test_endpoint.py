@@ -209,8 +209,19 @@ def test_servers_that_do_something_else(serve, fault, said):
 
 
 def test_a_server_without_log_probabilities_is_refused(serve):
-    with pytest.raises(ModelError, match=r"no log-probabilities of a prompt .* output='value'"):
+    with pytest.raises(ModelError, match=r"no log-probabilities of a prompt .* value='overlap'"):
         pertinent.wrap_endpoint(serve(echoes=False).url, model="tiny")
+
+
+def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
+    server = serve(echoes=False)
+    model = pertinent.wrap_endpoint(server.url, model="tiny", value="overlap", max_new_tokens=4)
+    prompt = Prompt(QUESTION.text, sources=SOURCES)
+    e = pertinent.explain(model, prompt, "leave-one-out")
+    local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
+    np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)
+    assert e.prediction.tolist() == [1.0]
+    assert server.most_at_once > 1
 
 
 def test_what_cannot_be(serve):

@@ -167,6 +167,29 @@ def test_the_contrast_is_explained_by_default():
     np.testing.assert_allclose(contrast.scores, contrast.class_scores[1] - rival.scores, atol=1e-4)
 
 
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("architecture", ["llama", "t5"])
+def test_a_span_of_the_answer_is_explained_by_default(architecture, normalised):
+    tokenizer = tiny_lm.ending_tokenizer() if architecture == "t5" else tiny_lm.tokenizer()
+    pair = tiny_lm.model(architecture), tokenizer
+    model = pertinent.wrap(pair, length_normalised=normalised)
+    spanned = Prompt("Ann keeps the key.", answer=" Bob keeps the map", span="keeps the")
+    plain = Prompt("Ann keeps the key.", answer=" Bob keeps the map")
+    e, other = pertinent.explain(model, [spanned, plain], "leave-one-out", progress=False)
+    assert e.target_name == "span"
+    assert e.details["span"] == "keeps the"
+    assert e.classes == ("span", *other.classes)
+    first, last = e.input.text.span_tokens
+    pieces = e.input.text.answer_tokens
+    assert "keeps the" in "".join(pieces[first:last]).strip()
+    assert "Bob" not in "".join(pieces[first:last])
+    own = other.class_scores[1:][first:last]
+    np.testing.assert_allclose(e.scores, own.mean(axis=0) if normalised else own.sum(axis=0), atol=1e-5)
+    np.testing.assert_allclose(e.class_scores[1:], other.class_scores, atol=1e-5)
+    rows = np.full((1, len(e.classes)), np.log(0.8))
+    np.testing.assert_allclose(model.as_scale(e.input, rows, "logit"), np.log(4.0))
+
+
 @pytest.mark.parametrize("architecture", tiny_lm.ARCHITECTURES)
 def test_a_text_is_answered_greedily(architecture):
     model = pertinent.wrap((tiny_lm.model(architecture), tiny_lm.tokenizer()), max_new_tokens=5)
@@ -277,11 +300,17 @@ def test_the_logit_of_a_probability_and_of_a_contrast():
         (lambda: Prompt("Who?", sources=["a"], template="{text}"), "{sources} once"),
         (lambda: Prompt(messages=["hello"]), "A message must be"),
         (lambda: Prompt("Who?", answer=3), "must be text, but got int"),
+        (lambda: Prompt("Who?", answer="a b", rather_than="c", span="a"), "give `span` or `rather_than`"),
     ],
 )
 def test_prompts_that_cannot_be(make, said):
     with pytest.raises(InputError, match=said):
         make()
+
+
+def test_a_span_must_be_in_the_answer():
+    with pytest.raises(InputError, match=r"`span` must be a part of the answer ' Bob', but is 'Ann'"):
+        pertinent.explain(wrapped("llama"), Prompt("Who?", answer=" Bob", span="Ann"), "leave-one-out")
 
 
 def test_a_prompt_longer_than_the_context_is_not_cut():

@@ -10,7 +10,7 @@ from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.models.torch import masked_lm as fillers
 from pertinent.removal import Marginalize
-from tests import tiny
+from tests import tiny, tiny_lm
 
 PAIR = {"text": "w1 w2 w3 w4", "text_pair": "w5 w6"}
 
@@ -264,3 +264,30 @@ def test_a_language_model_that_breaks(model):
         broken.cls.predictions.bias.fill_(float("nan"))
     with pytest.raises(ModelError, match="NaN"):
         pertinent.explain(model, "w1 w2", removal=Marginalize((broken, tiny.tokenizer())))
+
+
+def test_prompts_are_filled_in_without_a_look_at_the_answer():
+    seen = []
+    tokenizer = tiny_lm.tokenizer(mask_token="<user>")
+    config = BertConfig(
+        vocab_size=400, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    torch.manual_seed(0)
+    masked = BertForMaskedLM(config).eval()
+    masked.register_forward_pre_hook(
+        lambda _, __, words: seen.append(words["input_ids"].numpy()), with_kwargs=True
+    )
+    model = pertinent.wrap((tiny_lm.model("llama"), tokenizer))
+    removal = Marginalize(filler=(masked, tokenizer), samples=3)
+    prompt = pertinent.Prompt("Ann keeps the key. Bob lost it.", answer=" Bob", rather_than=" Ann keeps")
+    e = pertinent.explain(model, prompt, "leave-one-out", features="sentences", removal=removal)
+    n_prompt = len(tokenizer(prompt.text)["input_ids"])
+    assert {ids.shape[1] for ids in seen} == {n_prompt}
+    assert np.isfinite(e.scores).all()
+    input = model.prepare(prompt, "sentences")
+    rows = removal.bind(model)(input, np.array([[False, True]]), 0)
+    first, rival = rows.ids[:, :n_prompt], rows.ids[:, input.tokens.lengths[0] :][:, :n_prompt]
+    np.testing.assert_array_equal(first, rival)  # the same prompt before both answers
+    assert len(np.unique(first, axis=0)) > 1
+    own = input.tokens.feature[:n_prompt] != 0
+    np.testing.assert_array_equal(first[:, own], np.tile(input.tokens.ids[:n_prompt][own], (3, 1)))

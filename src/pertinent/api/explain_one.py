@@ -16,6 +16,7 @@ from pertinent.digests import generator
 from pertinent.engine.meter import Meter
 from pertinent.errors import ModelError
 from pertinent.explainers.base import (
+    DEFAULT_BUDGET,
     Explainer,
     Finding,
     Interactions,
@@ -24,6 +25,7 @@ from pertinent.explainers.base import (
     n_kept,
     plan_budget,
 )
+from pertinent.explainers.coarse_to_fine import coarse_to_fine
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
@@ -62,7 +64,8 @@ def explanation_steps(
         if scale == "natural" and explainer.default_scale in model.output.scales:
             scale = explainer.default_scale
         check_scale(scale, explainer, model.output)
-        budget = plan_budget(explainer, request.budget, d)
+        levels = input.levels
+        budget = plan_budget(explainer, request.budget, d) if not levels else request.budget or DEFAULT_BUDGET
         prediction = (yield Values(full_mask(d)))[0]
         output, classes = model.output, model.columns_of(input)
         wanted = request.target_of(index)
@@ -93,7 +96,8 @@ def explanation_steps(
             drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
             input=input,
         )
-        asked = on_scale(explainer.explain(task), scale, len(jackknife.sizes))
+        algorithm = coarse_to_fine(explainer, task, levels) if levels else explainer.explain(task)
+        asked = on_scale(algorithm, scale, len(jackknife.sizes))
         answered: list[tuple[Values, Floats]] = []
         if repeat:
             asked = _with_answers_kept(asked, answered)
@@ -134,9 +138,10 @@ def explanation_steps(
 def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
     """A warning if the budget is too small to tell the features apart."""
     d, per_feature = input.n_features, explainer.evaluations_per_feature
-    if budget >= per_feature * d:
+    if budget >= per_feature * d or input.levels:
         return ()
-    coarser = "features='passages' or 'sentences'" if input.kind == "text" else "coarser features"
+    is_text = input.kind in ("text", "prompt")
+    coarser = "features='coarse-to-fine' or 'sentences'" if is_text else "coarser features"
     said = f"{budget:,} evaluations hardly tell {d:,} features apart: use {coarser}, or a budget of at least "
     return (f"{said}{per_feature * d:,}, better {4 * per_feature * d:,}.",)
 

@@ -25,7 +25,7 @@ ELSEWHERE = {
 READERS = {
     "annotations": ("FILE.json|FILE:COLUMN", "pertinent.cli.input_files:read_annotations"),
     "answers": ("FILE:COLUMN", "pertinent.cli.input_files:read_answers"),
-    "check": ("FILE.json", "pertinent.diagnostics.removal_check:RemovalCheck.read"),
+    "check": ("FILE.json", "pertinent.diagnostics:read"),
     "embed": ("MODULE:NAME", "pertinent.api.named_model:load_own"),
 }
 """Parameters that are given by the name of a file or of a Python object: the metavar, and what reads it."""

@@ -83,6 +83,11 @@ class GivenInputs:
     limit: Count | None = None
 
     @property
+    def is_prompt(self) -> bool:
+        """Whether texts are prompts of a language model, with an answer or with sources."""
+        return self.answer is not None or self.rather_than is not None or bool(self.source)
+
+    @property
     def kind(self) -> str | None:
         """What kind of input is given; ``None`` where a file may be texts or rows."""
         found = {"text": self.inputs, "image": self.image, "table": self.row}
@@ -157,7 +162,7 @@ class GivenInputs:
 
     def _prompt(self, text: str) -> str | Prompt:
         """The text, or the prompt that it makes with an answer or sources."""
-        if self.answer is None and self.rather_than is None and not self.source:
+        if not self.is_prompt:
             return text
         return Prompt(text, sources=self.source or (), answer=self.answer, rather_than=self.rather_than)
 

@@ -24,7 +24,7 @@ DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
 
 def model_named(args: Namespace, inputs: GivenInputs) -> str:
     """The name of the model that is given, or of the one that suits the inputs."""
-    return str(args.model or DEFAULTS[inputs.kind or "text"])
+    return str(args.model or ("recall" if inputs.is_prompt else DEFAULTS[inputs.kind or "text"]))
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,10 @@ class GivenModel:
     Attributes
     ----------
     model
-        sentiment, topics, digits, table, diabetes; a folder with a transformers classifier of texts
-        or images, or a language model; or package.module:name, a model or function in a module of your own,
-        which is imported (sentiment for texts, digits for images, table for rows).
+        sentiment, topics, recall (a language model), digits, table, diabetes; a folder with a transformers
+        classifier of texts or images, or a language model; or package.module:name, a model or function in a
+        module of your own, which is imported (sentiment for texts, recall for texts with an answer or a source,
+        digits for images, table for rows).
     device
         Where it runs: cpu, cuda, cuda:1, mps ….
     dtype

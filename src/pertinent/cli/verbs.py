@@ -257,7 +257,7 @@ def catalogue(args: Namespace) -> int:
 
 
 def demo(args: Namespace) -> int:
-    """Explain four texts, one image and two table rows with the embedded models, offline.
+    """Explain four texts, a prompt, an image and two table rows with the embedded models, offline.
 
     The explanations are printed and written to one self-contained HTML file.
     """

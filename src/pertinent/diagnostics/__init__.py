@@ -28,6 +28,7 @@ def read(path: str | Path) -> Any:
     # These modules register the kinds of results that they define; for a Parquet file none is needed.
     from pertinent.diagnostics import (  # noqa: F401
         neighbour_stability,
+        perplexity_check,
         removal_check,
         sanity,
         sensitivity,

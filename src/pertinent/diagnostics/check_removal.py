@@ -16,6 +16,7 @@ from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Algorithm, Values
 from pertinent.diagnostics.base import label
+from pertinent.diagnostics.perplexity_check import PerplexityCheck, Surprised
 from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
 from pertinent.digests import generator
 from pertinent.engine.progress import Callback
@@ -49,12 +50,13 @@ def check_removal(
     batch_size: Count | None = None,
     cluster: Cluster | None = None,
     progress: Callback | bool | None = None,
-) -> RemovalCheck:
+) -> RemovalCheck | PerplexityCheck:
     """Find out which removal is most in distribution for a model (Hase et al. 2021, Sec. 5, App. B.2).
 
     Random features are removed with every removal that applies, using the same masks, and the accuracy that
     is left is compared. A removal that costs more accuracy than another makes inputs that are out of
-    distribution for the model, and explanations based on them can mislead.
+    distribution for the model, and explanations based on them can mislead. Of a language model it is the
+    perplexity of what is left of prompts that is compared.
 
     Parameters
     ----------
@@ -93,6 +95,9 @@ def check_removal(
     model = run.model
     removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
+    if hasattr(model, "surprise") and model.output.name == "log-likelihood":
+        require(labels is None, "labels", "left out for a language model", labels)
+        return _of_prompts(run.listed(), removals, removed, draws, features, seed)
     if model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
@@ -140,6 +145,41 @@ def check_removal(
         skipped={name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
         failures=tuple(sorted(failures, key=lambda failure: failure.index)),
         trainable=first.kind == "text",
+    )
+
+
+def _of_prompts(
+    run: Run, removals: Any, shares: Sequence[float], draws: int, features: str | None, seed: int
+) -> PerplexityCheck:
+    """The check of a language model."""
+    prepared, failures = _prepared(run, [None] * (run.n_inputs or 0), features or "words", labelled=False)
+    if not prepared:
+        raise_first(failures, "checked")
+    model: Any = run.model
+    first = next(iter(prepared.values()))
+    chosen, skipped = _chosen(removals, model, first.kind), dict[str, str]()
+    for name, removal in list(chosen.items()):
+        try:
+            removal.check(first)
+        except SettingError as error:
+            skipped[name] = str(error)
+            del chosen[name]
+    require(len(chosen) > 0, "removals", "some that apply to the model", list(skipped))
+    rows = []
+    for number, own in prepared.items():
+        masks = [random_masks(own, share, draws, seed) for share in shares]
+        for name, removal in chosen.items():
+            for share, some in zip((0.0, *shares), [full_mask(own.n_features), *masks], strict=True):
+                found = model.surprise(removal, own, some, seed)
+                rows.append(Surprised(number, name, share, float(found.mean())))
+    return PerplexityCheck(
+        rows=tuple(rows),
+        default=model.default_removal(first),
+        features=first.granularity.partition(":")[0],
+        draws=draws,
+        seed=seed,
+        skipped=skipped,
+        failures=tuple(failures),
     )
 
 

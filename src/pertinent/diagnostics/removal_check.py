@@ -39,7 +39,7 @@ OVERCONFIDENT = 0.10
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
 
-_TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
+TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
     "somewhat out": "caution",
     "badly out": "alarm",
     "too few inputs": "quiet",
@@ -166,7 +166,7 @@ class RemovalCheck(base.Diagnostic):
         """The removal with the highest score over all shares, or the default if that may be as good."""
         scores = self._overall
         top = max(scores, key=lambda removal: float(scores[removal].mean()))
-        if self.default in scores and not _clearly(base.interval(scores[top] - scores[self.default]), 0.0):
+        if self.default in scores and not clearly(base.interval(scores[top] - scores[self.default]), 0.0):
             return self.default
         return top
 
@@ -187,9 +187,9 @@ class RemovalCheck(base.Diagnostic):
             raise unknown("removal of this check", removal, self.losses)
         if self.inputs < FEWEST:
             return "too few inputs"
-        if not _clearly(self.losses[removal], SOMEWHAT_OUT):
+        if not clearly(self.losses[removal], SOMEWHAT_OUT):
             return "in distribution"
-        return "badly out" if _clearly(self.losses[removal], BADLY_OUT) else "somewhat out"
+        return "badly out" if clearly(self.losses[removal], BADLY_OUT) else "somewhat out"
 
     @property
     def half(self) -> float:
@@ -225,7 +225,7 @@ class RemovalCheck(base.Diagnostic):
         least 0.10, with an interval above zero and at least 20 inputs.
         """
         over = self.overconfidence
-        return _clearly(self.lost, MUCH_LOST) or (over is not None and _clearly(over, OVERCONFIDENT))
+        return clearly(self.lost, MUCH_LOST) or (over is not None and clearly(over, OVERCONFIDENT))
 
     @property
     def recommendation(self) -> str:
@@ -238,7 +238,7 @@ class RemovalCheck(base.Diagnostic):
     def _which(self) -> str:
         score = {share: point.score.mean for share, point in self._points_of(self.best).items()}
         found = (
-            f"with {_percent(self.half)} of the {self.features} removed, {self.measure} is "
+            f"with {percent(self.half)} of the {self.features} removed, {self.measure} is "
             f"{score[self.half]:.3f} against {score[0.0]:.3f} on whole inputs"
         )
         if len(self.removals) == 1:
@@ -325,10 +325,10 @@ class RemovalCheck(base.Diagnostic):
             scores = [base.percent_cell(points[share].score) for share in self.shares]
             confidence, _ = base.percent_cell(points[self.half].confidence)
             cells = (*scores, (confidence, ""))
-            rows.append(base.TableRow(removal, cells, verdict, _TONES.get(verdict, ""), removal == self.best))
+            rows.append(base.TableRow(removal, cells, verdict, TONES.get(verdict, ""), removal == self.best))
         return base.DiagnosticTable(
             question="Is removal in distribution?",
-            columns=("removal", *map(_percent, self.shares), "confidence"),
+            columns=("removal", *map(percent, self.shares), "confidence"),
             rows=tuple(rows),
             notes=tuple(self._notes()),
             answer=self.recommendation,
@@ -340,7 +340,7 @@ class RemovalCheck(base.Diagnostic):
         few = f" Fewer than {FEW_INPUTS} inputs: small differences cannot be detected."
         yield (
             f"{self.measure.capitalize()} in % by share of {self.features} removed"
-            f"{accuracy if self.measure == 'accuracy' else ''}, confidence at {_percent(self.half)} "
+            f"{accuracy if self.measure == 'accuracy' else ''}, confidence at {percent(self.half)} "
             f"(whole inputs: {100 * whole.confidence.mean:.0f}). "
             f"{self.inputs:,} input{'' if self.inputs == 1 else 's'}, {self.draws} random masks each, "
             "the same for every removal; majority vote; 95% bootstrap intervals. "
@@ -373,11 +373,11 @@ class RemovalCheck(base.Diagnostic):
         return f"<RemovalCheck of {self.inputs} inputs: {visible(self.recommendation)}>"
 
 
-def _clearly(found: Interval, least: float) -> bool:
+def clearly(found: Interval, least: float) -> bool:
     """Whether a mean is at least `least`, and not by chance."""
     return found.n >= FEWEST and round(found.mean, 9) >= least and found.low > 0
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """As ``50%``."""
     return f"{100 * share:g}%"

@@ -107,6 +107,14 @@ class Input(ABC):
         return len(self.features)
 
     @property
+    def levels(self) -> tuple[Ints, ...]:
+        """For an input that is explained from coarse to fine, the part of each feature at each level.
+
+        The coarsest level is first, the features themselves are last; empty otherwise.
+        """
+        return ()
+
+    @property
     def group(self) -> Hashable:
         """Inputs of different groups, such as images of different sizes, cannot share a batch."""
         return self.kind

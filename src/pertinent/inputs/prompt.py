@@ -41,6 +41,9 @@ class Prompt:
         space first. By default the model's own greedy answer.
     rather_than
         Another answer. The contrast log p(answer) − log p(rather_than) is then explained by default.
+    span
+        A part of the answer, such as a name or a number in it, whose log-likelihood given what stands before it
+        is then explained by default: that of the tokens that share a character with its first occurrence.
     template
         How sources and question are put together.
     separator
@@ -61,6 +64,7 @@ class Prompt:
     messages: Sequence[Message] = ()
     answer: str | None = None
     rather_than: str | None = None
+    span: str | None = None
     template: str = "{sources}\n\n{text}"
     separator: str = "\n\n"
 
@@ -81,10 +85,12 @@ class Prompt:
             raise InputError("Slots go with a text: give sources or messages without slots.")
         if self.answer is not None and self.answer == self.rather_than:
             raise InputError("`rather_than` must be another answer, but it is the same as `answer`.")
+        if self.span is not None and self.rather_than is not None:
+            raise InputError("A contrast is about whole answers: give `span` or `rather_than`.")
 
     def _check_parts(self) -> None:
         self._check_slots()
-        for name in ("answer", "rather_than"):
+        for name in ("answer", "rather_than", "span"):
             if getattr(self, name) is not None:
                 _expect_text(getattr(self, name), name, blank=False)
         for source in self.sources:
@@ -164,7 +170,7 @@ class Prompt:
         if self.slots:
             return self._of_slots()
         if not self.sources:
-            return RenderedPrompt((self.text,), (0,), answer=self.answer or "", rather_than=self.rather_than)
+            return RenderedPrompt((self.text,), (0,), **self._answers)
         before, _, rest = self.template.partition("{sources}")
         pieces = [before.replace("{text}", self.text)]
         for number, source in enumerate(self.sources):
@@ -209,7 +215,11 @@ class Prompt:
         kept = [(piece, number % 2 == 1) for number, piece in enumerate(pieces) if piece]
         parts = tuple(place for place, (_, removable) in enumerate(kept) if removable)
         segments = tuple(piece for piece, _ in kept)
-        return RenderedPrompt(segments, parts, unit, answer=self.answer or "", rather_than=self.rather_than)
+        return RenderedPrompt(segments, parts, unit, **self._answers)
+
+    @property
+    def _answers(self) -> dict[str, Any]:
+        return {"answer": self.answer or "", "rather_than": self.rather_than, "span": self.span}
 
 
 @modalities.register("prompt")

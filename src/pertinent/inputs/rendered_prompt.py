@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Ints
 from pertinent.digests import digest
-from pertinent.errors import InputError
+from pertinent.errors import InputError, shown
 from pertinent.inputs.base import Features
 from pertinent.inputs.text import (
     GRANULARITIES,
@@ -21,7 +21,7 @@ from pertinent.inputs.text import (
     long_text_notes,
     own_spans,
 )
-from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST
+from pertinent.outputs.log_likelihoods import ANSWER, CONTRAST, SPAN
 
 Unit: TypeAlias = Literal["", "sources", "messages", "slots"]
 
@@ -47,6 +47,8 @@ class RenderedPrompt:
         Whether the tokenizer adds its special tokens; a chat template has them already.
     answer, rather_than
         The answer, and the one that it is compared with; empty before the model has answered.
+    span
+        The part of the answer that is explained, if not the whole.
     answer_tokens
         The answer in pieces, one for each of its tokens.
     answer_ids
@@ -62,6 +64,7 @@ class RenderedPrompt:
     adds_special: bool = True
     answer: str = ""
     rather_than: str | None = None
+    span: str | None = None
     answer_tokens: tuple[str, ...] = ()
     answer_ids: tuple[int, ...] = ()
     generation: str = ""
@@ -72,8 +75,10 @@ class RenderedPrompt:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The contrast, if there is one, the whole answer, and each of its tokens."""
-        names = [CONTRAST, ANSWER] if self.rather_than is not None else [ANSWER]
+        """The contrast or the span, if there is one, the whole answer, and each of its tokens."""
+        names = [ANSWER]
+        if self.first_token > 1:
+            names.insert(0, CONTRAST if self.span is None else SPAN)
         for piece in self.answer_tokens:
             name = piece.strip() or repr(piece)[1:-1] or "…"  # some of the bytes of a character
             times = 1 + sum(known == name or known.startswith(f"{name} (") for known in names)
@@ -86,12 +91,26 @@ class RenderedPrompt:
         found = {"answer": self.answer}
         if self.rather_than is not None:
             found["rather than"] = self.rather_than
+        if self.span is not None:
+            found["span"] = self.span
         return found | ({"generation": self.generation} if self.generation else {})
 
     @property
     def first_token(self) -> int:
         """The number of the column of the answer's first token."""
-        return 1 if self.rather_than is None else 2
+        return 1 if self.rather_than is None and self.span is None else 2
+
+    @property
+    def span_tokens(self) -> tuple[int, int]:
+        """The first token of the span, and the one after its last, by number; (0, 0) if there is no span."""
+        if self.span is None:
+            return 0, 0
+        start = self.answer.find(self.span)
+        if start < 0:
+            raise InputError(f"`span` must be a part of the answer {shown(self.answer)}, but is {shown(self.span)}.")
+        ends = np.cumsum([len(piece) for piece in self.answer_tokens])
+        first = int(np.searchsorted(ends, start, side="right"))
+        return first, int(np.searchsorted(ends, start + len(self.span), side="left")) + 1
 
     def spans(self, granularity: str) -> Ints:
         """The (segment, start, end) spans of the removable features."""
@@ -108,6 +127,11 @@ class PromptInput(TextInput):
 
     text: RenderedPrompt  # type: ignore[assignment]  # which has the segments of a text, and an answer
     kind: ClassVar[str] = "prompt"
+
+    def _coarsest(self) -> Ints:
+        """The spans of sources, messages or slots, if there are several; else as of a text."""
+        several = self.text.unit and len(self.text.parts) > 1
+        return self.text.spans(self.text.unit) if several else super()._coarsest()
 
     def with_segments(self, segments: Sequence[str]) -> RenderedPrompt:
         """The prompt with other strings."""
@@ -129,6 +153,8 @@ def prompt_input(
     ]
     if prompt.alternatives:
         content.append(prompt.alternatives)
+    if prompt.span is not None:
+        content.append(prompt.span_tokens)
     if granularity == "spans":
         content.append(spans)
     return PromptInput(prompt, names, granularity, notes, digest(*content), prompt, spans, tokens)

@@ -22,7 +22,10 @@ from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
 from pertinent.inputs.modality import Modality, modalities
 
-GRANULARITIES = ("words", "tokens", "sentences", "passages")
+COARSE_TO_FINE = "coarse-to-fine"
+"""Words, of which larger parts are explained first."""
+
+GRANULARITIES = ("words", "tokens", "sentences", "passages", COARSE_TO_FINE)
 
 PASSAGE = 20
 """Number of words of a passage, unless its name says otherwise, as in ``"passages:50"``."""
@@ -39,6 +42,7 @@ _WORD = re.compile(
 _THAI = re.compile(r"[\u0e00-\u0e7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
+_PARAGRAPH = re.compile(r"\S(?:.*?)(?=\n\s*\n|\s*$)", re.DOTALL)
 
 _Fixed: TypeAlias = Literal["none", "first", "second"]
 
@@ -140,7 +144,8 @@ class Tokens:
     `scored` marks the tokens of an answer whose likelihood a language model is asked for. An answer and its
     rival are two windows, each after the same prompt. `variants` are for each feature the tokens that may
     stand in place of its own. `answers` are the tokens of the answer and of its rival where a decoder of its
-    own reads them; then none of the other tokens is scored.
+    own reads them; then none of the other tokens is scored. `span` are the first token of the answer whose
+    likelihood is asked for, and the one after the last; (0, 0) if no span of it is.
     """
 
     ids: Ints
@@ -154,6 +159,7 @@ class Tokens:
     scored: Masks | None = None
     variants: tuple[tuple[Ints, ...], ...] = ()
     answers: tuple[Ints, ...] = ()
+    span: tuple[int, int] = (0, 0)
 
     @cached_property
     def windows(self) -> tuple[tuple[slice, Tokens], ...]:
@@ -197,6 +203,27 @@ class TextInput(Input):
     def length(self) -> int:
         """Number of tokens, or of features if there are no tokens."""
         return self.n_features if self.tokens is None else len(self.tokens.ids)
+
+    @property
+    def levels(self) -> tuple[Ints, ...]:
+        """Of words that are explained from coarse to fine: paragraphs (or passages), sentences, words."""
+        if self.granularity != COARSE_TO_FINE:
+            return ()
+        every = np.arange(self.n_features)
+        found = [*(self._owners(spans) for spans in (self._coarsest(), cut(self.text, "sentences"))), every]
+        return tuple(own for own, after in pairwise(found) if 0 < own.max() < after.max()) + (every,)
+
+    def _coarsest(self) -> Ints:
+        """The spans of paragraphs, or of passages if there is one paragraph alone."""
+        spans = _paragraphs(self.text)
+        return spans if len(spans) > 1 else cut(self.text, f"passages:{max(PASSAGE, self.n_features // 40)}")
+
+    def _owners(self, spans: Ints) -> Ints:
+        """The number of the span that each feature begins in."""
+        longest = 1 + max(map(len, self.text.segments))
+        starts = spans[:, 0] * longest + spans[:, 1]
+        own = self.spans[:, 0] * longest + self.spans[:, 1]
+        return np.asarray(np.maximum(np.searchsorted(starts, own, side="right") - 1, 0))
 
     def with_segments(self, segments: Sequence[str]) -> Any:
         """The text with other strings, for a model that reads strings."""
@@ -263,6 +290,7 @@ def cut(text: Segmented, granularity: str) -> Ints:
         raise unknown("text feature", granularity, GRANULARITIES)
     if granularity == "passages":
         return _passages(text, size or str(PASSAGE))
+    granularity = "words" if granularity == COARSE_TO_FINE else granularity
     require(not size, "features", f"{granularity!r} without a number", f"{granularity}:{size}")
     pattern = _SENTENCE if granularity == "sentences" else _WORD
     spans = [
@@ -303,6 +331,17 @@ def _passages(text: Segmented, size: str) -> Ints:
                     passages.append([segment, int(part[0, 1]), int(part[-1, 2])])
                     room = most - len(part)
     return np.array(passages, dtype=np.int64).reshape(-1, 3)
+
+
+def _paragraphs(text: Segmented) -> Ints:
+    """The spans of paragraphs of the removable segments: blank lines stand between them."""
+    spans = [
+        (i, found.start(), found.end())
+        for i, segment in enumerate(text.segments)
+        if text.removable(i)
+        for found in _PARAGRAPH.finditer(segment)
+    ]
+    return np.array(spans, dtype=np.int64).reshape(-1, 3)
 
 
 def own_spans(text: Segmented, spans: Any) -> Ints:

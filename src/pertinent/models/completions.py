@@ -33,8 +33,8 @@ _BUSY = {
 }
 _NO_LOGS = (
     "The server gives no log-probabilities of a prompt (echo with logprobs), so the likelihood of an answer "
-    "is not known: serve the model by vLLM, llama.cpp or SGLang, or wrap a function from texts to numbers "
-    "with output='value', such as the overlap of new answers with the first."
+    "is not known: serve the model by vLLM, llama.cpp or SGLang, or give a value of new answers instead, "
+    "such as wrap_endpoint(…, value='overlap')."
 )
 
 

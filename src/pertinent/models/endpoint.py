@@ -17,7 +17,8 @@ from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
 from pertinent.models.base import Answer, Model
-from pertinent.models.completions import Completions, Scored
+from pertinent.models.completions import Completions
+from pertinent.models.regenerating import EndpointWriter, RegeneratingModel, Value, rendered_for_endpoint
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
 from pertinent.removal.base import Rows
@@ -32,6 +33,7 @@ def wrap_endpoint(
     key_variable: str = "OPENAI_API_KEY",
     max_new_tokens: Count = 64,
     length_normalised: bool = False,
+    value: str | Value | None = None,
     in_flight: Count = 16,
     retries: int = 5,
     timeout: Positive = 120.0,
@@ -39,7 +41,7 @@ def wrap_endpoint(
     """Make a model out of a served language model, so that its answers can be explained.
 
     The server must return the log-probabilities of the prompt (``echo`` with ``logprobs``), as those of vLLM,
-    llama.cpp and SGLang do.
+    llama.cpp and SGLang do, unless there is a `value`.
 
     Parameters
     ----------
@@ -54,6 +56,10 @@ def wrap_endpoint(
         The most tokens of an answer that the model writes itself.
     length_normalised
         Whether the log-likelihood of an answer is divided by its number of tokens.
+    value
+        Instead of the likelihood, the value of the answers that the model writes anew when parts of a prompt
+        are removed: ``"overlap"`` of their words with those of the answer that is explained, or a function from
+        a list of new answers and that answer to a number for each.
     in_flight
         Number of requests that are sent at the same time at most.
     retries
@@ -62,6 +68,8 @@ def wrap_endpoint(
         Seconds after which a request has failed.
     """
     completions = Completions(url, model, key_variable, retries, timeout)
+    if value is not None:
+        return RegeneratingModel(EndpointWriter(completions, max_new_tokens, in_flight), value)
     return EndpointModel(completions, max_new_tokens, in_flight, length_normalised=length_normalised)
 
 
@@ -93,7 +101,7 @@ class EndpointModel(Model):
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Cut a prompt into features; the model writes an answer if none is given."""
-        prompt = raw if isinstance(raw, RenderedPrompt) else self._rendered(Prompt.of(raw))
+        prompt = raw if isinstance(raw, RenderedPrompt) else rendered_for_endpoint(Prompt.of(raw))
         if isinstance(features, str) and features == "tokens":
             raise InputError("The tokens of a served model are not known: choose the features 'words'.")
         if not prompt.answer:
@@ -105,15 +113,6 @@ class EndpointModel(Model):
         scored = self.completions.score("".join(prompt.segments), prompt.answer)
         granularity, spans, notes = cut_prompt(replace(prompt, answer_tokens=scored.tokens), features)
         return prompt_input(replace(prompt, answer_tokens=scored.tokens), granularity, spans, None, notes)
-
-    @staticmethod
-    def _rendered(prompt: Prompt) -> RenderedPrompt:
-        if prompt.messages:
-            raise InputError(
-                "An endpoint of completions applies no chat template: give the prompt as a text in the form "
-                "of the template, with the parts that may be removed as sources or slots."
-            )
-        return prompt.rendered()
 
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The prompts in a collection."""
@@ -177,10 +176,12 @@ class EndpointModel(Model):
                 f"but into {list(prompt.answer_tokens)} after all of it: let the answer begin with a space "
                 "or a new line, as most models write it."
             )
-        row = [self._total(own), *own.logs]
+        row = [self._total(own.logs), *own.logs]
+        if prompt.span is not None:
+            return [self._total(own.logs[slice(*prompt.span_tokens)]), *row]
         if prompt.rather_than is None:
             return row
-        return [row[0] - self._total(self.completions.score(before, prompt.rather_than)), *row]
+        return [row[0] - self._total(self.completions.score(before, prompt.rather_than).logs), *row]
 
-    def _total(self, scored: Scored) -> float:
-        return float(np.mean(scored.logs) if self.length_normalised else np.sum(scored.logs))
+    def _total(self, logs: Sequence[float]) -> float:
+        return float(np.mean(logs) if self.length_normalised else np.sum(logs))

@@ -263,6 +263,10 @@ class TransformerModel(Model):
             return answer(batch)
         return torch.cat([answer(batch.pick(own)) for own in passes])
 
+    def surprise(self, removal: Removal, input: Input, masks: Masks, seed: int) -> Floats:
+        """For each mask, the mean −log p of the kept tokens of a language model's prompt, in nats."""
+        return self.head.surprise(removal, input, masks, seed, self)
+
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""
         work = self._n_weights * shape[0] * shape[1]

@@ -35,7 +35,7 @@ _DATA = ("kind", "background", "columns", "groups")
 _OPTIONS = {
     "transformer": (*_MEANING, *_READING),
     "question-answering model": ("fix_question", "max_answer_length", "no_answer", *_READING),
-    "language model": ("max_new_tokens", "length_normalised", "max_length", "compaction"),
+    "language model": ("max_new_tokens", "length_normalised", "value", "max_length", "compaction"),
     "image classifier": (*_MEANING, "background"),
     **dict.fromkeys(("module", "estimator", "function"), (*_MEANING, *_DATA)),
 }
@@ -69,7 +69,10 @@ def wrap(thing: Any, **options: Any) -> Model:
         are features, too; ``max_answer_length`` — the most tokens of an answer, 30 by default;
         ``no_answer`` — ``True`` if the model may answer that there is none. For generative language models:
         ``max_new_tokens`` — the most tokens of an answer that the model writes itself, 64 by default;
-        ``length_normalised`` — ``True`` to divide the log-likelihood of an answer by its number of tokens.
+        ``length_normalised`` — ``True`` to divide the log-likelihood of an answer by its number of tokens;
+        ``value`` — instead of the likelihood, the value of the answers that the model writes anew when parts
+        of a prompt are removed: ``"overlap"`` of their words with those of the answer that is explained, or a
+        function from a list of new answers and that answer to a number for each.
 
     Examples
     --------
@@ -120,15 +123,20 @@ def _wrap_transformer(pair: tuple[Any, Any], kind: str, options: dict[str, Any])
     from pertinent.models.heads.encoder_decoder import EncoderDecoderHead
     from pertinent.models.heads.language_model import LanguageModelHead
     from pertinent.models.heads.reader import ReaderHead
+    from pertinent.models.regenerating import RegeneratingModel
+    from pertinent.models.torch.writing import TransformerWriter
     from pertinent.models.transformer import TransformerModel
 
     reading = {name: options.pop(name) for name in _READING if name in options}
     if kind == "language model":
         kind_of_head = EncoderDecoderHead if pair[0].config.is_encoder_decoder else LanguageModelHead
-        return TransformerModel(*pair, head=kind_of_head(**options), **reading)
-    is_reader = kind == "question-answering model"
-    head = ReaderHead(**options) if is_reader else ClassificationHead(pair[0].config, **options)
-    return TransformerModel(*pair, head=head, **reading)
+        value = options.pop("value", None)
+        head = kind_of_head(**options)
+        model = TransformerModel(*pair, head=head, **reading)
+        return model if value is None else RegeneratingModel(TransformerWriter(model, head), value)
+    if kind == "question-answering model":
+        return TransformerModel(*pair, head=ReaderHead(**options), **reading)
+    return TransformerModel(*pair, head=ClassificationHead(pair[0].config, **options), **reading)
 
 
 def _kind(thing: Any) -> str:

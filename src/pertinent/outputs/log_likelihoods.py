@@ -13,8 +13,8 @@ from pertinent.number_texts import number_text
 from pertinent.outputs.base import TINY, Output, Scale
 from pertinent.outputs.values import PlainValues
 
-CONTRAST, ANSWER = "contrast", "answer"
-"""The names of the columns that are about the whole answer of a language model."""
+CONTRAST, SPAN, ANSWER = "contrast", "span", "answer"
+"""The names of the columns that are about a whole answer of a language model, or about a span of it."""
 
 PER_TOKEN = "nats per token"  # noqa: S105
 """The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
@@ -27,7 +27,7 @@ _NO_DECISION = (
 
 def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scale: Scale) -> Floats:
     """Columns about an answer on a scale; a contrast, which is the log-odds of two answers, as it is."""
-    first = list(columns).index(ANSWER)
+    first = int(columns[0] == CONTRAST)
     return np.concatenate([outputs[:, :first], output.as_scale(outputs, scale)[:, first:]], axis=1)
 
 
@@ -57,7 +57,7 @@ class LogLikelihoods(PlainValues):
         return np.asarray(logs - np.log(-np.expm1(logs)))
 
     def n_tokens(self, columns: Sequence[str]) -> Ints:
-        """All tokens of the answer for the columns about the whole of it, unless it was divided by these."""
+        """All tokens of the answer for the columns about more than one, unless it was divided by these."""
         found = super().n_tokens(columns)
         if ANSWER in columns and self.unit != PER_TOKEN:
             about_all = list(columns).index(ANSWER) + 1

@@ -267,15 +267,32 @@ class Marginalize(TokenRemoval):
     def __call__(self, input: TextInput, masks: Masks, seed: int) -> TokenRows:
         """`samples` rows per mask, as long as the text."""
         tokens = self.tokens_of(input)
-        removed = ~kept_tokens(input, masks)
+        read, places = _filled_in(tokens)
+        removed = ~kept_tokens(input, masks)[:, places[0]]
         generators = row_generators(input, masks, seed, self.name)
         uniform = np.concatenate(
             [g.random((self.samples, n)).T for g, n in zip(generators, removed.sum(axis=1), strict=True)]
         )
         row, column = removed.nonzero()
         ids = np.tile(tokens.ids, (len(masks), self.samples, 1))
-        for own, window in tokens.windows:
+        for own, window in read.windows:
             here = (column >= own.start) & (column < own.stop)
-            ids[row[here], :, column[here]] = self.filler.draw(window, removed[:, own], uniform[here])
+            drawn = self.filler.draw(window, removed[:, own], uniform[here])
+            for place in places:
+                ids[row[here], :, place[column[here]]] = drawn
         ids = ids.reshape(-1, len(tokens.ids))
         return TokenRows(tokens, np.ones(ids.shape, dtype=np.bool_), ids)
+
+
+def _filled_in(tokens: Tokens) -> tuple[Tokens, list[Ints]]:
+    """The tokens that a filler reads, and where they stand among all tokens.
+
+    These are all tokens of a text. Of a prompt they are those before the answer, which would tell what is missing;
+    they stand before an answer and again before its rival.
+    """
+    if tokens.scored is None:
+        return tokens, [np.arange(len(tokens.ids))]
+    places = [np.flatnonzero(~tokens.scored[own]) + own.start for own, _ in tokens.windows]
+    first = places[0]
+    kept = Tokens(tokens.ids[first], tokens.types[first], tokens.feature[first], tokens.mask_id, tokens.pad_id)
+    return kept, places

@@ -15,7 +15,7 @@ from pertinent.settings import checked
 
 TEXT_MODELS = ("sentiment", "topics")
 ASSETS = Path(str(resources.files("pertinent"))) / "assets"
-NAMES = (*TEXT_MODELS, "digits", "table", "diabetes")
+NAMES = (*TEXT_MODELS, "recall", "digits", "table", "diabetes")
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 
@@ -24,8 +24,8 @@ FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: str = "truncate") -> Model:
     """Load a model that comes with the package.
 
-    ``"sentiment"`` and ``"topics"`` are small transformers in the package; ``"digits"`` (an image
-    classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
+    ``"sentiment"`` and ``"topics"`` are small transformers in the package, ``"recall"`` is a small language
+    model that answers questions about facts in its prompt; ``"digits"`` (an image classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
     classifier of wines) and ``"diabetes"`` (a regressor) are fitted whenever they are loaded.
     `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``. `long_texts` is that of `wrap`:
     ``"windows"`` reads texts of more than 256 tokens in windows.
@@ -33,7 +33,7 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)
     if name not in TEXT_MODELS and long_texts != "truncate":
-        raise SettingError(f"The model {name!r} reads no texts: leave out long_texts.")
+        raise SettingError(f"The model {name!r} reads no long texts: leave out long_texts.")
     if name in ("table", "diabetes"):
         from pertinent.models.embedded.tables import diabetes_model, table_model
 
@@ -45,7 +45,8 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
         from pertinent.models.torch.devices import device_of, dtype_of
 
         return digits_model(str(device_of(device)), dtype_of(dtype))
-    return load_transformer(ASSETS / name, device=device, dtype=dtype, long_texts=long_texts)
+    reading = {"long_texts": long_texts} if name in TEXT_MODELS else {}
+    return load_transformer(ASSETS / name, device=device, dtype=dtype, **reading)
 
 
 def load_transformer(
@@ -63,7 +64,8 @@ def load_transformer(
 
     place, precision = device_of(device), dtype_of(dtype)
     try:
-        model, reader = (_read_own if folder.parent == ASSETS else _read)(folder, precision)
+        is_own = folder.parent == ASSETS and folder.name in TEXT_MODELS
+        model, reader = (_read_own if is_own else _read)(folder, precision)
     except Exception as error:
         raise ModelError(
             f"The transformers model in {str(folder)!r} cannot be loaded: {error} No code in it is run: "

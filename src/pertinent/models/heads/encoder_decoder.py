@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pertinent.array_types import Floats, Masks
 from pertinent.errors import ModelError
-from pertinent.models.heads.base import FollowedScores, HeadBatch
+from pertinent.inputs.base import Input
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, one_row
-from pertinent.removal.base import TokenRows
+from pertinent.removal.base import Removal, TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -75,6 +77,12 @@ class EncoderDecoderHead(LanguageModelHead):
             ids.append(int(logits[0, -1].argmax()))
             yield ids[-1]
 
+    def surprise(
+        self, removal: Removal, input: Input, masks: Masks, seed: int, encoder: TransformerModel
+    ) -> Floats:
+        """Raise an error: an encoder gives prompts no likelihood."""
+        return Head.surprise(self, removal, input, masks, seed, encoder)
+
     @property
     def start_id(self) -> int:
         """The token with which the decoder begins."""
@@ -116,11 +124,12 @@ class _DecodedBatch(HeadBatch):
         attend = np.ones(batch.ids.shape, dtype=np.int64) if batch.attend is None else batch.attend
         owners: list[int] = []
         answers: list[Any] = []
-        rows: list[tuple[int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
         first = 0
         for part in self.parts:
             own, n = part.tokens.answers, len(part.attend)
-            rows += [(len(owners) + i, len(owners) + n + i if len(own) > 1 else -1) for i in range(n)]
+            others = [len(owners) + n + i if len(own) > 1 else -1 for i in range(n)]
+            rows += [(len(owners) + i, other, *part.tokens.span) for i, other in enumerate(others)]
             for answer in own:
                 owners += range(first, first + n)
                 answers += [answer] * n

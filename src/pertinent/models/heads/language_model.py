@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from pertinent.array_types import Floats
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
@@ -25,7 +25,7 @@ from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, t
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
-from pertinent.removal.base import TokenRows
+from pertinent.removal.base import Removal, TokenRows
 from pertinent.settings import Count, checked
 
 if TYPE_CHECKING:
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SURPRISED = 16
+"""Number of masks of a prompt whose surprise is computed together."""
+
 
 class LanguageModelHead(Head):
     """The head of ``AutoModelForCausalLM``; an input is a `Prompt`.
 
     The log-likelihood of an answer a₁ … aₙ after a prompt x is Σ log p(aᵢ | x, a₁ … aᵢ₋₁), from one pass over
     prompt and answer. Logits are computed at the places of the answer alone. The columns are the contrast
-    with another answer, if one is given; the whole answer; and each of its tokens.
+    with another answer, or a span of the answer, if one is given; the whole answer; and each of its tokens.
 
     Parameters
     ----------
@@ -64,6 +67,11 @@ class LanguageModelHead(Head):
         self.settings = (max_new_tokens,)
         self._to_logits: Any = None
         self._start_id: int | None = None
+
+    @property
+    def start(self) -> int | None:
+        """The token that an empty prompt consists of, if there is one."""
+        return self._start_id
 
     # -- the network ---------------------------------------------------------------------------------
 
@@ -128,14 +136,15 @@ class LanguageModelHead(Head):
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> PromptInput:
         """Tokenise a prompt and its answer, which the model writes itself if none is given."""
-        rendered = raw if isinstance(raw, RenderedPrompt) else self._rendered(Prompt.of(raw), encoder)
+        rendered = raw if isinstance(raw, RenderedPrompt) else self.rendered(Prompt.of(raw), encoder)
         if not rendered.answer:
             rendered = self._answered(rendered, encoder)
         reading = encoder.tokenizer, encoder.max_length
         return tokenised_prompt(rendered, features, *reading, apart=self.answers_apart)
 
     @staticmethod
-    def _rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
+    def rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
+        """The prompt as the model reads it: messages in the tokenizer's chat template."""
         tokenizer = encoder.tokenizer
         if getattr(tokenizer, "chat_template", None) is None:
             return prompt.rendered()
@@ -220,6 +229,32 @@ class LanguageModelHead(Head):
         batch.lay_out([False] * len(batch.parts), encoder.device)
         return lambda states, _: batch.scores(states)
 
+    def surprise(
+        self, removal: Removal, input: Input, masks: Masks, seed: int, encoder: TransformerModel
+    ) -> Floats:
+        """For each mask, the mean −log p of the kept tokens of a prompt, given what is read before each.
+
+        The first token of a row, fixed tokens and those of the answer are not counted.
+        """
+        assert isinstance(input, PromptInput)
+        found: list[float] = []
+        for first in range(0, len(masks), SURPRISED):
+            some = masks[first : first + SURPRISED]
+            rows = removal(input, some, seed)
+            assert isinstance(rows, TokenRows)
+            part = self.started(rows.windows()[0])
+            compact = [part.renumber or encoder.compaction.holds(part.attend.shape[1])]
+            batch = collate([part], compact, encoder.pad_id)
+            numbers = collate([replace(part, ids=_numbers(part), zeroed=None)], compact, -1).ids
+            feature = part.tokens.feature
+            counted = (feature >= 0) & some[:, feature]
+            with encoder.evaluating(batch.ids.shape), torch.inference_mode():
+                logs = self.logits(encoder.answer(batch)).float().log_softmax(dim=-1).cpu().numpy()
+            each = np.repeat(counted, removal.draws, axis=0)
+            own = [_surprise(*row) for row in zip(logs, numbers, batch.ids, each, strict=True)]
+            found += np.reshape(own, (len(some), -1)).mean(axis=1).tolist()
+        return np.array(found)
+
     def details(self, input: Any, encoder: TransformerModel) -> dict[str, str]:
         """The answers, and how the model found its own."""
         return input.text.details  # type: ignore[no-any-return]
@@ -250,7 +285,7 @@ class _AnswerBatch(HeadBatch):
 
     def __init__(self, head: LanguageModelHead, parts: Sequence[TokenRows]) -> None:
         self._head = head
-        self._asked = [(len(part.attend), len(part.tokens.windows)) for part in parts]
+        self._asked = [(len(part.attend), len(part.tokens.windows), part.tokens.span) for part in parts]
         super().__init__([head.started(window) for part in parts for window in part.windows()])
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
@@ -270,11 +305,11 @@ class _AnswerBatch(HeadBatch):
         self._slots, self._ids, self._real = devices.send(np.stack([slots, ids, real]), device)
         self._rows = devices.send(np.array(self._starts()), device)
 
-    def _starts(self) -> list[tuple[int, int]]:
-        """For each row that was asked for, its row in the batch, and that of its other answer (−1: none)."""
+    def _starts(self) -> list[tuple[int, int, int, int]]:
+        """For each row that was asked for, the `rows` of `answer_columns`."""
         found, first = [], 0
-        for n, n_answers in self._asked:
-            found += [(row, row + n if n_answers > 1 else -1) for row in range(first, first + n)]
+        for n, n_answers, span in self._asked:
+            found += [(row, row + n if n_answers > 1 else -1, *span) for row in range(first, first + n)]
             first += n * n_answers
         return found
 
@@ -290,17 +325,34 @@ def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = Fal
     """The columns of each row (rows, most columns), NaN where an input has fewer.
 
     `logs` are log-likelihoods of the tokens of answers (answers, most tokens), of which those are meant where
-    `real` is not 0. `rows` are the number of each row's answer, and of the other one (−1: none). The
-    log-likelihood of an answer is the sum over its tokens, or their mean.
+    `real` is not 0. `rows` are the number of each row's answer, that of the other one (−1: none), the first token
+    of a span and the one after its last (the same: no span). The log-likelihood of an answer or of a span is the
+    sum over its tokens, or their mean.
     """
+    own, other, first, last = rows.T
     logs = logs.masked_fill(real == 0, torch.nan)
-    total = logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
-    own, other = rows.T
+    total = _summed(logs, mean=mean)
     columns = torch.cat([total, logs], dim=1)[own]
-    contrast = columns[:, :1] - total[other]
-    padding = torch.full_like(contrast, torch.nan)
-    without, beside = torch.cat([columns, padding], dim=1), torch.cat([contrast, columns], dim=1)
-    return torch.where((other < 0)[:, None], without, beside)
+    places = torch.arange(logs.shape[1], device=logs.device)
+    inside = (places >= first[:, None]) & (places < last[:, None])
+    span = _summed(logs[own].masked_fill(~inside, torch.nan), mean=mean)
+    before = torch.where((other < 0)[:, None], span, columns[:, :1] - total[other])
+    without = torch.cat([columns, torch.full_like(before, torch.nan)], dim=1)
+    has_more = (other >= 0) | (first < last)
+    return torch.where(has_more[:, None], torch.cat([before, columns], dim=1), without)
+
+
+def _summed(logs: Tensor, *, mean: bool) -> Tensor:
+    """The sum or the mean of each row, without NaN."""
+    return logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
+
+
+def _surprise(logs: Floats, numbers: Ints, ids: Ints, counted: Masks) -> float:
+    """The mean −log p of the counted tokens of a row; `numbers` says which token each slot holds (−1: none)."""
+    slots = np.flatnonzero(numbers >= 0)
+    before, after = slots[:-1], slots[1:]
+    own = counted[numbers[after]]
+    return float(-logs[before[own], ids[after[own]]].mean()) if own.any() else 0.0
 
 
 def _numbers(part: TokenRows) -> Any:

@@ -1,0 +1,93 @@
+"""Answers that are written anew when parts of a prompt are removed, and valued by a function."""
+
+import numpy as np
+import pytest
+import torch
+
+import pertinent
+from pertinent import Prompt
+from pertinent.errors import InputError, ModelError, PertinentError
+from pertinent.models.regenerating import overlap
+from tests import tiny_lm
+
+SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
+QUESTION = Prompt("Who keeps the map?", sources=SOURCES)
+
+
+def greedy(model, tokenizer, text, n):
+    ids = tokenizer(text)["input_ids"]
+    start = len(ids)
+    with torch.no_grad():
+        for _ in range(n):
+            ids.append(int(model(input_ids=torch.tensor([ids])).logits[0, -1].argmax()))
+            if ids[-1] == tokenizer.eos_token_id:
+                break
+    return tokenizer.decode(ids, skip_special_tokens=True).removeprefix(
+        tokenizer.decode(ids[:start], skip_special_tokens=True)
+    )
+
+
+@pytest.fixture(scope="module", params=["llama", "gpt2"])
+def pair(request):
+    return tiny_lm.model(request.param), tiny_lm.tokenizer()
+
+
+def test_new_answers_are_those_of_the_model(pair):
+    seen = []
+
+    def value(answers, answer):
+        seen.append((list(answers), answer))
+        return [float(len(own)) for own in answers]
+
+    model = pertinent.wrap(pair, value=value, max_new_tokens=6)
+    e = pertinent.explain(model, QUESTION, "leave-one-out")
+    texts = ["\n\n".join(SOURCES)] + [
+        "\n\n".join("" if own == left else own for own in SOURCES) for left in SOURCES
+    ]
+    wanted = [greedy(*pair, f"{text}\n\nWho keeps the map?", 6) for text in texts]
+    assert e.details["answer"] == wanted[0]
+    assert e.details["generation"] == "greedy, at most 6 tokens"
+    lengths = np.array([len(own) for own in wanted], dtype=float)
+    np.testing.assert_allclose(e.prediction, lengths[:1])
+    np.testing.assert_allclose(e.scores, lengths[0] - lengths[1:])
+    assert {answer for _, answer in seen} == {wanted[0]}
+
+
+def test_all_methods_that_remove_can_be_used_and_measured(pair):
+    model = pertinent.wrap(pair, value="overlap", max_new_tokens=4)
+    table = pertinent.compare(
+        model, [QUESTION, "Ann keeps the key."], ["shapley", "kernel-shap"], budget=16, progress=False
+    )
+    assert not table.failures
+    assert pertinent.explain(model, QUESTION, "leave-one-out").prediction.tolist() == [1.0]
+
+
+def test_chats_slots_and_models_with_a_decoder():
+    chat = pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()), value="overlap", max_new_tokens=3)
+    messages = [{"role": "user", "content": "Ann keeps the key. Who keeps the key?"}]
+    e = pertinent.explain(chat, Prompt(messages=messages), "leave-one-out", features="sentences")
+    assert len(e.features) == 2
+    template = Prompt("{who} keeps it.", slots={"who": "Ann"}, alternatives={"who": ["Bob"]}, answer=" x")
+    assert pertinent.explain(chat, template, "leave-one-out").removal == "alternatives"
+    pair = tiny_lm.model("t5"), tiny_lm.ending_tokenizer()
+    model = pertinent.wrap(pair, value=lambda answers, _: [float(len(own)) for own in answers])
+    assert np.isfinite(pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores).all()
+
+
+def test_a_value_that_cannot_be(pair):
+    with pytest.raises(PertinentError, match="overlap"):
+        pertinent.wrap(pair, value="overlaps")
+    with pytest.raises(PertinentError, match="must be 'overlap' or a function"):
+        pertinent.wrap(pair, value=3)
+    with pytest.raises(ModelError, match="a number for each of 1 answers"):
+        pertinent.explain(pertinent.wrap(pair, value=lambda *_: [1.0, 2.0]), QUESTION, "leave-one-out")
+    model = pertinent.wrap(pair, value="overlap")
+    with pytest.raises(InputError, match="about likelihoods"):
+        pertinent.explain(model, Prompt("Ann", answer=" a", rather_than=" b"), "leave-one-out")
+    with pytest.raises(InputError, match="choose the features 'words'"):
+        pertinent.explain(model, QUESTION, "leave-one-out", features="tokens")
+
+
+def test_overlap_is_the_f1_of_words():
+    assert overlap(["the old map", "the map", "a lamp", ""], "The map") == [0.8, 1.0, 0.0, 0.0]
+    assert overlap([""], "") == [1.0]
