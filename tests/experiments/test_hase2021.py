@@ -199,8 +199,9 @@ def test_findings_of_table_1(load):
 
     page = own.findings(cell)
     assert "Sufficiency, CT: parallel-local-search is 1.00 points better" in page
+    assert "than lime; parallel-local-search is 2.00 points better" in page
     assert (
-        "than lime; lime is 7.00 points better" in page
+        "than random-search; lime is 7.00 points better" in page
         and "than gradient; thompson-search at 250 is 0.50" in page
     )
     assert "Sufficiency of CT models beside Standard's: 2.00 points worse" in page
