@@ -75,7 +75,8 @@ def masked_page(results: Path, pictures: Path) -> str:
             for removal in SHOWN
             if ("Standard", removal, 0.5) in set(found) & set(plain)
         ]
-        page += "\nStandard models, gain over the start as it is, in points:\n\n"
+        seeds = len(next(iter(found.values())))
+        page += f"\nStandard models, {seeds} seeds, gain over the start as it is, in points:\n\n"
         page += table(["removal", *(f"{share:.0%}" for share in SHARES)], rows)
     return page
 
