@@ -44,20 +44,21 @@ class Key:
 
     @property
     def part(self) -> tuple[str, bool, int | None]:
-        """What was run together: the models of an encoder on the texts of a set."""
+        """The models of an encoder on the texts of a set."""
         return self.set, self.short, self.layers
 
 
 class Results:
     """What `explain.py` measured, by cell.
 
-    Where a run was stopped, methods and models have explained more or fewer texts: those that all have count.
+    Where a run was stopped, methods have explained more or fewer texts; of each training those count that
+    all methods have explained.
     """
 
     def __init__(self, folder: Path) -> None:
         self._files: dict[Key, dict[int, dict[str, Any]]] = {}
         self._seeds: dict[tuple[str, bool, int | None], set[int]] = {}
-        self._inputs: dict[tuple[str, bool, int | None], int] = {}
+        self._inputs: dict[tuple[tuple[str, bool, int | None], str], int] = {}
         for path in sorted(folder.glob("*.json")):
             match = _NAME.fullmatch(path.stem)
             if match is None:
@@ -75,7 +76,7 @@ class Results:
                 self._files.setdefault(key, {})[int(match["seed"])] = row
                 self._seeds.setdefault(key.part, set()).add(int(match["seed"]))
                 n = len(row["values"]["probability"])
-                self._inputs[key.part] = min(n, self._inputs.get(key.part, n))
+                self._inputs[key.part, key.training] = min(n, self._inputs.get((key.part, key.training), n))
 
     def cells(self, which: str, *, short: bool = False, layers: int | None = None) -> list[Key]:
         """What was measured of a set."""
@@ -100,7 +101,7 @@ class Results:
         rows = self._files.get(key)
         if not rows:
             return None
-        found = {seed: of(row)[: self._inputs[key.part]] for seed, row in rows.items()}
+        found = {seed: of(row)[: self._inputs[key.part, key.training]] for seed, row in rows.items()}
         blank = np.full_like(next(iter(found.values())), np.nan)
         return np.array([found.get(seed, blank) for seed in sorted(self._seeds[key.part])])
 
@@ -116,7 +117,9 @@ def interval(values: Floats) -> Interval:
 
 
 def difference(a: Floats, b: Floats) -> Difference:
-    """A − b, paired by seed and input, over the seeds that both were measured with."""
+    """A − b, paired by seed and input, over the seeds and the first inputs that both were measured with."""
+    n = min(a.shape[1], b.shape[1])
+    a, b = a[:, :n], b[:, :n]
     both = ~np.isnan(a + b).any(axis=1)
     return paired_difference(a[both], b[both])
 

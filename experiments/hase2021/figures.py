@@ -62,8 +62,8 @@ def masked_page(results: Path, pictures: Path) -> str:
     page += (
         "As [figure2.md](figure2.md), but models are fine-tuned from the encoder that `filler.py` has taught "
         f"to fill in masked tokens of both sets' training texts ({loss:.1f} nats for a held-out token): the "
-        "paper's BERT has seen masks in pretraining, this sentence encoder has not. The start as it is: "
-        "the encoder without that training, in the same run.\n"
+        "paper's BERT was pretrained with masks, this sentence encoder was last trained without. The start "
+        "as it is: the encoder without that training, in the same run.\n"
     )
     for which in ("snli", "sst2"):
         found, plain = accuracies(results, which, FILLER), accuracies(results, which)
@@ -75,13 +75,16 @@ def masked_page(results: Path, pictures: Path) -> str:
             for removal in SHOWN
             if ("Standard", removal, 0.5) in set(found) & set(plain)
         ]
-        page += "\nStandard models, gain over the start as it is, in points:\n\n"
+        seeds = len(next(iter(found.values())))
+        page += f"\nStandard models, {seeds} seeds, gain over the start as it is, in points:\n\n"
         page += table(["removal", *(f"{share:.0%}" for share in SHARES)], rows)
     return page
 
 
 def _change(found: Accuracies, plain: Accuracies, removal: str, share: float) -> str:
-    gain = difference(found["Standard", removal, share], plain["Standard", removal, share])
+    one, other = found["Standard", removal, share], plain["Standard", removal, share]
+    seeds = min(len(one), len(other))  # the first ones, where the other start was measured with more
+    gain = difference(one[:seeds], other[:seeds])
     return f"{gain.mean:+.1f} ({gain.p_text})"
 
 
@@ -114,10 +117,11 @@ def _gap(found: Accuracies, training: str, a: str, b: str, share: float) -> str:
 def _plot(found: Accuracies, path: Path, title: str) -> None:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
+    trainings = [training for training in ("Standard", "CT") if _measured(found, training)]
+    figure = Figure(figsize=(4.5 * len(trainings), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(trainings), sharey=True, squeeze=False)[0]
     colours = dict(zip(SHOWN, ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"), strict=True))
-    for axis, training in zip(axes, ("Standard", "CT"), strict=True):
+    for axis, training in zip(axes, trainings, strict=True):
         for place, removal in enumerate(_measured(found, training)):
             boxes = [
                 (found[training, removal, 0.0] - found[training, removal, s]).mean(axis=1)

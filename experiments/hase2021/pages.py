@@ -50,17 +50,18 @@ def speed_page(paths: Sequence[Path]) -> str:
 
 
 def kept(new: str, old: str) -> str:
-    """The new page, with those sections of the old one whose sets it lacks, in the sets' order."""
+    """The new page, with the sections of the old one that it lacks; sets in their order, then the rest."""
     head, *found = re.split(r"\n(?=## )", new)
     _, *there = re.split(r"\n(?=## )", old)
     names = [spec.name for spec in SETS.values()]
 
-    def of_set(section: str) -> str | None:
-        return next((name for name in names if re.match(rf"## {re.escape(name)}[:\n]", section)), None)
+    def subject(section: str) -> str:
+        heading = section.splitlines()[0].removeprefix("## ")
+        return next((name for name in names if heading.split(":")[0] == name), heading)
 
-    by_set = {of_set(section): section.rstrip("\n") + "\n" for section in (*there, *found)}
-    last = [section for section in found if of_set(section) is None]
-    return "\n".join([head, *(by_set[name] for name in names if name in by_set), *last])
+    sections = {subject(section): section.rstrip("\n") + "\n" for section in (*there, *found)}
+    order = [name for name in names if name in sections] + [name for name in sections if name not in names]
+    return "\n".join([head, *(sections[name] for name in order)])
 
 
 def kept_rows(new: str, old: str) -> str:

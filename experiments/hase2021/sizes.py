@@ -64,7 +64,7 @@ def main() -> None:
         "Lengths are means, in tokens of the encoder's vocabulary, at most as many as a model reads (512; "
         "SNLI 128, SST-2 64); both sentences of SNLI are the document. Dev examples of FEVER and BoolQ are "
         "held out of ours for training. The 5,000 of SNLI are as printed: the paper's text says 50k. Its "
-        "test length of SST-2 is of the 500 shortest sentences.\n\n"
+        "test length of SST-2 is of the 500 shortest sentences. Its dev set of BoolQ is our test set.\n\n"
     )
     arguments.out.write_text(page + table(head, rows), encoding="utf-8")
 

@@ -52,10 +52,19 @@ def metric_rows(
     return rows
 
 
-def title(which: str, values: Floats) -> str:
+def title(results: Results, which: str, layers: int | None = None) -> str:
     """The heading of a set's section: how much was measured."""
-    seeds, points = values.shape
-    return f"\n## {SETS[which].name}: {points} test points, {seeds} seed{'s' if seeds > 1 else ''}\n\n"
+    shapes = {
+        key.training: v.shape
+        for key in results.cells(which, layers=layers)
+        if (v := results.values(key)) is not None
+    }
+    points = {training: shapes[training][1] for training in TRAININGS if training in shapes}
+    seeds = max(n for n, _ in shapes.values())
+    text = " and ".join(f"{n} ({TRAININGS[training]})" for training, n in points.items())
+    if len(set(points.values())) == 1:
+        text = str(next(iter(points.values())))
+    return f"\n## {SETS[which].name}: {text} test points, {seeds} seed{'s' if seeds > 1 else ''}\n\n"
 
 
 def few_seeds(values: Floats) -> str:
@@ -97,18 +106,19 @@ def versus(a: Floats, b: Floats, metric: str) -> str:
 def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
     """The paper's claims about Table 1, in numbers."""
     page = ""
-    beside = {
-        "parallel-local-search": list(METHODS),
-        "lime": list(SALIENCE),
-        AT_250: ["parallel-local-search"],
-        "thompson-search": ["parallel-local-search"],
-    }
+    beside: list[tuple[str, Sequence[str]]] = [
+        ("parallel-local-search", list(METHODS)),
+        ("parallel-local-search", ["random-search"]),
+        ("lime", SALIENCE),
+        (AT_250, ["parallel-local-search"]),
+        ("thompson-search", ["parallel-local-search"]),
+    ]
     for metric in OBJECTIVES:
         for training in TRAININGS:
             found = {m: v for m in ORDER if (v := cell(m, metric, training)) is not None}
             said = [
                 ahead(found, metric, method, others)
-                for method, others in beside.items()
+                for method, others in beside
                 if method in found and (set(others) - {method}) & set(found)
             ]
             page += f"- {metric.capitalize()}, {TRAININGS[training]}: " + "; ".join(said) + ".\n"
@@ -130,19 +140,17 @@ def main_table(results: Results) -> str:
         "salience method one for all. Points "
         "(difference in probability × 100), with half the width of the 95% interval from a block "
         "bootstrap over inputs and model seeds, 100,000 resamples; where there is one seed, over inputs. "
-        "Bold: best of its column at p < .05. [1], [2]: only so many of the model seeds were measured; "
-        "comparisons are paired over these.\n"
+        "Bold: best of its column at p < .05. –: not measured. [1], [2]: only so many of the model seeds "
+        "were measured; comparisons are paired over these.\n"
     )
     for which in SETS:
-        keys = results.cells(which)
-        if not keys:
+        if not results.cells(which):
             continue
 
         def cell(row: str, metric: str, training: str, which: str = which) -> Floats | None:
             return results.values(Key(which, False, training, *run_of(row), metric))
 
-        example = next(v for k in keys if (v := results.values(k)) is not None)
-        page += title(which, example)
+        page += title(results, which)
         page += table(
             ["method", *columns("paper"), *columns("ours")],
             metric_rows(cell, TABLE_1.get(which, {}), ORDER),
@@ -223,9 +231,10 @@ def counts(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[s
     signs: dict[tuple[str, str], list[int]] = {}
     for which, (metric, training) in itertools.product(sets, COLUMNS):
         found = {m: v for m in ORDER if (v := cell(which, m, metric, training)) is not None}
-        if not {*COMPARED, "lime"} <= set(found):
+        searches = [method for method in COMPARED if method in found]
+        if "lime" not in found or not searches:
             continue
-        best = max(COMPARED, key=lambda m: SIGN[metric] * float(np.nanmean(found[m])))
+        best = max(searches, key=lambda m: SIGN[metric] * float(np.nanmean(found[m])))
         pairs = {
             ("the best search", "LIME"): (best, "lime"),
             ("PLS", "LIME"): ("parallel-local-search", "lime"),
@@ -233,7 +242,7 @@ def counts(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[s
             ("thompson-search", "LIME"): (AT_250, "lime"),
         }
         for names, (a, b) in pairs.items():
-            if a in found:
+            if {a, b} <= set(found):
                 signs.setdefault(names, []).append(clear_wins(found[a], found[b], metric))
     return "".join(f"- {counted(each, *names)}.\n" for names, each in signs.items())
 
@@ -296,9 +305,8 @@ def second_table(results: Results) -> str:
                 text = shown(interval(found[metric][row])) if row in found[metric] else "–"
                 cells.append(f"**{text}**" if best[metric] == row else text)
             lines.append([row, *cells])
-        some = next(iter(found[OBJECTIVES[0]].values()))
         head = [f"{source}: {ARROWS[metric]}" for source in ("paper", "ours") for metric in OBJECTIVES]
-        page += title(which, some)
+        page += title(results, which, LAYERS)
         page += table(["method", *head], lines) + "\n"
         for metric in OBJECTIVES:
             said = [
@@ -307,6 +315,8 @@ def second_table(results: Results) -> str:
                     ("parallel-local-search", "lime"),
                     ("parallel-local-search", "random-search"),
                     ("lime", "random-search"),
+                    (AT_250, "parallel-local-search"),
+                    ("thompson-search", "parallel-local-search"),
                 )
                 if {method, other} <= set(found[metric])
             ]

@@ -199,8 +199,9 @@ def test_findings_of_table_1(load):
 
     page = own.findings(cell)
     assert "Sufficiency, CT: parallel-local-search is 1.00 points better" in page
+    assert "than lime; parallel-local-search is 2.00 points better" in page
     assert (
-        "than lime; lime is 7.00 points better" in page
+        "than random-search; lime is 7.00 points better" in page
         and "than gradient; thompson-search at 250 is 0.50" in page
     )
     assert "Sufficiency of CT models beside Standard's: 2.00 points worse" in page
@@ -239,6 +240,7 @@ def test_texts_that_all_have_count(load, tmp_path):
         return own.Key(which, False, "standard", "lime", None, "sufficiency", layers)
 
     np.testing.assert_allclose(results.values(key("fever")), [[10, 20]])
+    assert own.difference(np.array([[3.0, 4.0, 9.0]]), results.values(key("fever"))).mean == -11.5
     np.testing.assert_allclose(results.values(key("boolq")), [[70]])
     np.testing.assert_allclose(results.values(key("fever", 3)), [[90, 80, 70]])
     assert [each.layers for each in results.cells("fever", layers=3)] == [3]
@@ -269,16 +271,19 @@ def test_which_is_preferable(load):
 
 def test_what_was_not_measured_again_stays(load):
     own = load("pages")
-    old = "# Old\n\n## SST-2: 9 points\n\nold\n\n## FEVER\n\nold\n\n## Which\n\nold\n"
+    old = (
+        "# Old\n\n## SST-2: 9 points\n\nold\n\n## FEVER\n\nold\n\n## Which\n\nold\n\n## FEVER before\n\nold\n"
+    )
     new = "# New\n\n## FEVER: 3 points\n\nnew\n\n## BoolQ\n\nnew\n\n## Which\n\nnew\n"
     page = own.kept(new, old)
     assert (
-        page.count("old") == 1 and page.count("new") == 3 and page.startswith("# New\n\n## SST-2: 9 points")
+        page.count("old") == 2 and page.count("new") == 3 and page.startswith("# New\n\n## SST-2: 9 points")
     )
     assert [line for line in page.splitlines() if line.startswith("## ")][1:] == [
         "## FEVER: 3 points",
         "## BoolQ",
         "## Which",
+        "## FEVER before",
     ]
     assert own.kept(new, "") == new
     head = "| set | a |\n| --- | --- |\n"

@@ -68,6 +68,16 @@ def test_windows_and_pooling_are_noticed(architecture, options, length, holds):
     assert model._bias_check.holds(length, weighted=False) is holds
 
 
+def test_removed_tokens_do_not_show_however_large_their_scores():
+    """With a weight of 1e-12 they showed here, and in MiniLM fine-tuned on long texts."""
+    network, tokenizer = tiny.pair("bert")
+    with torch.no_grad():
+        for layer in network.bert.encoder.layer:
+            layer.attention.self.query.weight *= 15
+            layer.attention.self.key.weight *= 15
+    assert pertinent.wrap((network, tokenizer))._bias_check.holds(64, weighted=True)
+
+
 @pytest.mark.parametrize("length", [5, 8, 13])
 def test_rows_begin_where_fused_kernels_want_them(length):
     mask = torch.ones(3, length, dtype=torch.int64)

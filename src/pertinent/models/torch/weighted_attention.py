@@ -16,7 +16,6 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.evaluating import alone, evaluating
-from pertinent.outputs import TINY
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -24,14 +23,16 @@ if TYPE_CHECKING:
 NAME = "pertinent-weighted"
 MULTIPLE = 8
 """Fused kernels need widths and strides that are multiples of this."""
+LEAST = 1e-20
+"""The weight of a removed token. Attention scores may favour it by many powers of ten: 1e-12 showed."""
 
 
 def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
     """The bias on attention scores that multiplies the attention to each token by its entry of `weights`.
 
-    A removed token keeps a weight of 1e-12, because log 0 has no gradient.
+    A removed token keeps a weight of `LEAST`, because log 0 has no gradient.
     """
-    bias = torch.log(weights * (1 - TINY) + TINY).to(dtype)
+    bias = torch.log(weights * (1 - LEAST) + LEAST).to(dtype)
     if hidden is not None:
         bias = bias.masked_fill(hidden, torch.finfo(dtype).min / 1e6)
     return bias[:, None, None, :]
