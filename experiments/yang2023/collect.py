@@ -53,11 +53,11 @@ LEARNED = {
 class Results:
     """The files of a folder; a stage that is missing or failed is ``None``.
 
-    The folder `again` in it may hold another run, with models of its own, for what the first one lacks.
+    The folder `small` in it may hold another run, of a small model, for what is compared there alone.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.again = Results(folder / "again") if (folder / "again").is_dir() else None
+        self.small: Results = Results(folder / "small") if (folder / "small").is_dir() else self
         self._found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
     @cached_property
@@ -75,11 +75,6 @@ class Results:
         """What a stage found."""
         found = self._found.get(f"{which}.{name}")
         return None if found is None or "error" in found else found
-
-    def having(self, which: str, *stages: str) -> Results:
-        """The run that has all of these stages, so that what is compared is of one model."""
-        complete = all(self.stage(which, name) for name in stages)
-        return self if complete or self.again is None else self.again
 
     def column(self, which: str, stage: str, measure: str, row: str | None = None) -> Floats | None:
         """One number for each text, of one `row` where a stage has several."""

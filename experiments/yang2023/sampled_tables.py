@@ -50,7 +50,7 @@ def stability(results: Results) -> str:
 def seconds(results: Results) -> str:
     """Section 6.1: the seconds of one text, and how many times as fast the amortized model is."""
     rows = []
-    for which in results.sets:
+    for which in paper.BESIDE:
         for stage, device in (("seconds", "H200"), ("seconds-cpu", "one core of a CPU")):
             alone = (results.stage(which, stage) or {}).get("alone", {})
             for name in ("KS-200", "KS-2000"):

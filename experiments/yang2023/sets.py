@@ -46,7 +46,7 @@ SETS |= {
         PAIRS,
         PAIR,
         {"train": "mnli/train_with_snli", "test": "mnli/dev_matched"},
-        epochs=2,
+        epochs=3,
         batch_size=128,
         max_length=128,
         held_out=1000,
@@ -120,7 +120,7 @@ class Sizes:
 
 SIZES = {
     "sst2": Sizes(limit=40_000),
-    "mnli": Sizes(fit=2000),
+    "mnli": Sizes(fit=2500),
     "imdb": Sizes(
         texts=100,
         fewer=60,

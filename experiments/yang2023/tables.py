@@ -45,7 +45,7 @@ def overview(results: Results) -> str:
 
 def findings(results: Results) -> str:
     """What holds and what does not."""
-    return table(conclusions.head(results), [row for row in conclusions.rows(results) if row[-1] != "–"])
+    return table(conclusions.head(), [row for row in conclusions.rows(results) if row[-1] != "–"])
 
 
 PARTS: dict[str, Callable[[Results], str]] = {

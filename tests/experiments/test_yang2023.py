@@ -169,7 +169,8 @@ class Stages:
     def stage(self, which, name):
         return self._stages.get(name)
 
-    def having(self, which, *stages):
+    @property
+    def small(self):
         return self
 
 
@@ -242,14 +243,24 @@ def test_the_spread_over_trainings_and_the_stages_of_the_learning_curve(load, tm
     assert results.curve("sst2", 30) == ("curve-30", None)
 
 
-def test_another_run_has_what_the_first_one_lacks(load, tmp_path):
-    own = load("collect")
-    (tmp_path / "again").mkdir()
-    for path in ("sst2.one.json", "again/sst2.one.json", "again/sst2.two.json"):
-        (tmp_path / path).write_text(json.dumps({"texts": 1}))
-    results = own.Results(tmp_path)
-    assert results.having("sst2", "one") is results
-    assert results.having("sst2", "one", "two") is results.again
+def test_findings_of_other_runs_are_marked(load, tmp_path):
+    """What the later run lacks is as the earlier one printed it; a small run has its own folder."""
+    collect, own = load("collect"), load("conclusions")
+    (tmp_path / "small").mkdir()
+    for path, value in (("sst2.method-KS-200.json", 0.5), ("small/sst2.method-KS-200.json", 0.9)):
+        (tmp_path / path).write_text(json.dumps({"columns": {"spearman": [value] * 2}}))
+    (tmp_path / "small" / "sst2.padded-KS-200.json").write_text('{"columns": {"spearman": [0.6, 0.6]}}')
+    results = collect.Results(tmp_path)
+    assert results.small.small is results.small
+    first = own.FINDINGS[0]
+    assert own.measured(results, first, "sst2")[0].mean == pytest.approx(-0.1)
+    found, mark = own.measured(results, first, "mnli")
+    assert (found.mean, found.low, found.high, mark) == (-0.18, -0.20, -0.16, own.OF_EARLIER)
+    assert own.measured(results, first, "imdb") == (None, "")
+    (tokens,) = [each for each in own.FINDINGS if "ranks the tokens" in each.text]
+    found, mark = own.measured(results, tokens, "sst2")
+    assert found.mean == pytest.approx(0.3) and mark == own.OF_SMALL
+    assert load("earlier").EARLIER.keys() <= {each.text for each in own.FINDINGS}
 
 
 def test_evaluations_of_a_training(load):
@@ -268,8 +279,7 @@ def test_evaluations_of_a_training(load):
 def test_times_as_fast(load):
     alone = {"KS-200": [0.3, 0.5], "amortized": [0.01, 0.01]}
     results = Stages({}, stages={"seconds": {"alone": alone}})
-    results.sets = ["sst2"]
-    (line,) = load("sampled_tables").seconds(results).splitlines()[2:]
+    line, *_ = load("sampled_tables").seconds(results).splitlines()[2:]
     cells = line.strip("| ").split(" | ")
     assert cells[:2] == ["SST-2, H200, KS-200", "2"] and cells[4].startswith("40.0 ") and cells[5] == "69"
 
