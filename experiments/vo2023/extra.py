@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from forms import TAUS, K
 from paper_form import BOXES, Options, black_box
-from sets import TEXTS, read
+from sets import TEXTS
 
 import pertinent
 from pertinent.metric.top_features import ClassFaithfulness, ClassIoU, Faithfulness
@@ -59,27 +59,19 @@ def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
     ]
 
 
-def by_samples(model: Any, texts: Sequence[str]) -> dict[str, Any]:
+def by_samples(options: Options, which: str, n: int) -> dict[str, Any]:
     """How faithful LIME's top 10 words are, and the seconds for each text, by the number of samples."""
+    model, _, test, _ = black_box(which, BOXES[0], options)
     result: dict[str, Any] = {}
     for samples in SAMPLES:
         start = time.perf_counter()
         found = pertinent.explain(
-            model, list(texts), "lime", samples=samples, removal="pad-token", progress=False
+            model, test[:n], "lime", samples=samples, removal="pad-token", progress=False
         )
-        seconds = (time.perf_counter() - start) / len(texts)
+        seconds = (time.perf_counter() - start) / n
         rows = pertinent.evaluate(model, found, [Faithfulness(k=K)], progress=False).rows
         result[str(samples)] = {"faithfulness": [row.value for row in rows], "seconds": seconds}
     return result
-
-
-def lime_by_samples(options: Options, which: str, n: int, embedded: int | None) -> dict[str, Any]:
-    """Of the black box, or of the embedded model of sentiment on texts of so many words."""
-    if embedded is None:
-        model, _, test, _ = black_box(which, BOXES[0], options)
-        return by_samples(model, test[:n])
-    texts = read(options.data, which, "test").part(0, n).inputs
-    return by_samples(pertinent.load("sentiment"), [" ".join(text.split()[:embedded]) for text in texts])
 
 
 def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
@@ -120,7 +112,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--parts", nargs="+", default=["classes", "samples", "sizes"])
     parser.add_argument("--sampled", type=int, default=100, help="texts for methods that sample each of them")
-    parser.add_argument("--embedded", type=int, help="LIME of the embedded model, on texts of so many words")
     parser.add_argument("--train", type=int, default=20_000)
     parser.add_argument("--test", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=10)
@@ -135,7 +126,7 @@ def main() -> None:
     for which in arguments.sets:
         parts: dict[str, Callable[[], dict[str, Any]]] = {
             "classes": partial(every_class, options, which, "functional-information", arguments.sampled),
-            "samples": partial(lime_by_samples, options, which, arguments.sampled, arguments.embedded),
+            "samples": partial(by_samples, options, which, arguments.sampled),
             "sizes": partial(words_by_size, options, which, TAUS["l2x"][1]),
         }
         for name in arguments.parts:
