@@ -90,7 +90,7 @@ class Variant:
 
 IMDB = Variant("imdb", 0.9)
 SQUAD = Variant("squad", 0.9)
-SENTIMENT = Variant("sentiment", 0.9, masks=8)
+SENTIMENT = Variant("sentiment", 0.9, 3e-3, masks=8)
 FOREST = Variant("forest", 0.8, masks=16)
 CNN = Variant("cnn", 0.9, masks=16)
 

@@ -256,7 +256,8 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print the tables instead")
     arguments = parser.parse_args()
     found = read(arguments.results)
-    tables = {name: make(found) for name, make in PARTS.items()}
+    made = {name: make(found) for name, make in PARTS.items()}
+    tables = {name: own for name, own in made.items() if own.count("\n") > 2}  # those with rows
     if arguments.show:
         print("\n".join(f"{name}\n\n{own}" for name, own in tables.items()))
     else:
