@@ -101,7 +101,6 @@ def fitted(kept: Masks, values: Floats, weight: Floats, fit: str) -> Floats:
 VARIANTS: dict[str, Explain] = {
     "as in the table": ours(),
     "5,000 samples": ours(5000),
-    "20,000 samples": ours(20_000),
     "logits": ours(scale="logit"),
     "patches of 2 × 2": ours(features="patches:2"),
     "patches of 4 × 4": ours(features="patches:4"),

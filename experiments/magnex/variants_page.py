@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from paper import NAMES, TABLES
+from paper import NAMES as OF_TABLES
+from paper import TABLES
 from variants import AROUND, READERS, VARIANTS, beside, file_of
 
 from pertinent.intervals import bootstrap, paired_difference
@@ -24,6 +25,8 @@ from shared.pages import fill_in, table
 
 README = Path(__file__).parent / "README.md"
 SEEDS = 9
+NAMES = OF_TABLES | {"sentiment": "like Table 3: the embedded model of sentiment, reviews of 25 words"}
+WINDOWS = ("± 1", "± 5", "± 20")
 ENOUGH = 0.9
 """The sufficiency above which one word explains an input, v of the fits."""
 Found = Mapping[str, Any]
@@ -110,29 +113,26 @@ def difference(own: Sequence[Any], other: Sequence[Any], name: str = "sufficienc
 
 
 def by_certainty(found: Found) -> str:
-    """Sufficiency of magnex and LIME for the questions of which the reader is least and most sure."""
-    own, several = found.get(file_of("windows as before")), runs(found, "squad", "as before")
-    if own is None or not several:
-        return ""
-    sure = np.array([each["certainty"] for each in own["readings"]])
-    right = np.array([each["exact match"] for each in own["readings"]]) > 0
-    cuts = np.quantile(sure, [1 / 3, 2 / 3])
-    parts = {
-        f"certainty below {cuts[0]:.2f}": sure < cuts[0],
-        f"{cuts[0]:.2f} to {cuts[1]:.2f}": (sure >= cuts[0]) & (sure < cuts[1]),
-        f"above {cuts[1]:.2f}": sure >= cuts[1],
-        "answered rightly": right,
-        "wrongly": ~right,
-    }
+    """What the words around an answer are enough for, by how sure and how right the reader is."""
     rows = []
-    for name, mask in parts.items():
-        cells = [
-            str(bootstrap(values(each, row, "sufficiency")[:, mask]))
-            for row, each in (("magnex", several), ("lime", several[:1]))
-        ]
-        alone = f"{np.mean(np.array(own['± 5']['sufficiency'])[mask]):.3f}"
-        rows.append([name, str(int(mask.sum())), *cells, alone])
-    return table(["questions", "number", "magnex", "lime, as many words", "the answer ± 5 words"], rows)
+    for reader in READERS:
+        own = found.get(file_of(f"windows {reader}"))
+        if own is None:
+            continue
+        sure = np.array([each["certainty"] for each in own["readings"]])
+        right = np.array([each["exact match"] for each in own["readings"]]) > 0
+        low, high = np.quantile(sure, [1 / 3, 2 / 3])
+        parts = {
+            f"certainty below {low:.2f}": sure < low,
+            f"{low:.2f} to {high:.2f}": (sure >= low) & (sure < high),
+            f"above {high:.2f}": sure >= high,
+            "answered rightly": right,
+            "wrongly": ~right,
+        }
+        for name, mask in parts.items():
+            each = [np.array(own[w]["sufficiency"])[mask] for w in WINDOWS]
+            rows.append([reader, name, str(int(mask.sum())), *(str(bootstrap(one[None])) for one in each)])
+    return table(["reader", "questions", "number", *(f"the answer {w} words" for w in WINDOWS)], rows)
 
 
 def question_words(found: Found) -> str:
@@ -207,7 +207,7 @@ def seconds(found: Found) -> str:
     for which in VARIANTS:
         several = [own for own in runs(found, which, "as before") if "seconds" in own]
         for row in ("prediction", "magnex", *beside(which)) if several else ():
-            paper = TABLES[which].get(row)
+            paper = TABLES.get(which, {}).get(row)
             cells = "–" if paper is None else f"{paper[2][0]:.2f}"
             rows.append([NAMES[which], row, cells, f"{np.median(several[0]['seconds'][row]):.3f}"])
     return table(["", "method", "seconds, paper", "here"], rows)
@@ -216,7 +216,7 @@ def seconds(found: Found) -> str:
 def together(found: Found) -> str:
     """Many texts at once, with one pass of the encoder for prediction and hidden states, and with two."""
     rows = []
-    for which in ("imdb", "squad"):
+    for which in ("imdb", "sentiment", "squad"):
         several = [own["together"] for own in runs(found, which, "as before") if "together" in own]
         for own in several[:1]:
             box = own["prediction"]
@@ -256,7 +256,8 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print the tables instead")
     arguments = parser.parse_args()
     found = read(arguments.results)
-    tables = {name: make(found) for name, make in PARTS.items()}
+    made = {name: make(found) for name, make in PARTS.items()}
+    tables = {name: own for name, own in made.items() if own.count("\n") > 2}  # those with rows
     if arguments.show:
         print("\n".join(f"{name}\n\n{own}" for name, own in tables.items()))
     else:

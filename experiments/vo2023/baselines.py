@@ -19,10 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from forms import AIM, TUNED, UNTUNED
 from paper import FAITHFULNESS
-from paper_form import Fit, Options, over_seeds, run, shown, train_boxes
+from paper_form import Fit, Options, run, train_boxes
+from paper_form import shown as logged
+from results import shown
 from sets import TEXTS
+
+from pertinent.intervals import bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -67,15 +72,43 @@ def phases(sets: Sequence[str], seeds: int, made: Mapping[str, Any]) -> Iterator
 
 
 def rows(made: Mapping[str, Any], which: str) -> list[list[str]]:
-    """Of each method, tuned and not: what the paper has, and what was measured."""
-    found = []
+    """Of each method, tuned and not: what the paper has, what was measured, and how far it is behind AIM."""
+    found, aim = [], runs_of(made, which, AIM)
     for name, form in named(made, which).items():
-        runs = [own for key, own in made.items() if key.startswith(f"{which} | {BOX} | {form} | ")]
-        method = name.partition(",")[0]
-        cells = [over_seeds(runs, metric) for metric in (DEV, *SHOWN.values())]
-        paper = f"{FAITHFULNESS[which][method] / 100:.3f}" if method in FAITHFULNESS[which] else "–"
-        found.append([which, f"`{name}`", paper, *cells, str(len(runs)) if runs else "–"])
+        runs, method = runs_of(made, which, form), name.partition(",")[0]
+        if runs:
+            gap = "" if form == AIM or not aim else shown_gap(aim, runs)
+            found.append(
+                [
+                    which,
+                    f"`{name}`",
+                    str(FAITHFULNESS[which][method]),
+                    f"{100 * np.mean([own[DEV] for own in runs]):.1f}",
+                    *(_over(runs, metric) for metric in SHOWN.values()),
+                    gap,
+                    str(len(runs)),
+                ]
+            )
     return found
+
+
+def runs_of(made: Mapping[str, Any], which: str, form: str) -> list[Any]:
+    """The results of a form, with every seed."""
+    return [own for key, own in made.items() if key.startswith(f"{which} | {BOX} | {form} | ")]
+
+
+def _over(runs: Sequence[Any], metric: str) -> str:
+    """A mean over seeds and texts with its interval; shares of decisions are in percent."""
+    share = metric == "faithfulness"
+    own = np.array([run["values"][metric] for run in runs])
+    return shown(bootstrap(own, within=(0.0, 1.0) if share else None), 100 if share else 1)
+
+
+def shown_gap(aim: Sequence[Any], runs: Sequence[Any]) -> str:
+    """By how many percent points AIM is more faithful to the same texts, with its interval."""
+    own = [np.mean([run["values"]["faithfulness"] for run in each], axis=0) for each in (aim, runs)]
+    gap = paired_difference(*own)
+    return f"{shown(gap, 100)} {gap.p_text}"
 
 
 def named(made: Mapping[str, Any], which: str) -> dict[str, str]:
@@ -99,7 +132,7 @@ SHOWN = {
 
 def tuned_table(made: Mapping[str, Any]) -> str:
     """The rows of Table 2 that are tuned beside those that are not."""
-    head = ["set", "method", "faithfulness (paper)", "of validation texts", *SHOWN, "seeds"]
+    head = ["set", "method", "faithfulness (paper)", "of validation texts", *SHOWN, "`aim` − it", "seeds"]
     return table(head, [row for which in TEXTS for row in rows(made, which)])
 
 
@@ -152,7 +185,7 @@ def main() -> None:
             continue
         train_boxes(waiting, options, last)
         for fit, result in run(waiting, options, arguments.processes, last):
-            print(shown(fit, result), flush=True)
+            print(logged(fit, result), flush=True)
             if "error" not in result:
                 made[fit.name] = result
                 unfinished = out.with_suffix(".part")

@@ -200,13 +200,13 @@ def main() -> None:
     made = {k: v for path in arguments.words for k, v in json.loads(path.read_text()).items()}
     tables = {
         "functional information": every_class(extra),
-        "lime by samples": by_samples(extra),
         "l2x by K": by_size(extra),
         "l2x's words": words_by_size(extra),
         "words as published": words_table(made),
     }
     fill_in(arguments.page, tables)
     if "imdb samples" in extra:
+        print(by_samples(extra))
         draw_samples(extra, arguments.out / "figure5.png")
 
 

@@ -296,26 +296,38 @@ def test_forms_over_seeds(load):
 
 
 def tuned(**faithfulness):
-    """Results of forms on validation and test texts of AG News, by seed."""
+    """Results of forms on validation texts and on two test texts of AG News, by seed."""
+    metrics = ("faithfulness", "positive-delta-log-odds", "negative-delta-log-odds", "comprehensiveness")
     return {
-        f"ag_news | network | {form} | {seed}": {"dev faithfulness": dev, "faithfulness": test}
+        f"ag_news | network | {form} | {seed}": {
+            "dev faithfulness": dev,
+            "faithfulness": float(np.mean(test)),
+            "values": dict.fromkeys(metrics, test),
+        }
         for form, values in faithfulness.items()
         for seed, (dev, test) in enumerate(values)
     }
 
 
 def test_a_form_is_chosen_by_validation_texts(load):
-    """Not by test texts; it is then shown over all its seeds."""
+    """Not by test texts; it is then shown over all its seeds, and beside AIM."""
     own = load("baselines")
-    made = tuned(**{"l2x, τ 0.1": [(0.7, 0.9)], "l2x, τ 0.2": [(0.8, 0.6), (0.9, 0.8)], "l2x": [(0.5, 0.5)]})
+    forms = {
+        "l2x, τ 0.1": [(0.7, [1.0, 1.0])],
+        "l2x, τ 0.2": [(0.8, [1.0, 0.0]), (0.9, [0.0, 0.0])],
+        "from probabilities": [(0.9, [1.0, 1.0])],
+    }
+    made = tuned(**forms)
     assert own.best("ag_news", "l2x", made) == "l2x, τ 0.2" and own.best("ag_news", "vibi", made) is None
-    shown = {row[1]: row[2:5] for row in own.rows(made, "ag_news")}
-    assert shown["`l2x, tuned: τ 0.2`"] == ["0.901", "0.850 ± 0.071", "0.700 ± 0.141"]
-    assert shown["`l2x`"] == ["0.901", "0.500", "0.500"]
+    shown = {row[1]: row[2:] for row in own.rows(made, "ag_news")}
+    assert [*shown] == ["`aim`", "`l2x, tuned: τ 0.2`"]
+    cells = shown["`l2x, tuned: τ 0.2`"]
+    assert cells[:2] == ["90.13", "85.0"] and cells[2].startswith("25.0 [") and cells[3].startswith("0.25 [")
+    assert cells[6].startswith("75.0 [") and cells[7] == "2"
     lines = own.grids_table(made).splitlines()
     assert lines[2:] == [
-        "| ag_news | `l2x, τ 0.1` | 0.700 | 0.900 |  |",
-        "| ag_news | `l2x, τ 0.2` | 0.800 | 0.600 | chosen |",
+        "| ag_news | `l2x, τ 0.1` | 0.700 | 1.000 |  |",
+        "| ag_news | `l2x, τ 0.2` | 0.800 | 0.500 | chosen |",
     ]
 
 
@@ -325,7 +337,7 @@ def test_grids_come_first_and_then_the_seeds_of_what_was_chosen(load):
     first, second = own.phases(["ag_news"], 2, made), []
     names = [fit.form for fit in next(first)]
     assert names[:3] == ["from probabilities", "l2x", "vibi"] and len(names) == 3 + 4 + 9
-    made |= tuned(**{"vibi, τ 0.5, β 0.1": [(1.0, 1.0)]})
+    made |= tuned(**{"vibi, τ 0.5, β 0.1": [(1.0, [1.0, 1.0])]})
     second = [(fit.form, fit.seed) for fit in next(first)]
     assert second == [(form, 1) for form in ("vibi, τ 0.5, β 0.1", "from probabilities", "l2x", "vibi")]
 

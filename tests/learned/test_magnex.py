@@ -431,6 +431,21 @@ def test_the_encoder_runs_once_for_prediction_and_hidden_states(transformer, mon
         np.testing.assert_allclose(e.scores, expected, atol=1e-5)
 
 
+def test_a_network_that_does_not_tell_its_hidden_states_runs_twice():
+    from transformers import BertConfig, BertForSequenceClassification
+
+    class Plain(BertForSequenceClassification):
+        def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, inputs_embeds=None):
+            return super().forward(input_ids, attention_mask, token_type_ids, inputs_embeds=inputs_embeds)
+
+    torch.manual_seed(0)
+    model = pertinent.wrap((Plain(BertConfig(**tiny.BASE)).eval(), tiny.tokenizer()))
+    texts = [tiny.text(n, seed=n) for n in (5, 9, 3)]
+    fit = pertinent.fit(model, texts, "magnex", epochs=1, **SHORT)
+    assert isinstance(fit.network.scorer, HiddenStateScorer)
+    assert [len(e.scores) for e in pertinent.explain(model, texts, fit, progress=False)] == [5, 9, 3]
+
+
 def test_hidden_states_are_kept_until_they_are_taken(transformer):
     texts = [transformer.prepare(tiny.text(n, seed=n)).tokens for n in (3, 5)]
     parts = [

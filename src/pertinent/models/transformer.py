@@ -115,7 +115,10 @@ class TransformerModel(Model):
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes
         self.columns_differ = self.head.columns_differ
-        self._arguments = set(inspect.signature(model.forward).parameters)
+        parameters = inspect.signature(model.forward).parameters
+        self._arguments = set(parameters)
+        takes_any = any(own.kind is inspect.Parameter.VAR_KEYWORD for own in parameters.values())
+        self._tells_hidden_states = takes_any or self.takes("output_hidden_states")
         self._bias_check = BiasCheck(self)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.example = tokenizer("a", return_special_tokens_mask=True)
@@ -240,7 +243,7 @@ class TransformerModel(Model):
     @contextmanager
     def keeping_hidden_states(self) -> Iterator[None]:
         """Keep the last hidden states of whole texts that are answered, for a network that reads them."""
-        if self.hidden_states is not None or self.prefixes is not None:
+        if self.hidden_states is not None or self.prefixes is not None or not self._tells_hidden_states:
             yield
             return
         self.hidden_states = HiddenStates()
@@ -257,7 +260,8 @@ class TransformerModel(Model):
         answer = self.answer if self.prefixes is None else self.prefixes.answer
         if len(passes) == 1 and self.hidden_states is not None:
             found = self.forward(batch, output_hidden_states=True)
-            self.hidden_states.keep(parts, found.hidden_states[-1])
+            if getattr(found, "hidden_states", None) is not None:
+                self.hidden_states.keep(parts, found.hidden_states[-1])
             return self.head.answer_of(found)
         if len(passes) == 1:
             return answer(batch)
