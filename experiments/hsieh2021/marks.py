@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from marked_sets import CLASSES, Marked, read
 from records import Writer
-from text import METHODS, explained
+from text import DEFAULT, METHODS, explained
 from text_models import Texts, accuracy, minilm
 from transformers.utils import logging as transformers_logging
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=CLASSES, default=list(CLASSES))
     parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS)[:-1])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=DEFAULT)
     parser.add_argument("--suffix", default="", help="of the names of the experiments")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()

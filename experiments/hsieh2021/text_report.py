@@ -16,7 +16,7 @@ import numpy as np
 import text_paper as paper
 from conclusions import holds
 from records import Records, difference, interval, shown, table
-from text import METHODS, MODELS
+from text import DEFAULT, METHODS, MODELS
 from text_models import TRAINING
 from text_page import PAGE
 
@@ -249,7 +249,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     results = Results.of(arguments.results)
-    missing = [row for row in METHODS if any(row not in results.rows(model) for model in MODELS)]
+    missing = [row for row in DEFAULT if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,
         counts="; ".join(

@@ -12,7 +12,7 @@ import pertinent
 from pertinent.cli import main
 from pertinent.cli.input_files import read_annotations
 from pertinent.cli.parser import command_parser
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 
 TEXTS = ["not bad at all", "a bad film", "so good", "bad luck and bad food", "good food"]
 MODULE = """
@@ -91,6 +91,9 @@ def test_annotations_of_people_come_from_a_column(run, tmp_path):
         assert found == [e.measures for e in expected.explanations]
     with pytest.raises(SettingError, match="must name the column of a table"):
         read_annotations("marks.jsonl")
+    (tmp_path / "marks.jsonl").write_text("\n".join([lines[0], "no JSON", *lines[2:]]))
+    with pytest.raises(InputError, match="2"):
+        read_annotations("marks.jsonl:marks")
 
 
 def test_a_check_is_given_to_explain(run):

@@ -364,5 +364,9 @@ def read_answers(given: str) -> list[Any]:
 
 
 def _column(file: str, name: str) -> list[Any]:
-    """The values in a column of a file."""
-    return [record.label for record in read_file(file, FileColumns("table", label=name), None)]
+    """The values in a column of a file; a row that cannot be read would leave its input without one."""
+    found = read_file(file, FileColumns("table", label=name), None)
+    for record in found:
+        if record.error is not None:
+            raise InputError(f"{record.where}: {record.error}")
+    return [record.label for record in found]
