@@ -93,8 +93,9 @@ def page_parts(found: dict[str, Evaluation]) -> Iterator[str]:
             yield f"{metric}: not told apart from {own.best}: {', '.join(own.others) or 'none'}."
 
 
-def main(results: str) -> None:
+def main() -> None:
     """Run everything, and write the tables."""
+    (results,) = sys.argv[1:]
     found = {}
     for name in SETS:
         benchmark = run_description(HERE / f"{name}.yaml", Path(results) / name)
@@ -111,4 +112,4 @@ def main(results: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
