@@ -116,7 +116,7 @@ class _Row:
     def score(self, feature: str) -> float:
         """The score of a feature, of all its occurrences together."""
         own = zip(self.explanation.features, self.explanation.scores.tolist(), strict=True)
-        return sum(score for name, score in own if feature in (name, _plain(name)))
+        return float(sum(score for name, score in own if feature in (name, _plain(name))))
 
     @property
     def error(self) -> float:
