@@ -572,6 +572,28 @@ def test_magnex_estimators(tmp_path):
     assert len(found["quality"]) == 4 and len(found["variance"]["late"]) == 6
 
 
+def test_benchmark_of_which_method(tmp_path):
+    """One of its descriptions, with few rows and methods, and the two tables that are written."""
+    description = (ROOT / "benchmarks" / "which_method" / "tables.yaml").read_text()
+    methods = description[description.index("methods:") : description.index("metrics:")]
+    few = description.replace(methods, "methods: [shapley, leave-one-out, random]\n").replace(
+        'sets:wines"', 'sets:wines", limit: 8'
+    )
+    with scripts("benchmarks", ".") as load:
+        run = load("which_method.run")
+        (tmp_path / "tables.yaml").write_text(few.replace("seeds: 2", "seeds: 1"))
+        for folder in (tmp_path, tmp_path / "root"):
+            folder.mkdir(exist_ok=True)
+            (folder / "README.md").write_text(f"Before.\n{run.BEGIN}\nold\n{run.END}\nAfter.\n")
+        run.HERE, run.ROOT, run.SETS = tmp_path, tmp_path / "root", {"tables": "a table classifier"}
+        call(run, tmp_path / "results")
+    table = (tmp_path / "root" / "README.md").read_text()
+    assert "| a table classifier | 200 | `" in table and "old" not in table
+    assert table.startswith("Before.") and table.endswith("After.\n")
+    page = (tmp_path / "README.md").read_text()
+    assert "| leave-one-out | 14 |" in page and "comprehensiveness: not told apart from" in page
+
+
 def test_benchmark_of_kills(capsys):
     with scripts("benchmarks") as load:
         call(load("kills"), "--inputs", 4, "--kills", 1)

@@ -56,27 +56,27 @@ def winner(evaluation: Evaluation, metric: str) -> Winner:
 
 def readme_lines(found: dict[str, Evaluation]) -> Iterator[str]:
     """The rows of the README's table."""
-    yield "| you explain | budget | best to remove (comprehensiveness) | best alone (sufficiency) | random |"
+    yield "| you explain | budget | best if removed (comprehensiveness) | best alone (sufficiency) | random |"
     yield "|---|---:|---|---|---|"
     for name, evaluation in found.items():
         budget = read_description(HERE / f"{name}.yaml").words["budget"]
         cells = [_cell(evaluation, metric) for metric in ("comprehensiveness", "sufficiency")]
-        control = [f"{_mean(evaluation, 'random', m):.3g}" for m in ("comprehensiveness", "sufficiency")]
+        control = [_mean(evaluation, "random", metric) for metric in ("comprehensiveness", "sufficiency")]
         yield f"| {SETS[name]} | {budget} | {cells[0]} | {cells[1]} | {control[0]}, {control[1]} |"
 
 
 def _cell(evaluation: Evaluation, metric: str) -> str:
-    own = winner(evaluation, metric)
-    cost = mean_costs(evaluation)
-    said = f"`{own.best}` {_mean(evaluation, own.best, metric):.3g}"
-    if own.cheapest != own.best:
-        n = cost[own.cheapest]["evaluations"]
-        said += f"; as good for {n:.0f}: `{own.cheapest}` {_mean(evaluation, own.cheapest, metric):.3g}"
+    own, cost = winner(evaluation, metric), mean_costs(evaluation)
+    said = f"`{own.best}` {_mean(evaluation, own.best, metric)}"
+    n = cost[own.cheapest]["evaluations"]
+    if n <= cost[own.best]["evaluations"] / 2:
+        said += f"; as good for {n:.0f}: `{own.cheapest}` {_mean(evaluation, own.cheapest, metric)}"
     return said
 
 
-def _mean(evaluation: Evaluation, method: str, metric: str) -> float:
-    return evaluation.mean(method, metric)
+def _mean(evaluation: Evaluation, method: str, metric: str) -> str:
+    value = evaluation.mean(method, metric)
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
 def page_parts(found: dict[str, Evaluation]) -> Iterator[str]:
@@ -93,8 +93,9 @@ def page_parts(found: dict[str, Evaluation]) -> Iterator[str]:
             yield f"{metric}: not told apart from {own.best}: {', '.join(own.others) or 'none'}."
 
 
-def main(results: str) -> None:
+def main() -> None:
     """Run everything, and write the tables."""
+    (results,) = sys.argv[1:]
     found = {}
     for name in SETS:
         benchmark = run_description(HERE / f"{name}.yaml", Path(results) / name)
@@ -111,4 +112,4 @@ def main(results: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

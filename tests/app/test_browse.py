@@ -144,6 +144,33 @@ def test_cohorts_are_compared(tmp_path):
         saved.list_view(Filter(by="nonsense"))
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_of_rows_fits_a_narrow_window(scheme):
+    table = pertinent.load("table")
+    found = pertinent.compare(table, table.background.values[:24], ["shapley", "random"], budget=100)
+    es = pertinent.Explanations(found.explanations)
+    site = Site(hosted_models(table, Limits()), Desk(2, 2), Saved(es, "rows", ["cultivar 1"] * 24))
+    views = [
+        "/browse/0",
+        "/browse?view=beeswarm&by=predicted+class",
+        "/browse?by=alcohol",
+        "/model",
+        "/compare",
+    ]
+    with (
+        serving(site.app(TOKEN)) as address,
+        chromium() as browser,
+        new_page(browser, viewport={"width": 320, "height": 800}, color_scheme=scheme) as page,
+    ):
+        page.goto(f"{address}/?token={TOKEN}")
+        for view in views:
+            page.goto(address + view)
+            page.wait_for_load_state()
+            for each in page.locator("summary").all():
+                each.click()
+            assert page.evaluate("document.documentElement.scrollWidth") == 320, view
+
+
 def test_from_a_bar_to_its_examples_in_a_browser(address):
     with chromium() as browser, new_page(browser, viewport={"width": 320, "height": 800}) as page:
         page.goto(f"{address}/browse?token={TOKEN}")

@@ -12,6 +12,7 @@ from pertinent.app.judged import Judged, right_answers
 from pertinent.app.web import Site
 from pertinent.cli.input_files import read_answers
 from pertinent.errors import InputError, SettingError
+from pertinent.report.html import from_template
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving
 
@@ -149,3 +150,16 @@ def test_the_page(classes):
             assert page.locator(".listing strong").count() == 3
             page.click(".listing a >> nth=0")
             page.wait_for_selector("article")
+
+
+def test_the_page_of_one_input_says_what_is_right():
+    table = pertinent.load("table")
+    es = pertinent.explain(table, table.background.values[:3], "leave-one-out")
+    answers = [e.target_name for e in es]
+    answers[1] = next(name for name in table.classes if name != answers[1])
+    saved = Saved(es, "wines", answers)
+    pages = [
+        from_template("pertinent.app:one.html", views={}, view="", **saved.one_view(i)) for i in range(3)
+    ]
+    assert "Right: the model predicts" in pages[0] and "Wrong: the model predicts" in pages[1]
+    assert f"it is <strong>{answers[1]}</strong>" in pages[1]

@@ -148,7 +148,8 @@ def test_long_lists_of_classes_are_cut(text):
     n = 300
     prediction = np.full(n, 0.5 / (n - 1))
     prediction[17] = 0.5
-    e = replace(text, classes=tuple(f"class {i}" for i in range(n)), prediction=prediction, target=250)
+    classes = tuple(f"class {i}" for i in range(n))
+    e = replace(text, classes=classes, prediction=prediction, target=250, base_values=None)
     reader = Reader(fragment(e))
     assert "class 17" in reader.text
     assert "class 250" in reader.text

@@ -116,7 +116,7 @@ class _Row:
     def score(self, feature: str) -> float:
         """The score of a feature, of all its occurrences together."""
         own = zip(self.explanation.features, self.explanation.scores.tolist(), strict=True)
-        return sum(score for name, score in own if feature in (name, _plain(name)))
+        return float(sum(score for name, score in own if feature in (name, _plain(name))))
 
     @property
     def error(self) -> float:
@@ -205,7 +205,7 @@ class Saved:
         """What the page about the model shows, by the explanations of the first method."""
         wanted = Filter(method=self.methods[0])
         importance = self._importance(wanted.method, "")
-        worst = wanted.address(sort=WORST[self._judged.is_value])
+        worst = f"{wanted.address(sort=WORST[self._judged.is_value])}#list"
         return self._judged.view(column, target) | {
             "address": wanted.address,
             "worst": worst,
@@ -225,6 +225,7 @@ class Saved:
         return {
             "name": name_of(e),
             "number": number,
+            "row": self._rows[number],
             "cards": [card(each, by_class=each.class_scores is not None) for each in same],
         }
 

@@ -43,12 +43,16 @@ _REMEMBERED = 64
 
 @dataclass(frozen=True)
 class Hosted:
-    """A model on the page; it is loaded when it is first used, and has a service of its own."""
+    """A model on the page; it is loaded when it is first used, and has a service of its own.
+
+    `reads` is the kind of its inputs, where that is known before it is loaded.
+    """
 
     name: str
     load: Callable[[], Model]
     limits: Limits
     examples: Callable[[], Sequence[Any]] = tuple
+    reads: str = ""
     lock: Lock = field(default_factory=Lock, compare=False)
     _prompts: OrderedDict[bytes, Input] = field(default_factory=OrderedDict, compare=False)
 

@@ -14,6 +14,7 @@ from pertinent._optional import optional
 from pertinent.app.given import Limits
 from pertinent.app.hosted import Hosted
 from pertinent.errors import SettingError
+from pertinent.models.base import Model
 from pertinent.models.embedded.load import NAMES, load
 from pertinent.models.wrap import wrap
 from pertinent.results.explanation import Explanations
@@ -108,14 +109,21 @@ def _say(address: str) -> None:
 def hosted_models(model: Any, limits: Limits) -> list[Hosted]:
     """The models of the page, by name."""
     if model is None:
-        return [Hosted(name, partial(load, name), limits, _EXAMPLES[name]) for name in NAMES]
+        return [
+            Hosted(name, partial(load, name), limits, _EXAMPLES[name], _READS.get(name, "text"))
+            for name in NAMES
+        ]
     several = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not several:
         raise SettingError("`model` must be at least one model, but got an empty mapping.")
     return [
-        Hosted(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple))
+        Hosted(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each))
         for name, each in several.items()
     ]
+
+
+def _kind_of(model: Any) -> str:
+    return (model.kind or "") if isinstance(model, Model) else ""
 
 
 def _texts(*texts: str) -> Callable[[], tuple[str, ...]]:
@@ -139,6 +147,9 @@ def _patients() -> list[Any]:
 
     return [example_patient()]
 
+
+_READS = {"digits": "image", "table": "table", "diabetes": "table"}
+"""What the models that come with the package read, if not texts."""
 
 _EXAMPLES: Mapping[str, Callable[[], Any]] = {
     "sentiment": _texts(

@@ -20,7 +20,7 @@ from pertinent.report.drawings.image import data_uri, original, resized
 from pertinent.report.drawings.prompt import answer_tokens
 from pertinent.report.drawings.text import Piece, pieces
 from pertinent.report.panels import clipping
-from pertinent.report.pictures import waterfall_steps
+from pertinent.report.pictures import has_steps, waterfall_steps
 from pertinent.results.explanation import Explanation
 
 _LARGEST, _FINEST = 512, 64
@@ -101,7 +101,7 @@ def _scores_view(e: Explanation, share: Floats | None = None) -> dict[str, Any]:
         "scores": np.nan_to_num(e.scores).tolist(),
         "errors": None if e.standard_errors is None else np.nan_to_num(e.standard_errors).tolist(),
         "shares": share.round(3).tolist(),
-        "texts": [f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in range(n)],
+        "texts": say.told_scores(e),
         "order": say.strongest(e, None if n <= _FINEST else _FINEST).tolist(),
         "two_sides": say.has_two_sides(e),
         "directions": say.directions(e),
@@ -121,16 +121,12 @@ def _columns(e: Explanation) -> dict[int, dict[str, Any]]:
 
 def _waterfall(e: Explanation) -> list[list[Any]]:
     """Name, start, end and text of each step from the base value to the prediction, if there are such."""
-    if e.base_values is None:
+    if not has_steps(e):
         return []
     found = waterfall_steps(e)
-    form = say.number_format(e.scores)
-    steps = [
-        [name, start, start + step, f"{step:+{form}}"]
-        for name, start, step in zip(found.names, found.ends, found.steps, strict=False)
-    ]
-    base, end = found.ends[0], found.ends[-1]
-    return [["base value", base, base, f"{base:.3g}"], *steps, [e.target_name, end, end, f"{end:.3g}"]]
+    names = ["base value", *found.names, e.target_name]
+    starts, ends = [found.ends[0], *found.ends], [*found.ends, found.ends[-1]]
+    return [list(line) for line in zip(names, starts, ends, found.texts, strict=True)]
 
 
 def _by_sparsity(measure: say.Measure) -> list[tuple[float, float]]:

@@ -85,7 +85,7 @@ class Site:
 
     async def explain_page(self) -> Response:
         """The page on which one input is explained."""
-        return self._page("explain.html", "Explain", models=list(self.hosted))
+        return self._page("explain.html", "Explain", models=self.hosted.values())
 
     async def browse_page(self, request: Request) -> Response:
         """The page on which saved explanations are searched."""

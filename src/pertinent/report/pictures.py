@@ -9,6 +9,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.errors import SettingError
 from pertinent.intervals import Interval
+from pertinent.number_texts import number_text
 from pertinent.report import wording as say
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
@@ -21,12 +22,20 @@ _STRIPES = 40
 class Steps:
     """How scores that add up lead from the base value to the prediction: a name and a step for each feature.
 
-    `ends` are where each step begins, and at last where the last of them ends.
+    `ends` are where each step begins, and at last where the last of them ends; `texts` say the base value,
+    each step, and the end.
     """
 
     names: tuple[str, ...]
     steps: tuple[float, ...]
     ends: tuple[float, ...]
+    texts: tuple[str, ...]
+
+
+def has_steps(e: Explanation) -> bool:
+    """Whether the scores add up to the prediction, and are more than rounding errors."""
+    largest = float(np.abs(np.nan_to_num(e.scores)).max(initial=0.0))
+    return e.base_values is not None and largest > say.unmeasurable(e)
 
 
 def waterfall_steps(e: Explanation, top: int = 10) -> Steps:
@@ -46,7 +55,9 @@ def waterfall_steps(e: Explanation, top: int = 10) -> Steps:
         names.append(f"{len(rest):,} other feature{'s' if len(rest) > 1 else ''}")
         steps.append(float(e.scores[rest].sum()))
     ends = float(e.base_values[e.target]) + np.cumsum([0.0, *steps])
-    return Steps(tuple(names), tuple(steps), tuple(ends.tolist()))
+    form = say.number_format(e.scores)
+    texts = [number_text(ends[0], 3), *(f"{step:+{form}}" for step in steps), number_text(ends[-1], 3)]
+    return Steps(tuple(names), tuple(steps), tuple(ends.tolist()), tuple(texts))
 
 
 def curves_by_sparsity(evaluation: Evaluation) -> dict[str, dict[str, list[tuple[float, Interval]]]]:

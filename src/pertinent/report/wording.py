@@ -170,19 +170,29 @@ def error_of(explanation: Explanation, feature: int) -> float | None:
     return float(explanation.standard_errors[feature])
 
 
-def score_text(explanation: Explanation, feature: int) -> str:
-    """The score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search."""
+def told_scores(explanation: Explanation) -> list[str]:
+    """Each feature's score and standard error, as ``+0.123 ± 0.010``."""
+    form = number_format(explanation.scores)
+    every = range(len(explanation.features))
+    return [f"{score_text(explanation, i, form)} {error_text(explanation, i, form)}".strip() for i in every]
+
+
+def score_text(explanation: Explanation, feature: int, form: str = "") -> str:
+    """The score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search.
+
+    `form` is the `number_format` of the scores, for who has it.
+    """
     score = float(explanation.scores[feature])
     if explanation.meaning == "membership" and isfinite(score):
         sizes = len({n_kept(s, len(explanation.features)) for s in explanation.chosen})
         return f"in {round(score * sizes)} of {sizes} sets"
-    return f"{score:+{number_format(explanation.scores)}}"
+    return f"{score:+{form or number_format(explanation.scores)}}"
 
 
-def error_text(explanation: Explanation, feature: int) -> str:
+def error_text(explanation: Explanation, feature: int, form: str = "") -> str:
     """The standard error of a score, as ``± 0.010``; empty if it is not known."""
     error = error_of(explanation, feature)
-    return "" if error is None else f"± {error:{number_format(explanation.scores)}}"
+    return "" if error is None else f"± {error:{form or number_format(explanation.scores)}}"
 
 
 def number_format(values: Floats) -> str:

@@ -283,7 +283,11 @@ async function addPanel(like) {
   const panel = new Panel(like);
   open.push(panel);
   arrange();
-  if (!like) return panel.choose({}, await toBeginWith());
+  if (!like) {
+    const given = await toBeginWith(), fitting = given && [...panel.field("model").options].find(({ dataset }) => dataset.kind === given.kind);
+    if (fitting) fitting.selected = true;
+    return panel.choose({}, given);
+  }
   const values = Object.fromEntries(["method", "target", "budget", "removal", "features", "seed"].map((name) => [name, like.field(name).value]));
   panel.field("model").value = like.field("model").value;
   await panel.choose(values, { kind: like.choice.kind, fields: like.editor.fields() });

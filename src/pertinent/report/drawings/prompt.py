@@ -17,7 +17,7 @@ from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.report import wording as say
 from pertinent.report.colours import LIGHT, shares
 from pertinent.report.drawings import beginning_of
-from pertinent.report.drawings.text import Piece, TextDrawing, pieces
+from pertinent.report.drawings.text import TextDrawing, pieces
 from pertinent.report.html import Markup, from_template
 from pertinent.report.panels import Panel
 from pertinent.report.plots import QUIET
@@ -68,8 +68,14 @@ class PromptDrawing(TextDrawing):
         """The prompt as a paragraph, and the answer whose tokens can be chosen."""
         e = panel.explanation
         input: Any = e.input
+        scores = say.told_scores(e)
         told = [
-            (piece, piece.strongest(e), _told(piece, e), input.text.removable(piece.segment))
+            (
+                piece,
+                piece.strongest(e),
+                "; ".join(scores[i] for i in piece.features),
+                input.text.removable(piece.segment),
+            )
             for piece in pieces(input)
         ]
         tokens = [] if small else answer_tokens(e)
@@ -119,7 +125,3 @@ def answer_tokens(e: Explanation) -> list[AnswerToken]:
         AnswerToken(text, column, say.amount(e, column), share, column >= first)
         for column, (text, share) in enumerate(zip(texts, [*whole, *of_tokens], strict=True))
     ]
-
-
-def _told(piece: Piece, e: Explanation) -> str:
-    return "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)

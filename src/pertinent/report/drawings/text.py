@@ -82,8 +82,9 @@ class TextDrawing(Drawing):
         e = panel.explanation
         input: Any = e.input
         segments: list[list[tuple[Piece, int | None, str]]] = [[] for _ in input.text.segments]
+        scores = say.told_scores(e)
         for piece in pieces(input):
-            told = "; ".join(f"{say.score_text(e, i)} {say.error_text(e, i)}".strip() for i in piece.features)
+            told = "; ".join(scores[i] for i in piece.features)
             segments[piece.segment].append((piece, piece.strongest(e), told))
         folded = [folds([i for _, i, _ in own], panel) for own in segments]
         return from_template("text.html", panel=panel, segments=segments, folded=folded, text=input.text)

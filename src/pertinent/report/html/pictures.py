@@ -9,9 +9,8 @@ import numpy as np
 from pertinent.report.axes import Scale
 from pertinent.report.colours import shade
 from pertinent.report.html import Axis, Markup, from_template
-from pertinent.report.pictures import curves_by_sparsity, spread, waterfall_steps
+from pertinent.report.pictures import curves_by_sparsity, has_steps, spread, waterfall_steps
 from pertinent.report.table_contents import importance_caption
-from pertinent.report.wording import number_format
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
 from pertinent.results.importance import Importance, Scored
@@ -92,8 +91,8 @@ def curves_card(evaluation: Evaluation) -> Markup:
 
 def waterfall(e: Explanation) -> Markup:
     """Bars from the base value to the prediction; empty for scores that do not add up to it."""
-    if e.base_values is None:
+    if not has_steps(e):
         return Markup()
     found = waterfall_steps(e)
     axis = Axis.of((end, end) for end in found.ends)
-    return from_template("waterfall.html", e=e, found=found, axis=axis, form=number_format(e.scores))
+    return from_template("waterfall.html", e=e, found=found, axis=axis)

@@ -21,13 +21,12 @@ def show(e: Explanation, top: int = 10) -> Figure:
     names, steps, ends, base = found.names, found.steps, found.ends, found.ends[0]
     figure = new_figure(6.8, 1.5 + 0.3 * (len(steps) + 2))
     axes = figure.subplots()
-    number = say.number_format(e.scores)
     for place, (start, step) in enumerate(zip(ends, steps, strict=False), start=1):
         axes.barh(place, step, left=start, height=0.65, color=LIGHT.support if step > 0 else LIGHT.against)
         axes.plot([start + step] * 2, [place, place + 1], color=QUIET, lw=0.7)
         side = "left" if step >= 0 else "right"
         axes.annotate(
-            f"{step:+{number}}",
+            found.texts[place],
             (start + step, place),
             xytext=(4 if step >= 0 else -4, 0),
             textcoords="offset points",
@@ -37,7 +36,7 @@ def show(e: Explanation, top: int = 10) -> Figure:
         )
     axes.plot([base] * 2, [0, 1], color=QUIET, lw=0.7)
     axes.plot([base, ends[-1]], [0, len(steps) + 1], "D", ms=5, color=LIGHT.ink, ls="none")
-    labels = [f"base value {base:.3g}", *names, f"{clipped(e.target_name)} {ends[-1]:.3g}"]
+    labels = [f"base value {found.texts[0]}", *names, f"{clipped(e.target_name)} {found.texts[-1]}"]
     axes.set_yticks(range(len(labels)), labels, parse_math=False)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines[["top", "right", "left"]].set_visible(False)
