@@ -71,7 +71,9 @@ def test_chats_slots_and_models_with_a_decoder():
     assert pertinent.explain(chat, template, "leave-one-out").removal == "alternatives"
     pair = tiny_lm.model("t5"), tiny_lm.ending_tokenizer()
     model = pertinent.wrap(pair, value=lambda answers, _: [float(len(own)) for own in answers])
-    assert np.isfinite(pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores).all()
+    assert np.isfinite(
+        pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores
+    ).all()
 
 
 def test_a_value_that_cannot_be(pair):
