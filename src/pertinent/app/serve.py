@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pertinent._optional import optional
 from pertinent.app.hosted import Hosted, Limits
 from pertinent.errors import SettingError
-from pertinent.models.embedded.load import NAMES, load
+from pertinent.models.embedded.load import load
 from pertinent.models.wrap import wrap
 from pertinent.results.explanation import Explanations
 from pertinent.settings import Count, Range, checked
@@ -107,7 +107,7 @@ def _say(address: str) -> None:
 def hosted_models(model: Any, limits: Limits) -> list[Hosted]:
     """The models of the page, by name."""
     if model is None:
-        return [Hosted(name, partial(load, name), limits, _EXAMPLES[name]) for name in NAMES]
+        return [Hosted(name, partial(load, name), limits, own) for name, own in _EXAMPLES.items()]
     several = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not several:
         raise SettingError("`model` must be at least one model, but got an empty mapping.")
@@ -149,12 +149,8 @@ _EXAMPLES: Mapping[str, Callable[[], Any]] = {
         "The chip maker's shares rose 4 percent after it raised its sales forecast for the year.",
         "The goalkeeper saved two penalties and the home side won the cup final in extra time.",
     ),
-    "recall": _texts(
-        "Ann keeps the key. Bob keeps the map. Carl keeps the lamp. Who keeps the map? Answer:",
-        "Nora lives in Rome. Omar lives in Oslo. It rains today. Where does Omar live? Answer:",
-    ),
     "digits": _digits,
     "table": _wines,
     "diabetes": _patients,
 }
-"""Inputs to begin with, for the models that come with the package."""
+"""Inputs to begin with, for the models that come with the package; the page does not draw prompts."""
