@@ -14,6 +14,7 @@ import argparse
 import json
 import multiprocessing
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,23 @@ def save(folder: Path, model: Any, tokenizer: Path) -> tuple[Any, Any]:
     return stored.eval(), fast
 
 
+def readme(card: dict[str, Any]) -> str:
+    """The same for readers."""
+    right, missing = (f"{100 * card[name]:.0f}%" for name in ("accuracy", "accuracy if the fact is missing"))
+    lines = [
+        "# recall",
+        "",
+        f"A Llama of 4 layers and {card['parameters'] / 1e6:.1f} million parameters that answers questions
+        about", "made-up facts in its prompt, such as `Ann keeps the key. Bob keeps the map. Who keeps the
+        map? Answer:`.", "It is made for trying out explanations of language models, because the right
+        sentence is known.", "", f"Of new prompts with at most 8 facts, a third of the words made up, it
+        answers {right} rightly to the", f"last token; where the fact is missing, it says that it does not
+        know in {missing}.", "", f"Rebuilt by `{card['command']}`. All texts are from
+        `scripts/recall_facts.py`.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Train, save and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -200,7 +218,7 @@ def main() -> None:
     model, steps = train(tokenizer, minutes, device, **sizes, start_from=own.start)
     stored, fast = save(folder, model.cpu(), tokenizer)
     rng = random.Random(12345)
-    lessons = [lesson(rng, 8) for _ in range(50 if own.smoke else 1000)]
+    lessons = [lesson(rng, 8) for _ in range(50 if own.smoke else 500)]
     known: list[Lesson] = [one for one in lessons if one.answer != UNKNOWN]
     missing = [one for one in lessons if one.answer == UNKNOWN]
     card = {
@@ -213,9 +231,10 @@ def main() -> None:
         "parameters": sum(weights.numel() for weights in stored.parameters()),
         "bytes": (folder / "model.safetensors").stat().st_size,
         "steps": steps,
-        "command": f"python scripts/train_recall.py --out OUT --minutes {own.minutes:g}",
+        "command": " ".join(["python", *sys.argv]),
     }
     (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
+    (folder / "README.md").write_text(readme(card))
     say(json.dumps(card))
 
 
