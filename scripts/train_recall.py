@@ -182,13 +182,15 @@ def readme(card: dict[str, Any]) -> str:
     lines = [
         "# recall",
         "",
-        f"A Llama of 4 layers and {card['parameters'] / 1e6:.1f} million parameters that answers questions
-        about", "made-up facts in its prompt, such as `Ann keeps the key. Bob keeps the map. Who keeps the
-        map? Answer:`.", "It is made for trying out explanations of language models, because the right
-        sentence is known.", "", f"Of new prompts with at most 8 facts, a third of the words made up, it
-        answers {right} rightly to the", f"last token; where the fact is missing, it says that it does not
-        know in {missing}.", "", f"Rebuilt by `{card['command']}`. All texts are from
-        `scripts/recall_facts.py`.",
+        f"A Llama of 4 layers and {card['parameters'] / 1e6:.1f} million parameters that answers questions",
+        "about made-up facts in its prompt, such as",
+        "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
+        "explanations of language models, because the right sentence is known.",
+        "",
+        f"Of new prompts with at most 8 facts, a third of the words made up, it answers {right} rightly",
+        f"to the last token; where the fact is missing, it says that it does not know in {missing}.",
+        "",
+        f"Rebuilt by `{card['command']}`. All texts are from `scripts/recall_facts.py`.",
     ]
     return "\n".join(lines) + "\n"
 
