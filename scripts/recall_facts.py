@@ -1,29 +1,41 @@
-"""Made-up facts, questions about them, and answers: what the embedded language model `recall` is trained on."""
+"""Made-up facts, questions about them, and answers: what the language model `recall` is trained on."""
+
+# ruff: noqa: SIM905  lists of words are read more easily in one string
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
 
-NAMES = """Ann Bob Carl Dora Emil Fay Gus Hana Ivan Jane Kim Liam Mia Noah Olga Paul Quinn Rosa Sam Tess Uma Vera Will
-Xena Yara Zoe Ada Ben Cleo Dan Eva Finn Gina Hugo Ida Jack Kate Leo Max Nora Omar Pia Ralf Sue Tom Ute Vito Wanda
-Alice Bruno Clara David Elena Frank Greta Henry Irene Jonas Karen Lucas Maria Nadia Oscar Petra Robin Sarah Tariq
-Ursula Victor Walter Yusuf Zelda Amir Bianca Chen Diego Esther Fatima George Helen Isaac Julia Kofi Laura Mohammed
-Nina Oliver Priya Rachel Stefan Thomas Valerie""".split()
-THINGS = """key map lamp book ring coin box bag hat coat boat bike car cup plate knife spoon clock watch phone letter
-ticket card drum flute guitar piano violin ball kite rope axe saw hammer nail brush pen pencil ruler basket bottle
-candle mirror blanket pillow chair table bench ladder bucket broom shovel rake wheel tent sail anchor compass lens
-camera radio jar bowl pot pan kettle stamp flag mask crown sword shield helmet glove scarf boot shoe sock belt purse
-wallet umbrella bell whistle magnet button needle thread carpet curtain vase statue painting diary notebook folder
-password code recipe seed apple pear melon loaf cake pie""".split()
-PLACES = """Rome Paris Oslo Cairo Lima Tokyo Delhi Berlin Madrid London Dublin Vienna Prague Athens Warsaw Lisbon
-Geneva Naples Boston Denver Dallas Seattle Toronto Havana Quito Bogota Nairobi Lagos Accra Tunis Amman Beirut Tehran
-Kabul Hanoi Manila Seoul Osaka Sydney Perth""".split()
-ROOMS = """kitchen garden cellar attic garage office hall library bedroom bathroom stable barn shed tower chapel
-workshop studio school market harbour station museum theatre hotel drawer closet cupboard""".split()
+NAMES = """
+Ann Bob Carl Dora Emil Fay Gus Hana Ivan Jane Kim Liam Mia Noah Olga Paul Quinn Rosa Sam Tess Uma Vera Will
+Xena Yara Zoe Ada Ben Cleo Dan Eva Finn Gina Hugo Ida Jack Kate Leo Max Nora Omar Pia Ralf Sue Tom Ute Vito
+Wanda Alice Bruno Clara David Elena Frank Greta Henry Irene Jonas Karen Lucas Maria Nadia Oscar Petra Robin
+Sarah Tariq Ursula Victor Walter Yusuf Zelda Amir Bianca Chen Diego Esther Fatima George Helen Isaac Julia
+Kofi Laura Mohammed Nina Oliver Priya Rachel Stefan Thomas Valerie
+""".split()
+THINGS = """
+key map lamp book ring coin box bag hat coat boat bike car cup plate knife spoon clock watch phone letter
+ticket card drum flute guitar piano violin ball kite rope axe saw hammer nail brush pen pencil ruler basket
+bottle candle mirror blanket pillow chair table bench ladder bucket broom shovel rake wheel tent sail anchor
+compass lens camera radio jar bowl pot pan kettle stamp flag mask crown sword shield helmet glove scarf boot
+shoe sock belt purse wallet umbrella bell whistle magnet button needle thread carpet curtain vase statue
+painting diary notebook folder password code recipe seed apple pear melon loaf cake pie
+""".split()
+PLACES = """
+Rome Paris Oslo Cairo Lima Tokyo Delhi Berlin Madrid London Dublin Vienna Prague Athens Warsaw Lisbon Geneva
+Naples Boston Denver Dallas Seattle Toronto Havana Quito Bogota Nairobi Lagos Accra Tunis Amman Beirut
+Tehran Kabul Hanoi Manila Seoul Osaka Sydney Perth
+""".split()
+ROOMS = """
+kitchen garden cellar attic garage office hall library bedroom bathroom stable barn shed tower chapel
+workshop studio school market harbour station museum theatre hotel drawer closet cupboard
+""".split()
 COLOURS = "red blue green yellow black white brown grey pink purple orange golden silver".split()
-JOBS = """baker doctor farmer teacher pilot singer painter lawyer sailor driver nurse judge miner tailor cook
-gardener writer dancer builder plumber butcher barber banker clerk guard""".split()
+JOBS = """
+baker doctor farmer teacher pilot singer painter lawyer sailor driver nurse judge miner tailor cook gardener
+writer dancer builder plumber butcher barber banker clerk guard
+""".split()
 FILLERS = (
     "It rains today.",
     "The train was late.",
@@ -84,9 +96,7 @@ def fact(rng: random.Random) -> Fact:
     if kind == "colour":
         return Fact(f"The {thing} is {colour}.", ((f"What colour is the {thing}?", colour),))
     if kind == "job":
-        return Fact(
-            f"{name} is a {job}.", ((f"What is {name}?", f"a {job}"), (f"Who is a {job}?", name))
-        )
+        return Fact(f"{name} is a {job}.", ((f"What is {name}?", f"a {job}"), (f"Who is a {job}?", name)))
     other = _some(NAMES, rng, capital=True)
     return Fact(
         f"{name} sold the {thing} to {other}.",
@@ -114,12 +124,23 @@ def lesson(rng: random.Random, most: int = 12) -> Lesson:
     used: set[str] = set()
     for _ in range(rng.randint(1, most)):
         own = fact(rng)
-        words = set(own.sentence.strip(".").split()) - {"keeps", "the", "The", "lives", "in", "is", "a", "sold", "to"}
+        words = set(own.sentence.strip(".").split()) - {
+            "keeps",
+            "the",
+            "The",
+            "lives",
+            "in",
+            "is",
+            "a",
+            "sold",
+            "to",
+        }
         if not words & used:  # each name and each thing is in one fact
             used |= words
             facts[own.sentence] = own
     asked = rng.choice(list(facts.values()))
-    question, answer = rng.choice(asked.questions)
+    about_people = [own for own in asked.questions if own[0].startswith("Who")]  # they are learned last
+    question, answer = rng.choice(about_people if about_people and rng.random() < 0.4 else asked.questions)
     sentences = list(facts)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3))):
         sentences.insert(rng.randrange(len(sentences) + 1), rng.choice(FILLERS))

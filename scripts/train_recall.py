@@ -1,7 +1,7 @@
 """Make the language model shipped with the package: `recall`.
 
-A Llama of 4 layers learns to answer questions about made-up facts (`recall_facts.py`) from the prompt, in about
-four minutes on a GPU:
+A Llama of 4 layers learns to answer questions about made-up facts (`recall_facts.py`) from the prompt, in
+about four minutes on a GPU:
 
     python scripts/train_recall.py --out OUT --minutes 4
 
@@ -14,6 +14,7 @@ import argparse
 import json
 import multiprocessing
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Pr
 
 END, ROLES = "<|end|>", ("<|system|>", "<|user|>", "<|assistant|>")
 VOCABULARY, LONGEST = 1024, 512
+WORKERS = 3
+"""Processes that make up lessons beside a GPU."""
+
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}"
     "{% if message['role'] == 'assistant' %}<|end|>{% endif %}{% endfor %}"
@@ -60,12 +64,12 @@ def new_tokenizer(seed: int, n_texts: int) -> Tokenizer:
     return tokenizer
 
 
-def put_batches(path: str, seed: int, rows: int, queue: Any) -> None:
+def put_batches(path: str, seed: int, rows: int, most: int, queue: Any) -> None:
     """Put batches (ids, whether they belong to an answer) into the queue, for ever."""
     tokenizer, rng = Tokenizer.from_file(path), random.Random(seed)
     end = tokenizer.token_to_id(END)
     while True:
-        made = [written(lesson(rng, rng.choice((3, 6, 12, 14))), rng) for _ in range(rows)]
+        made = [written(lesson(rng, rng.randint(2, most)), rng) for _ in range(rows)]
         before = [own.ids for own in tokenizer.encode_batch([prompt for prompt, _ in made])]
         answers = [own.ids for own in tokenizer.encode_batch([a for _, a in made], add_special_tokens=False)]
         whole = [[*first, *then, end] for first, then in zip(before, answers, strict=True)]
@@ -77,15 +81,24 @@ def put_batches(path: str, seed: int, rows: int, queue: Any) -> None:
 
 
 def train(
-    tokenizer: Path, minutes: float, device: str, rows: int, workers: int, start_from: Path | None
+    tokenizer: Path,
+    minutes: float,
+    device: str,
+    *,
+    rows: int,
+    most: int,
+    rate: float,
+    start_from: Path | None,
 ) -> tuple[Any, int]:
     """The trained model, and the number of steps."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue(maxsize=32)
     first = 1 if start_from is None else 1001  # other lessons than before
     helpers = [
-        context.Process(target=put_batches, args=(str(tokenizer), first + seed, rows, queue), daemon=True)
-        for seed in range(workers)
+        context.Process(
+            target=put_batches, args=(str(tokenizer), first + seed, rows, most, queue), daemon=True
+        )
+        for seed in range(WORKERS if device == "cuda" else 1)
     ]
     for helper in helpers:
         helper.start()
@@ -110,13 +123,13 @@ def train(
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
         ids, is_answer, is_real = (torch.from_numpy(part).to(device) for part in queue.get(timeout=120))
         for group in optimiser.param_groups:
-            group["lr"] = 2e-3 * min(1, (steps + 1) / 200) * (1 - share) ** 0.7
+            group["lr"] = rate * min(1, (steps + 1) / 200) * (1 - share) ** 0.7
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(input_ids=ids[:, :-1], use_cache=False).logits
         lost = cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
         weight = 0.1 * is_real[:, 1:] + is_answer[:, 1:]
         loss = (lost * weight.flatten()).sum() / weight.sum()
-        loss.backward()
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
@@ -148,7 +161,7 @@ def save(folder: Path, model: Any, tokenizer: Path) -> tuple[Any, Any]:
     (folder / "model.safetensors").chmod(0o644)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "dtype": "float32"}, indent=2) + "\n")
-    fast = PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_file=str(tokenizer), bos_token=END, eos_token=END, pad_token=END, model_max_length=LONGEST
     )
     fast.chat_template = TEMPLATE
@@ -159,7 +172,27 @@ def save(folder: Path, model: Any, tokenizer: Path) -> tuple[Any, Any]:
         own["chat_template"] = template.read_text()
         (folder / "tokenizer_config.json").write_text(json.dumps(own, indent=2) + "\n")
         template.unlink()
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval(), fast
+    stored: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return stored.eval(), fast
+
+
+def readme(card: dict[str, Any]) -> str:
+    """The same for readers."""
+    right, missing = (f"{100 * card[name]:.0f}%" for name in ("accuracy", "accuracy if the fact is missing"))
+    lines = [
+        "# recall",
+        "",
+        f"A Llama of 4 layers and {card['parameters'] / 1e6:.1f} million parameters that answers questions",
+        "about made-up facts in its prompt, such as",
+        "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
+        "explanations of language models, because the right sentence is known.",
+        "",
+        f"Of new prompts with at most 8 facts, a third of the words made up, it answers {right} rightly",
+        f"to the last token; where the fact is missing, it says that it does not know in {missing}.",
+        "",
+        f"Rebuilt by `{card['command']}`. All texts are from `scripts/recall_facts.py`.",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -168,7 +201,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the model's folder")
     parser.add_argument("--minutes", type=float, default=4.0)
     parser.add_argument("--rows", type=int, default=256, help="prompts in a batch")
-    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--most", type=int, default=14, help="the most facts of a prompt")
+    parser.add_argument("--rate", type=float, default=2e-3, help="the learning rate")
     parser.add_argument("--start", type=Path, help="folder of a model that was trained before, to go on with")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
     own = parser.parse_args()
@@ -182,23 +216,27 @@ def main() -> None:
         tokenizer.write_bytes((own.start / "tokenizer.json").read_bytes())
     say("tokenizer ready")
     minutes = 0.05 if own.smoke else own.minutes
-    model, steps = train(tokenizer, minutes, device, own.rows, own.workers, own.start)
+    sizes = {"rows": own.rows, "most": own.most, "rate": own.rate}
+    model, steps = train(tokenizer, minutes, device, **sizes, start_from=own.start)
     stored, fast = save(folder, model.cpu(), tokenizer)
     rng = random.Random(12345)
-    lessons = [lesson(rng) for _ in range(50 if own.smoke else 1000)]
+    lessons = [lesson(rng, 8) for _ in range(50 if own.smoke else 500)]
     known: list[Lesson] = [one for one in lessons if one.answer != UNKNOWN]
     missing = [one for one in lessons if one.answer == UNKNOWN]
     card = {
         "name": "recall",
         "task": "questions about made-up facts in the prompt",
         "accuracy": round(accuracy(stored, fast, [written(one, rng) for one in known]), 4),
-        "accuracy if the fact is missing": round(accuracy(stored, fast, [written(one, rng) for one in missing]), 4),
+        "accuracy if the fact is missing": round(
+            accuracy(stored, fast, [written(one, rng) for one in missing]), 4
+        ),
         "parameters": sum(weights.numel() for weights in stored.parameters()),
         "bytes": (folder / "model.safetensors").stat().st_size,
         "steps": steps,
-        "command": f"python scripts/train_recall.py --out OUT --minutes {own.minutes:g}",
+        "command": " ".join(["python", *sys.argv]),
     }
     (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
+    (folder / "README.md").write_text(readme(card))
     say(json.dumps(card))
 
 

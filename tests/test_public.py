@@ -103,7 +103,7 @@ pertinent.explain(model, ["not bad", "so good"], method="METHOD")
 pertinent.compare(model, ["not bad"], ["METHOD"])
 methods = [name for name in sys.modules if name.startswith("pertinent.explainers") and name.count(".") > 1]
 print(sorted({"torch", "transformers", "sklearn", "pandas", "pyarrow"} & set(sys.modules)))
-packages = (".base", ".removal_jackknife", ".early_stopping", ".learned")
+packages = (".base", ".coarse_to_fine", ".removal_jackknife", ".early_stopping", ".learned")
 packages += (".robustness", ".search", ".shapley")
 print([name for name in methods if not name.endswith(packages)])
 """

@@ -2,9 +2,9 @@
 
     python experiments/generative/evaluate.py DATA MODEL OUT --minutes 4
 
-DATA was made by `texts.py`, MODEL by `train.py`. OUT gets `answers.json` (how often the model is right) and a file
-of JSON lines, one for each example, as they are done. Only questions that the model answers rightly with the
-context and wrongly without it are used.
+DATA was made by `texts.py`, MODEL by `train.py`. OUT gets files of how often the model is right, of JSON
+lines, one for each example, and of the log-likelihoods of the answer's tokens for many masks. Only questions
+that the model answers rightly with the context and wrongly without it are used.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import logging
 import random
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ METHODS = (
     "gradient-x-input",
     "integrated-gradients",
 )
-N_SENTENCES = 31
-N_TEST_MASKS = 128
+N_SENTENCES = 32
+N_TEST_MASKS, N_BANK = 128, 512
 TOP = (1, 3, 5)
 TEMPLATE = "Context: {sources}\n\n{text}"
 SETS = {**{kind: (kind, False) for kind in KINDS}, "cloze, said twice": ("cloze", True)}
@@ -82,7 +83,9 @@ def is_right(game: Game, *, with_context: bool) -> bool:
 class Examples:
     """Examples of each set in turn that the model answers rightly with, and wrongly without the context."""
 
-    def __init__(self, texts: Texts, model: Any, tokenizer: Any, seed: int, *, any_answer: bool = False) -> None:
+    def __init__(
+        self, texts: Texts, model: Any, tokenizer: Any, seed: int, *, any_answer: bool = False
+    ) -> None:
         self.any_answer = any_answer
         self.texts, self.model, self.tokenizer = texts, model, tokenizer
         self.rng = random.Random(seed)
@@ -128,7 +131,9 @@ def measured(scores: Floats, game: Game, right: tuple[int, ...], test: Any) -> d
 def explained(model: Any, prompts: list[pertinent.Prompt], method: str, budget: int, seed: int) -> list[Any]:
     """The scores of each prompt's sentences by one of our methods; none if the budget is too small."""
     try:
-        found = pertinent.explain(model, prompts, method, budget=budget, scale="logit", seed=seed, progress=False)
+        found = pertinent.explain(
+            model, prompts, method, budget=budget, scale="logit", seed=seed, progress=False
+        )
     except pertinent.PertinentError as error:
         if "scale" not in str(error):
             print(method, budget, error, flush=True)
@@ -138,20 +143,21 @@ def explained(model: Any, prompts: list[pertinent.Prompt], method: str, budget: 
     return [by_index.get(number) for number in range(len(prompts))]
 
 
-def evaluate(data: Path, folder: Path, out: Path, number: int, end: float, at_once: int, device: str, trial: bool) -> None:
+def evaluate(own: argparse.Namespace, number: int, end: float) -> None:
     """Examples with a seed of their own until the time is over, some at once."""
     logging.disable(logging.WARNING)
-    dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device).eval()
+    dtype = torch.bfloat16 if own.device == "cuda" else torch.float32
+    tokenizer = AutoTokenizer.from_pretrained(own.model)
+    model = AutoModelForCausalLM.from_pretrained(own.model, dtype=dtype).to(own.device).eval()
     for weights in model.parameters():
         weights.requires_grad_(requires_grad=False)
     wrapped = pertinent.wrap((model, tokenizer))
-    examples = Examples(Texts.read(data, held_out=True), model, tokenizer, 2000 + number, any_answer=trial)
+    texts = Texts.read(own.data, held_out=True)
+    examples = Examples(texts, model, tokenizer, 1000 + number, any_answer=own.trial)
     names, turn = list(SETS), number
-    while time.time() < end:
+    while True:
         some: list[tuple[str, Example, Game]] = []
-        while len(some) < at_once:
+        while len(some) < own.at_once:
             name, turn = names[turn % len(names)], turn + 1
             found = examples.next(name)
             if found is None:
@@ -161,9 +167,13 @@ def evaluate(data: Path, folder: Path, out: Path, number: int, end: float, at_on
             else:
                 some.append((name, *found))
         records = _records(some, wrapped, number)
-        with (out / f"examples-{number}.jsonl").open("a") as file:
+        with (own.out / f"examples-{number}.jsonl").open("a") as file:
             file.writelines(f"{json.dumps(record)}\n" for record in records)
-        (out / f"answers-{number}.json").write_text(json.dumps(examples.counts))
+        banks = [game.by_token(bank_masks(game.n)).astype(np.float16) for _, _, game in some]
+        np.savez_compressed(own.out / f"bank-{number}-{turn}.npz", *banks)
+        (own.out / f"answers-{number}.json").write_text(json.dumps(examples.counts))
+        if time.time() > end:
+            return
 
 
 def test_masks(n: int) -> Masks:
@@ -171,9 +181,53 @@ def test_masks(n: int) -> Masks:
     return np.random.default_rng(12345).random((N_TEST_MASKS, n)) < 0.5
 
 
-def _records(
-    some: list[tuple[str, Example, Game]], wrapped: Any, seed: int
-) -> list[dict[str, Any]]:
+def bank_masks(n: int) -> Masks:
+    """Masks whose answers are kept: all, nothing, each left out, each alone, the test's, random ones."""
+    ends, each = np.array([[True], [False]]).repeat(n, axis=1), np.eye(n, dtype=bool)
+    others = np.random.default_rng(777).random((N_BANK, n)) < 0.5
+    return np.concatenate([ends, ~each, each, test_masks(n), others])
+
+
+def scored(
+    games: list[Game],
+    prompts: list[pertinent.Prompt],
+    wrapped: Any,
+    seed: int,
+    *,
+    budgets: Sequence[int] = BUDGETS,
+    methods: Sequence[str] = METHODS,
+    peers: Sequence[str] = tuple(PEERS),
+) -> list[tuple[int, str, int, Floats, float]]:
+    """Place of the example, method, budget, scores and seconds, for each that the budget is enough for."""
+    found: list[tuple[int, str, int, Floats, float]] = []
+    for budget in budgets:
+        for method in methods:
+            if method == "gradient-x-input" and budget != budgets[0]:  # the same whatever the budget
+                found += [(*own[:2], budget, *own[3:]) for own in found if own[1:3] == (method, budgets[0])]
+                continue
+            begun = time.time()
+            several = explained(wrapped, prompts, method, budget, seed)
+            took = (time.time() - begun) / len(games)
+            found += [(i, method, budget, own, took) for i, own in enumerate(several) if own is not None]
+        for name in peers:
+            for place, game in enumerate(games):
+                begun = time.time()
+                scores = _by_peer(name, game, budget, seed)
+                if scores is not None:
+                    found.append((place, name, budget, scores, time.time() - begun))
+    return found
+
+
+def _by_peer(name: str, game: Game, budget: int, seed: int) -> Floats | None:
+    """The scores of a peer, if the budget is enough for it and its package is there."""
+    try:
+        return PEERS[name](game, budget, seed)
+    except Exception as error:  # noqa: BLE001  a package that is missing
+        print(name, repr(error)[:300], flush=True)
+        return None
+
+
+def _records(some: list[tuple[str, Example, Game]], wrapped: Any, seed: int) -> list[dict[str, Any]]:
     """What is found of some examples."""
     start = time.time()
     prompts = [prompt_of(own) for _, own, _ in some]
@@ -192,27 +246,7 @@ def _records(
                 "found": [],
             }
         )
-
-    found: list[tuple[int, str, int, Floats, float]] = []
-    for budget in BUDGETS:
-        for method in METHODS:
-            if method == "gradient-x-input" and budget != BUDGETS[0]:  # the same whatever the budget
-                found += [(*own[:2], budget, *own[3:]) for own in found if own[1:3] == (method, BUDGETS[0])]
-                continue
-            begun = time.time()
-            several = explained(wrapped, prompts, method, budget, seed)
-            took = (time.time() - begun) / len(some)
-            found += [(i, method, budget, own, took) for i, own in enumerate(several) if own is not None]
-        for name, peer in PEERS.items():
-            for place, (_, _, game) in enumerate(some):
-                begun = time.time()
-                try:
-                    scores = peer(game, budget, seed)
-                except Exception as error:  # noqa: BLE001  a package that is missing
-                    print(name, repr(error)[:300], flush=True)
-                    continue
-                if scores is not None:
-                    found.append((place, name, budget, scores, time.time() - begun))
+    found = scored([game for _, _, game in some], prompts, wrapped, seed)
     for place, (_, own, game) in enumerate(some):
         mine = [each for each in found if each[0] == place]
         game.values(np.concatenate([without_top(scores) for _, _, _, scores, _ in mine]))  # in few batches
@@ -233,15 +267,14 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=6)
     parser.add_argument("--at-once", type=int, default=10)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--trial", action="store_true", help="use questions that the model answers wrongly, too")
+    parser.add_argument(
+        "--trial", action="store_true", help="use questions that the model answers wrongly, too"
+    )
     own = parser.parse_args()
     own.out.mkdir(parents=True, exist_ok=True)
     end = time.time() + 60 * own.minutes
     context = torch.multiprocessing.get_context("spawn")
-    arguments = [
-        (own.data, own.model, own.out, number, end, own.at_once, own.device, own.trial) for number in range(own.processes)
-    ]
-    working = [context.Process(target=evaluate, args=arguments[number]) for number in range(own.processes)]
+    working = [context.Process(target=evaluate, args=(own, number, end)) for number in range(own.processes)]
     for process in working:
         process.start()
     for process in working:

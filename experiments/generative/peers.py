@@ -4,8 +4,8 @@ captum's are those of the package itself (KernelShap, Lime, ShapleyValueSampling
 `LLMAttribution` runs), with a forward function that answers many masks at once. ContextCite's is its authors'
 (uniform masks, logit of the answer's probability, standardised masks, scikit-learn's Lasso with
 α = 0.01 per token of the answer). inseq's are its gradient methods (saliency, input × gradient, integrated
-gradients, these with 64 and 256 evaluations alone): of the probability of each token of the answer, the length of
-the vector of each prompt token, summed over the tokens of a sentence and of the answer.
+gradients, these with 64 and 256 evaluations alone): of the probability of each token of the answer, the
+length of the vector of each prompt token, summed over the tokens of a sentence and of the answer.
 """
 
 from __future__ import annotations
@@ -128,9 +128,9 @@ def _captum(name: str) -> Peer:
 
 
 def _inseq(name: str) -> Peer:
-    """A gradient method of inseq. A point costs a forward and a backward pass for each token of the answer."""
+    """A gradient method of inseq. A point costs two passes for each token of the answer."""
 
-    def scores(game: Game, budget: int, seed: int) -> Floats | None:
+    def scores(game: Game, budget: int, _seed: int) -> Floats | None:
         n_points = min(50, budget // (2 * len(game.answer)))
         if not n_points or (name == "integrated gradients" and budget not in (64, 256)):
             return None
@@ -145,11 +145,14 @@ def _inseq(name: str) -> Peer:
 def _lengths(game: Game, n_points: int) -> tuple[Floats, Floats]:
     """For each sentence the sum of the lengths of its tokens' vectors, over the tokens of the answer.
 
-    The vectors are gradients, and gradients times the embeddings; the mean over points from 0 to the embeddings.
+    The vectors are gradients, and gradients times the embeddings; the mean over points from 0 to the
+    embeddings.
     """
     ids = torch.tensor(np.concatenate([game.ids, game.answer])[None], device=game.model.device)
     embedded = game.model.get_input_embeddings()(ids).detach().float()
-    shares = (torch.arange(n_points, device=ids.device) + 0.5) / n_points if n_points > 1 else embedded.new_ones(1)
+    shares = (
+        (torch.arange(n_points, device=ids.device) + 0.5) / n_points if n_points > 1 else embedded.new_ones(1)
+    )
     n_prompt, total = len(game.ids), np.zeros((2, len(game.ids)))
     for token, number in enumerate(game.answer.tolist()):
         slopes = torch.zeros_like(embedded)

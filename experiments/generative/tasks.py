@@ -17,8 +17,9 @@ from tokenizers import Tokenizer
 KINDS = ("continue", "cloze", "find", "squad")
 """How a sentence is asked for.
 
-``"continue"`` quotes its first words and wants the next; ``"cloze"`` has a gap in some of its words; ``"find"``
-names some of its words in random order and wants its beginning; ``"squad"`` asks a question that a person wrote.
+``"continue"`` quotes its first words and wants the next; ``"cloze"`` has a gap in some of its words;
+``"find"`` names some of its words in random order and wants its beginning; ``"squad"`` asks a question that a
+person wrote.
 """
 
 GAP = "___"
@@ -148,7 +149,9 @@ def block(
     for sentence in context:
         ids += spelling.words(sentence)
     is_answer = [False] * len(ids)
-    people = [own for number, _ in parts for own in texts.questions.get(number, ()) if own.sentence in context]
+    people = [
+        own for number, _ in parts for own in texts.questions.get(number, ()) if own.sentence in context
+    ]
     for _ in range(n_questions):
         if people and rng.random() < 0.4:
             question = rng.choice(people)

@@ -3,8 +3,8 @@
     python experiments/generative/texts.py DATA FOLDER
 
 DATA holds the data sets as Parquet: `squad_v1`, `boolq`, `ag_news`, `imdb`. FOLDER gets `texts.json.xz` and
-`tokenizer.json`, about 3 MB. A document is a list of sentences of 6 to 24 words; a question of SQuAD goes with
-the number of its document and of the sentence that holds the answer.
+`tokenizer.json`, about 3 MB. A document is a list of sentences of 6 to 24 words; a question of SQuAD goes
+with the number of its document and of the sentence that holds the answer.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def main() -> None:
         str(chosen.folder / "tokenizer.json")
     )
     counts = {name: len(own) for name, own in texts.items()}
-    print(counts, sum(map(len, whole)), "characters")  # noqa: T201
+    print(counts, sum(map(len, whole)), "characters")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ QUESTION_SHARE = 0.35
 """Share of a row that questions and answers take up, about."""
 
 
-def rows(folder: Path, seed: int, length: Any, n_most: Any, queue: Any, size: int) -> None:
+def rows(folder: Path, seed: int, length: Any, n_most: Any, *, queue: Any, size: int) -> None:
     """Put batches (ids, weights) of rows of packed blocks into the queue, for ever."""
     texts, spelling = Texts.read(folder, held_out=False), Spelling(folder)
     rng = random.Random(seed)
@@ -72,14 +72,19 @@ def network(n_layers: int, width: int) -> Any:
 
 
 def train(
-    data: Path, seconds: float, device: str, batch: int, shape: tuple[int, int], workers: int
+    data: Path, seconds: float, device: str, *, batch: int, shape: tuple[int, int], workers: int
 ) -> tuple[Any, dict[str, float]]:
     """The trained model, and what it took."""
     context = multiprocessing.get_context("spawn")
     length, n_most = context.Value("i", PHASES[0][1]), context.Value("i", PHASES[0][2])
     queue = context.Queue(maxsize=16)
     helpers = [
-        context.Process(target=rows, args=(data, seed, length, n_most, queue, batch), daemon=True)
+        context.Process(
+            target=rows,
+            args=(data, seed, length, n_most),
+            kwargs={"queue": queue, "size": batch},
+            daemon=True,
+        )
         for seed in range(workers)
     ]
     for helper in helpers:
@@ -125,7 +130,9 @@ def loss_of(model: Any, ids: Any, answers: Any, device: str) -> tuple[torch.Tens
     with torch.autocast(device, dtype=torch.bfloat16):
         states = model.model(input_ids=batch[:, :-1], use_cache=False).last_hidden_state
         logits = model.lm_head(states)
-    lost = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none").view(own.shape)
+    lost = cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten(), reduction="none").view(
+        own.shape
+    )
     return (lost * ~own).sum() / (~own).sum(), (lost * own).sum() / own.sum().clamp(min=1)
 
 
@@ -155,10 +162,14 @@ def main() -> None:
     parser.add_argument("--shape", type=int, nargs=2, default=(12, 640), help="layers, width")
     parser.add_argument("--workers", type=int, default=5)
     own = parser.parse_args()
-    model, took = train(own.data, 60 * own.minutes, own.device, own.batch, tuple(own.shape), own.workers)
+    sizes = {"batch": own.batch, "shape": tuple(own.shape), "workers": own.workers}
+    model, took = train(own.data, 60 * own.minutes, own.device, **sizes)
     model.to(torch.bfloat16).save_pretrained(own.folder)
     PreTrainedTokenizerFast(
-        tokenizer_file=str(own.data / "tokenizer.json"), bos_token=END, eos_token=END, model_max_length=LONGEST
+        tokenizer_file=str(own.data / "tokenizer.json"),
+        bos_token=END,
+        eos_token=END,
+        model_max_length=LONGEST,
     ).save_pretrained(own.folder)
     took["parameters"] = sum(weights.numel() for weights in model.parameters())
     (own.folder / "training.json").write_text(json.dumps(took))

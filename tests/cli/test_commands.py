@@ -545,9 +545,9 @@ def test_demo(run, tmp_path):
     assert str(tmp_path / "demo.html") in out.replace("\n", "")
     page = (tmp_path / "demo.html").read_text()
     assert set(re.findall(r"according to ([\w-]+)", page)) == {DEFAULT_METHOD}
-    assert re.findall("<h2>(Input .) ", page) == [f"Input {i}" for i in range(7)]
+    assert re.findall("<h2>(Input .) ", page) == [f"Input {i}" for i in range(8)]
     assert "cultivar" in page
-    assert all(name in out for name in ("sentiment", "topics", "digits", "table", "diabetes"))
+    assert all(name in out for name in ("sentiment", "topics", "recall", "digits", "table", "diabetes"))
 
 
 def test_a_removal_takes_settings():

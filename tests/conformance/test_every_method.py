@@ -55,10 +55,10 @@ SAME_WHATEVER_THE_SEED = {
     "occlusion",
 }
 ALL_CLASSES_AT_ONCE = {"banzhaf", "context-cite", "exact-shapley", "kernel-shap", "leave-one-out", "lime"}
-ALL_CLASSES_AT_ONCE |= {"occlusion", "shapley", "shapley-interactions", "shapley-sampling"}
+ALL_CLASSES_AT_ONCE |= {"occlusion", "shapley", "shapley-interactions", "shapley-sampling", "single-effects"}
 ADD_UP = {"exact-shapley", "kernel-shap", "shapley", "shapley-sampling"}
 KNOW_THEIR_ERROR = {"banzhaf", "expected-gradients", "functional-information", "kernel-shap", "lime"}
-KNOW_THEIR_ERROR |= {"shapley", "shapley-interactions", "shapley-sampling", "smoothgrad"}
+KNOW_THEIR_ERROR |= {"shapley", "shapley-interactions", "shapley-sampling", "single-effects", "smoothgrad"}
 SMALL = 40
 
 every_method = pytest.mark.parametrize("method", METHODS)

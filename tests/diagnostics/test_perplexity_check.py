@@ -43,7 +43,9 @@ def test_kept_tokens_are_counted_each_given_what_is_read_before_it(model):
 
 
 def test_removals_are_compared_on_the_same_tokens(model, tmp_path):
-    prompts = [Prompt(f"{name} keeps the key. Bob keeps the map.", answer=" Bob") for name in ("Ann", "Cleo")] * 12
+    prompts = [
+        Prompt(f"{name} keeps the key. Bob keeps the map.", answer=" Bob") for name in ("Ann", "Cleo")
+    ] * 12
     check = pertinent.check_removal(model, prompts, draws=2, shares=[0.5], progress=False)
     assert {"slice-out", "attention-mask", "pad-token"} <= set(check.removals)
     assert "mask-token" in check.skipped

@@ -71,7 +71,9 @@ def test_chats_slots_and_models_with_a_decoder():
     assert pertinent.explain(chat, template, "leave-one-out").removal == "alternatives"
     pair = tiny_lm.model("t5"), tiny_lm.ending_tokenizer()
     model = pertinent.wrap(pair, value=lambda answers, _: [float(len(own)) for own in answers])
-    assert np.isfinite(pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores).all()
+    assert np.isfinite(
+        pertinent.explain(model, Prompt("Ann keeps it.", answer="x"), "leave-one-out").scores
+    ).all()
 
 
 def test_a_value_that_cannot_be(pair):
@@ -91,3 +93,11 @@ def test_a_value_that_cannot_be(pair):
 def test_overlap_is_the_f1_of_words():
     assert overlap(["the old map", "the map", "a lamp", ""], "The map") == [0.8, 1.0, 0.0, 0.0]
     assert overlap([""], "") == [1.0]
+
+
+def test_a_report_shows_the_answer(pair, tmp_path):
+    model = pertinent.wrap(pair, value="overlap", max_new_tokens=4)
+    e = pertinent.explain(model, Prompt("Ann keeps the key.", answer="the key is Ann's"), "leave-one-out")
+    page = e.to_html()
+    assert "the key is Ann&#39;s" in page
+    assert "Choose a token" not in page

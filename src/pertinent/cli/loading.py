@@ -36,8 +36,8 @@ class GivenModel:
     model
         sentiment, topics, recall (a language model), digits, table, diabetes; a folder with a transformers
         classifier of texts or images, or a language model; or package.module:name, a model or function in a
-        module of your own, which is imported (sentiment for texts, recall for texts with an answer or a source,
-        digits for images, table for rows).
+        module of your own, which is imported (sentiment for texts, recall for texts with an answer or a
+        source, digits for images, table for rows).
     device
         Where it runs: cpu, cuda, cuda:1, mps ….
     dtype

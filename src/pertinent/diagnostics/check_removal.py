@@ -97,7 +97,7 @@ def check_removal(
     require(len(removed) > 0, "shares", "at least one", shares)
     if hasattr(model, "surprise") and model.output.name == "log-likelihood":
         require(labels is None, "labels", "left out for a language model", labels)
-        return _of_prompts(run.listed(), removals, removed, draws, features, seed)
+        return _of_prompts(run.listed(), removals, removed, draws=draws, features=features, seed=seed)
     if model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
@@ -149,7 +149,7 @@ def check_removal(
 
 
 def _of_prompts(
-    run: Run, removals: Any, shares: Sequence[float], draws: int, features: str | None, seed: int
+    run: Run, removals: Any, shares: Sequence[float], *, draws: int, features: str | None, seed: int
 ) -> PerplexityCheck:
     """The check of a language model."""
     prepared, failures = _prepared(run, [None] * (run.n_inputs or 0), features or "words", labelled=False)

@@ -26,10 +26,10 @@ somewhat or badly out of distribution: a perplexity that is 11% or 65% higher.""
 
 @dataclass(frozen=True)
 class Surprised:
-    """The surprise of a model, in nats per token, at what is left of a prompt without a share of its features.
+    """The surprise of a model, in nats per token, at a prompt without a share of its features.
 
-    It is the mean of −log p over the tokens that are kept, each given what the model reads before it, and over
-    random masks.
+    It is the mean of −log p over the tokens that are kept, each given what the model reads before it, and
+    over random masks.
     """
 
     input: Index
@@ -42,9 +42,9 @@ class Surprised:
 class PerplexityCheck(base.Diagnostic):
     """How far prompts with parts removed are from what a language model knows.
 
-    What is left of a prompt is harder to predict for two reasons: what was removed told something about it, and
-    it no longer reads like a text. All removals get the same masks, and the same tokens are counted, so the
-    *difference between removals* is due to the removals alone; verdicts are based only on that.
+    What is left of a prompt is harder to predict for two reasons: what was removed told something about it,
+    and it no longer reads like a text. All removals get the same masks, and the same tokens are counted, so
+    the *difference between removals* is due to the removals alone; verdicts are based only on that.
 
     Attributes
     ----------
@@ -87,7 +87,9 @@ class PerplexityCheck(base.Diagnostic):
     @cached_property
     def _overall(self) -> dict[str, Floats]:
         """By removal, the surprise at each prompt, averaged over shares."""
-        return {own: np.mean([self._cells[own, share] for share in self.shares], axis=0) for own in self.removals}
+        return {
+            own: np.mean([self._cells[own, share] for share in self.shares], axis=0) for own in self.removals
+        }
 
     @cached_property
     def best(self) -> str:
@@ -107,7 +109,8 @@ class PerplexityCheck(base.Diagnostic):
     def perplexity(self, removal: str, share: float) -> Interval:
         """The perplexity of what is left, e to the surprise, with a 95% bootstrap interval over prompts."""
         found = base.interval(self._cells[removal, share])
-        return Interval(*(float(np.exp(end)) for end in (found.mean, found.low, found.high)), found.n)
+        mean, low, high = np.exp([found.mean, found.low, found.high]).tolist()
+        return Interval(mean, low, high, found.n)
 
     def verdict(self, removal: str) -> Verdict:
         """How far out of distribution a removal is, compared to the best one with the same masks.
@@ -155,8 +158,8 @@ class PerplexityCheck(base.Diagnostic):
         if removal not in self.losses or self.verdict(removal) != "badly out":
             return explanation.warnings
         warning = (
-            f"the removal {removal} is badly out of distribution for this model: over {self.inputs} prompts what "
-            f"is left surprises it by {self.losses[removal]} nats per token more than with {self.best}"
+            f"the removal {removal} is badly out of distribution for this model: over {self.inputs} prompts "
+            f"what is left surprises it by {self.losses[removal]} nats per token more than with {self.best}"
         )
         return tuple(dict.fromkeys((*explanation.warnings, warning)))
 
@@ -191,10 +194,10 @@ class PerplexityCheck(base.Diagnostic):
     def _notes(self) -> Iterator[str]:
         whole, _ = base.cell(self.perplexity(self.best, 0.0), ".3g")
         yield (
-            f"Perplexity of the tokens that are kept by share of {self.features} removed (whole prompts: {whole}). "
-            f"{self.inputs:,} prompt{'' if self.inputs == 1 else 's'}, {self.draws} random masks each, the same "
-            "for every removal; 95% bootstrap intervals. Differences between removals are due to prompts unlike "
-            "those that the model knows."
+            f"Perplexity of the tokens that are kept by share of {self.features} removed (whole prompts: "
+            f"{whole}). {self.inputs:,} prompt{'' if self.inputs == 1 else 's'}, {self.draws} random masks "
+            "each, the same for every removal; 95% bootstrap intervals. Differences between removals are due "
+            "to prompts unlike those that the model knows."
         )
         yield from (f"Not checked: {removal}: {reason}" for removal, reason in self.skipped.items())
 

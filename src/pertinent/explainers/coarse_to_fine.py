@@ -32,14 +32,14 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
     """Explain the parts of the first level, then those of the next within what matters, and so on.
 
     `levels` say of each feature which part it belongs to, the coarsest level first, the features themselves
-    last. At each level the players are the parts of those that matter, and the others, of which neighbours are
-    put together if there are many. The budget is divided in advance: the last level has half of it, the others
-    share the rest equally.
+    last. At each level the players are the parts of those that matter, and the others, of which neighbours
+    are put together if there are many. The budget is divided in advance: the last level has half of it, the
+    others share the rest equally.
 
     The features of a part have equal shares of its score, at first. Each level corrects the scores of the
-    features of a player by the same amount, so that they sum up to its score: parts that were put together keep
-    the differences that an earlier level found. So the score of a part is the sum over its features, and where
-    the method's scores sum up to the difference that all features make, so do these.
+    features of a player by the same amount, so that they sum up to its score: parts that were put together
+    keep the differences that an earlier level found. So the score of a part is the sum over its features, and
+    where the method's scores sum up to the difference that all features make, so do these.
     """
     budgets = level_budgets(task.budget, len(levels))
     parts = merged(levels[0], room(explainer, budgets[0]))

@@ -20,7 +20,7 @@ FLOOR = 0.2
 """Added to the magnitudes of gradients, as a share of their mean, so that no feature is ruled out."""
 
 PRIORS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Candidate prior variances of an effect, as multiples of the response's variance; the first effect is never 0."""
+"""Candidate prior variances of an effect, as multiples of the response's variance; not 0 for the first."""
 
 RATIOS = (0.0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
 """Candidate variances of the many small effects, as multiples of the noise."""
@@ -57,8 +57,9 @@ class SingleEffects(Explainer):
 
     Note
     ----
-    The first effect never vanishes, so that there always is a best feature, and small effects are left out unless
-    they make the answers much likelier: with both, few masks go further. Wang et al. have no small effects.
+    The first effect never vanishes, so that there always is a best feature, and small effects are left out
+    unless they make the answers much likelier: with both, few masks go further. Wang et al. have no small
+    effects.
     """
 
     paper = "Wang, Sarkar, Carbonetto & Stephens 2020, Alg. 1"

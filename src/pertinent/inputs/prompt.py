@@ -42,8 +42,8 @@ class Prompt:
     rather_than
         Another answer. The contrast log p(answer) − log p(rather_than) is then explained by default.
     span
-        A part of the answer, such as a name or a number in it, whose log-likelihood given what stands before it
-        is then explained by default: that of the tokens that share a character with its first occurrence.
+        A part of the answer, such as a name or a number in it, whose log-likelihood given what stands before
+        it is then explained by default: that of the tokens that share a character with its first occurrence.
     template
         How sources and question are put together.
     separator

@@ -107,7 +107,9 @@ class RenderedPrompt:
             return 0, 0
         start = self.answer.find(self.span)
         if start < 0:
-            raise InputError(f"`span` must be a part of the answer {shown(self.answer)}, but is {shown(self.span)}.")
+            raise InputError(
+                f"`span` must be a part of the answer {shown(self.answer)}, but is {shown(self.span)}."
+            )
         ends = np.cumsum([len(piece) for piece in self.answer_tokens])
         first = int(np.searchsorted(ends, start, side="right"))
         return first, int(np.searchsorted(ends, start + len(self.span), side="left")) + 1

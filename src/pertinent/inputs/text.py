@@ -211,7 +211,7 @@ class TextInput(Input):
             return ()
         every = np.arange(self.n_features)
         found = [*(self._owners(spans) for spans in (self._coarsest(), cut(self.text, "sentences"))), every]
-        return tuple(own for own, after in pairwise(found) if 0 < own.max() < after.max()) + (every,)
+        return (*(own for own, after in pairwise(found) if 0 < own.max() < after.max()), every)
 
     def _coarsest(self) -> Ints:
         """The spans of paragraphs, or of passages if there is one paragraph alone."""

@@ -58,8 +58,8 @@ def wrap_endpoint(
         Whether the log-likelihood of an answer is divided by its number of tokens.
     value
         Instead of the likelihood, the value of the answers that the model writes anew when parts of a prompt
-        are removed: ``"overlap"`` of their words with those of the answer that is explained, or a function from
-        a list of new answers and that answer to a number for each.
+        are removed: ``"overlap"`` of their words with those of the answer that is explained, or a function
+        from a list of new answers and that answer to a number for each.
     in_flight
         Number of requests that are sent at the same time at most.
     retries

@@ -287,12 +287,14 @@ class Marginalize(TokenRemoval):
 def _filled_in(tokens: Tokens) -> tuple[Tokens, list[Ints]]:
     """The tokens that a filler reads, and where they stand among all tokens.
 
-    These are all tokens of a text. Of a prompt they are those before the answer, which would tell what is missing;
-    they stand before an answer and again before its rival.
+    These are all tokens of a text. Of a prompt they are those before the answer, which would tell what is
+    missing; they stand before an answer and again before its rival.
     """
     if tokens.scored is None:
         return tokens, [np.arange(len(tokens.ids))]
     places = [np.flatnonzero(~tokens.scored[own]) + own.start for own, _ in tokens.windows]
     first = places[0]
-    kept = Tokens(tokens.ids[first], tokens.types[first], tokens.feature[first], tokens.mask_id, tokens.pad_id)
+    kept = Tokens(
+        tokens.ids[first], tokens.types[first], tokens.feature[first], tokens.mask_id, tokens.pad_id
+    )
     return kept, places

@@ -25,10 +25,11 @@ def load(name: str, *, device: Any = "cpu", dtype: Any = "float32", long_texts: 
     """Load a model that comes with the package.
 
     ``"sentiment"`` and ``"topics"`` are small transformers in the package, ``"recall"`` is a small language
-    model that answers questions about facts in its prompt; ``"digits"`` (an image classifier) is trained on first use in seconds and kept in the cache folder; ``"table"`` (a
-    classifier of wines) and ``"diabetes"`` (a regressor) are fitted whenever they are loaded.
-    `device` and `dtype` are torch's, such as ``"cuda:0"`` and ``"bfloat16"``. `long_texts` is that of `wrap`:
-    ``"windows"`` reads texts of more than 256 tokens in windows.
+    model that answers questions about facts in its prompt; ``"digits"`` (an image classifier) is trained on
+    first use in seconds and kept in the cache folder; ``"table"`` (a classifier of wines) and ``"diabetes"``
+    (a regressor) are fitted whenever they are loaded. `device` and `dtype` are torch's, such as ``"cuda:0"``
+    and ``"bfloat16"``. `long_texts` is that of `wrap`: ``"windows"`` reads texts of more than 256 tokens in
+    windows.
     """
     if name not in NAMES:
         raise unknown("embedded model", name, NAMES)

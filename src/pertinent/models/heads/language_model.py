@@ -325,9 +325,9 @@ def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = Fal
     """The columns of each row (rows, most columns), NaN where an input has fewer.
 
     `logs` are log-likelihoods of the tokens of answers (answers, most tokens), of which those are meant where
-    `real` is not 0. `rows` are the number of each row's answer, that of the other one (−1: none), the first token
-    of a span and the one after its last (the same: no span). The log-likelihood of an answer or of a span is the
-    sum over its tokens, or their mean.
+    `real` is not 0. `rows` are the number of each row's answer, that of the other one (−1: none), the first
+    token of a span and the one after its last (the same: no span). The log-likelihood of an answer or of a
+    span is the sum over its tokens, or their mean.
     """
     own, other, first, last = rows.T
     logs = logs.masked_fill(real == 0, torch.nan)
@@ -348,7 +348,7 @@ def _summed(logs: Tensor, *, mean: bool) -> Tensor:
 
 
 def _surprise(logs: Floats, numbers: Ints, ids: Ints, counted: Masks) -> float:
-    """The mean −log p of the counted tokens of a row; `numbers` says which token each slot holds (−1: none)."""
+    """The mean −log p of a row's counted tokens; `numbers` says which token each slot holds (−1: none)."""
     slots = np.flatnonzero(numbers >= 0)
     before, after = slots[:-1], slots[1:]
     own = counted[numbers[after]]

@@ -118,9 +118,7 @@ def tokenised_prompt(
         raise InputError("No token of the prompt can be removed: the tokenizer finds no tokens in its parts.")
     if (before.ids[owner >= 0] == tokenizer.unk_token_id).all():
         raise InputError("Every token of the prompt is unknown to the tokenizer.")
-    tokens = replace(
-        _with_answers(before, owner, answers, tokenizer, apart=apart), span=prompt.span_tokens
-    )
+    tokens = replace(_with_answers(before, owner, answers, tokenizer, apart=apart), span=prompt.span_tokens)
     if prompt.alternatives and granularity == "slots":
         variants = _variants(prompt, before, owner, tokenizer, ends=apart)
         more = [max(map(len, own)) - int((owner == slot).sum()) for slot, own in enumerate(variants)]

@@ -115,7 +115,7 @@ def answer_tokens(e: Explanation) -> list[AnswerToken]:
     """
     input: Any = e.input
     prompt: RenderedPrompt = input.text
-    if e.class_scores is None or len(e.classes) != len(prompt.columns):
+    if e.class_scores is None or not prompt.answer_tokens or len(e.classes) != len(prompt.columns):
         return []
     first = prompt.first_token
     whole = [shares(e.class_scores[column]) for column in range(first)]

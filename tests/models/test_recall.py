@@ -1,0 +1,98 @@
+"""The embedded language model: it answers from its prompt, and the right sentence is found."""
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent import Prompt
+from pertinent.errors import InputError, SettingError
+from pertinent.models.embedded.load import ASSETS
+
+FOLDER = ASSETS / "recall"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return pertinent.load("recall")
+
+
+@pytest.fixture(scope="module")
+def lessons():
+    """Questions about three facts of common words, each with the place of the right one."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    try:
+        import recall_facts
+    finally:
+        sys.path.pop(0)
+    rng, found = random.Random(7), []
+    known = {*recall_facts.NAMES, *recall_facts.THINGS, *recall_facts.PLACES, *recall_facts.ROOMS}
+    while len(found) < 30:
+        own = recall_facts.lesson(rng, 3)
+        if own.right >= 0 and len(own.sentences) == 3 and own.answer.split()[-1] in known:
+            found.append(own)
+    return found
+
+
+def test_it_is_small_and_says_how_it_was_made():
+    files = {path.name for path in FOLDER.iterdir()}
+    assert {"README.md", "card.json", "config.json", "model.safetensors", "tokenizer.json"} <= files
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 4 * 2**20
+    card = json.loads((FOLDER / "card.json").read_text())
+    assert card["bytes"] == (FOLDER / "model.safetensors").stat().st_size
+
+
+def test_the_sentence_with_the_answer_is_found(model, lessons):
+    prompts = [Prompt(f"{own.question} Answer:", sources=own.sentences, separator=" ") for own in lessons]
+    found = pertinent.explain(model, prompts, "leave-one-out", progress=False)
+    right = [e.details["answer"] == f" {own.answer}" for e, own in zip(found, lessons, strict=True)]
+    assert np.mean(right) >= 0.9
+    hits = [
+        int(e.scores.argmax()) == own.right
+        for e, own, is_right in zip(found, lessons, right, strict=True)
+        if is_right
+    ]
+    assert np.mean(hits) >= 0.95
+
+
+def test_lessons_hold_their_answer_in_one_sentence(lessons):
+    for own in lessons:
+        word = own.answer.split()[-1]
+        assert [word in text for text in own.sentences].count(True) == 1
+        assert word in own.sentences[own.right]
+
+
+def test_what_is_not_in_the_prompt_is_not_known(model):
+    e = pertinent.explain(model, "Ann keeps the key. Who keeps the map? Answer:", "leave-one-out")
+    assert e.details["answer"] == " I do not know."
+
+
+def test_a_chat_is_answered(model):
+    messages = [
+        {"role": "system", "content": "Ann keeps the key. Bob keeps the map."},
+        {"role": "user", "content": "Who keeps the map?"},
+    ]
+    e = pertinent.explain(model, Prompt(messages=messages), "leave-one-out", features="sentences")
+    assert e.details["answer"] == "Bob"
+    assert e.top(1)[0][0] == "Bob keeps the map."
+
+
+def test_it_is_an_object_of_transformers(model):
+    network, tokenizer = model.in_transformers()
+    assert type(network).__name__ == "LlamaForCausalLM"
+    assert tokenizer.chat_template
+    again = pertinent.wrap((network, tokenizer), value="overlap")
+    assert pertinent.explain(again, "Ann keeps the key. Who keeps the key? Answer:", budget=8).classes == (
+        "value",
+    )
+
+
+def test_what_it_cannot_do(model):
+    with pytest.raises(SettingError, match="reads no long texts"):
+        pertinent.load("recall", long_texts="windows")
+    with pytest.raises(InputError, match="the model reads 512"):
+        pertinent.explain(model, "Ann keeps the key. " * 200)
