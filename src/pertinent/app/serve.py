@@ -148,7 +148,7 @@ def _patients() -> list[Any]:
     return [example_patient()]
 
 
-_READS = {"digits": "image", "table": "table", "diabetes": "table"}
+_READS = {"recall": "prompt", "digits": "image", "table": "table", "diabetes": "table"}
 """What the models that come with the package read, if not texts."""
 
 _EXAMPLES: Mapping[str, Callable[[], Any]] = {
