@@ -161,6 +161,10 @@ _EXAMPLES: Mapping[str, Callable[[], Any]] = {
         "The chip maker's shares rose 4 percent after it raised its sales forecast for the year.",
         "The goalkeeper saved two penalties and the home side won the cup final in extra time.",
     ),
+    "recall": _texts(
+        "Ann keeps the key. Bob keeps the map. Carl keeps the lamp. Who keeps the map? Answer:",
+        "Nora lives in Rome. Omar lives in Oslo. It rains today. Where does Omar live? Answer:",
+    ),
     "digits": _digits,
     "table": _wines,
     "diabetes": _patients,
