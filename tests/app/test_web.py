@@ -324,8 +324,9 @@ def test_who_goes_away_cancels_the_work():
             lines = response.iter_lines()  # kept: where it is forgotten, the connection is closed
             assert next(lines) == "event: input"
             until(lambda: service._orders)
+        until(lambda: not served.desk._served)  # the server has noticed
         model.gate.set()
-        until(lambda: not service._orders and not served.desk._served)
+        until(lambda: not service._orders)
         assert model.rows < 500
         assert (
             events(client.post("/api/explain", json={**asked, "text": "good", "budget": 5}))[-1][0] == "done"
