@@ -139,8 +139,7 @@ def lesson(rng: random.Random, most: int = 12) -> Lesson:
             used |= words
             facts[own.sentence] = own
     asked = rng.choice(list(facts.values()))
-    about_people = [own for own in asked.questions if own[0].startswith("Who")]  # they are learned last
-    question, answer = rng.choice(about_people if about_people and rng.random() < 0.4 else asked.questions)
+    question, answer = rng.choice(asked.questions)
     sentences = list(facts)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3))):
         sentences.insert(rng.randrange(len(sentences) + 1), rng.choice(FILLERS))

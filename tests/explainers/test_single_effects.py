@@ -120,12 +120,11 @@ def test_features_that_are_never_removed_and_constant_answers():
 
 def test_a_gradient_costs_two_evaluations():
     model = pertinent.load("recall")
-    prompt = Prompt(
-        "Who keeps the map? Answer:", sources=["Ann keeps the key.", "Bob keeps the map.", "It rains today."]
-    )
-    e = pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=10)
-    assert e.top(1)[0][0] == "Bob keeps the map."
-    assert 2 < e.evaluations <= 10
+    sources = ["Omar lives in Oslo.", "It rains today.", "Nora lives in Rome.", "Pia keeps the lamp."]
+    prompt = Prompt("Where does Nora live? Answer:", sources=sources, answer=" in Rome")
+    e = pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=18)
+    assert e.top(1)[0][0] == "Nora lives in Rome."
+    assert 2 < e.evaluations <= 18
     assert e.scale == "logit"
     with pytest.raises(BudgetError, match="at least 6"):
         pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=5)

@@ -66,11 +66,6 @@ def test_lessons_hold_their_answer_in_one_sentence(lessons):
         assert word in own.sentences[own.right]
 
 
-def test_what_is_not_in_the_prompt_is_not_known(model):
-    e = pertinent.explain(model, "Ann keeps the key. Who keeps the map? Answer:", "leave-one-out")
-    assert e.details["answer"] == " I do not know."
-
-
 def test_a_chat_is_answered(model):
     messages = [
         {"role": "system", "content": "Ann keeps the key. Bob keeps the map."},
@@ -86,7 +81,7 @@ def test_it_is_an_object_of_transformers(model):
     assert type(network).__name__ == "LlamaForCausalLM"
     assert tokenizer.chat_template
     again = pertinent.wrap((network, tokenizer), value="overlap")
-    assert pertinent.explain(again, "Ann keeps the key. Who keeps the key? Answer:", budget=8).classes == (
+    assert pertinent.explain(again, "Ann keeps the key. Who keeps the key? Answer:", budget=64).classes == (
         "value",
     )
 
