@@ -106,6 +106,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--pages", nargs="+", metavar="PAGE", help="only these, such as table1")
     arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
     pages = available(arguments.results, arguments.out, arguments.speed)
     wanted = arguments.pages or list(pages)
     if missing := set(wanted) - set(pages):
