@@ -145,7 +145,11 @@ def test_vo2023_tables_and_pictures(vo2023, tmp_path, monkeypatch):
     with scripts("experiments/vo2023") as load:
         words = resample_less(load("words"))
         resample_less(load("results"))
-        monkeypatch.setattr(words, "is_contaminated", "w1".__eq__)  # without NLTK's data
+        for own_name in (
+            "pertinent.metric.english_words.is_contaminated",
+            f"{words.__name__}.is_contaminated",
+        ):
+            monkeypatch.setattr(own_name, "w1".__eq__)  # without NLTK's data
         monkeypatch.setattr(words, "clusters", set)
         call(load("tables"), "--data", vo2023 / "data", "--results", results, "--page", pages[0])
         call(load("pictures"), "--results", results, "--out", tmp_path)

@@ -9,6 +9,7 @@ import argparse
 import json
 import lzma
 import random
+from collections import ChainMap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ STARTS = {
     ),
 }
 """Sets that are no set of the paper: an encoder is fine-tuned on them before it is on one that is."""
-TRAINED_ON = SETS | STARTS
+TRAINED_ON = ChainMap(SETS, STARTS)
 DEV = 1000
 """Dev examples that a checkpoint is chosen by."""
 

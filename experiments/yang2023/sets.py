@@ -3,14 +3,14 @@
     python experiments/yang2023/sets.py --data DATA --out PACKED
 
 `DATA` has a folder for each set, of Parquet files. Everything else reads `PACKED`: the columns in use as
-``.jsonl.gz``, reviews cut to their first words, so that a machine without Parquet can read them.
+``.jsonl.xz``, reviews cut to their first words, so that a machine without Parquet can read them.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
+import lzma
 import re
 import sys
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ SETS |= {
         "IMDB",
         REVIEWS,
         TEXT,
-        {"train": "imdb/train", "test": "imdb/test"},
+        {"train": ("imdb/train",), "test": ("imdb/test",)},
         epochs=3,
         batch_size=64,
         max_length=256,
@@ -45,7 +45,7 @@ SETS |= {
         "MNLI",
         PAIRS,
         PAIR,
-        {"train": "mnli/train_with_snli", "test": "mnli/dev_matched"},
+        {"train": ("mnli/train_with_snli",), "test": ("mnli/dev_matched",)},
         epochs=3,
         batch_size=128,
         max_length=128,
@@ -55,7 +55,7 @@ SETS |= {
         "Yelp-Polarity",
         REVIEWS,
         TEXT,
-        {"train": "yelp/train", "test": "yelp/test"},
+        {"train": ("yelp/train",), "test": ("yelp/test",)},
         epochs=10,
         batch_size=32,
         max_length=256,
@@ -66,7 +66,7 @@ SETS |= {
         "MRPC",
         ("different", "paraphrase"),
         {"premise": "sentence1", "hypothesis": "sentence2"},
-        {"test": "mrpc/test"},
+        {"test": ("mrpc/test",)},
         0,
         0,
         128,
@@ -180,16 +180,15 @@ def main() -> None:
     arguments = parser.parse_args()
     for which, files in PACKED.items():
         for file in files:
-            columns = [*SETS[which].columns.values(), "label"]
-            rows = _rows(arguments.data / file, columns)[: arguments.limit]
+            rows = _rows(arguments.data / file, SETS[which])[: arguments.limit]
             together = file in ("mnli/train", "snli/train")
             parts = {"mnli/train_with_snli" if together else file: rows}
             if file == YELP:
                 parts = {"yelp/test": rows[:TESTED], "yelp/train": rows[TESTED:]}
             for name, own in parts.items():
-                target = arguments.out / f"{name}.jsonl.gz"
+                target = arguments.out / f"{name}.jsonl.xz"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                with gzip.open(target, "at" if file == "snli/train" else "wt", encoding="utf-8") as lines:
+                with lzma.open(target, "at" if file == "snli/train" else "wt", encoding="utf-8") as lines:
                     lines.writelines(json.dumps(packed_row(row, which)) + "\n" for row in own)
                 print(f"{name}: {len(own):,} rows", flush=True)
 

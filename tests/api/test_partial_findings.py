@@ -13,7 +13,7 @@ from pertinent.explainers.base import Explainer, Finding
 N = 9
 ROWS = np.random.default_rng(0).normal(size=(2, N)).round(2)
 BACKGROUND = np.random.default_rng(1).normal(size=(20, N)).round(2)
-STRICT = "stable:top=9,confidence=0.999"
+STRICT = "stable:top=9,confidence=0.999999"
 SAMPLING = {
     "shapley": {"budget": 120},
     "shapley, permutations": {"estimator": "permutations", "budget": 300},

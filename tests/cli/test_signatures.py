@@ -20,6 +20,7 @@ from pertinent.errors import SettingError
 from pertinent.settings import Count, ProperShare
 
 NO_COMMAND = {
+    "adapt": "methods of a description, as package.module:name",
     "benchmark": "`pertinent benchmark --file`, which reads a description",
     "explain_iter": "`pertinent explain --out` keeps each explanation as it is finished",
     "load": "--model NAME",

@@ -420,7 +420,7 @@ def test_embedded_models_read_windows():
     e = pertinent.explain(model, text, method="leave-one-out")
     assert e.features[-1].endswith("end.") or e.features[-1] == "."
     assert e.notes[0].startswith("read in 2 windows of at most 256 tokens")
-    with pytest.raises(SettingError, match="reads no texts"):
+    with pytest.raises(SettingError, match="reads no long texts"):
         pertinent.load("table", long_texts="windows")
 
 
