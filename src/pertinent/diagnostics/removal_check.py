@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeVar
-
-import numpy as np
+from typing import Any, Literal
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
 from pertinent.decoding import Index, expect
 from pertinent.diagnostics import base
-from pertinent.errors import InputError, unknown
-from pertinent.intervals import FEWEST, Interval
-from pertinent.results.explanation import Explanation, Explanations
-from pertinent.settings import Count, Seed, ShareOrZero
-
-logger = logging.getLogger(__name__)
-
-Verdict = Literal["in distribution", "somewhat out", "badly out", "too few inputs"]
-Explained = TypeVar("Explained", Explanation, Explanations)
+from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, clearly, percent
+from pertinent.errors import InputError
+from pertinent.intervals import Interval
+from pertinent.results.explanation import Explanation
+from pertinent.settings import ShareOrZero
 
 SOMEWHAT_OUT = 0.02
 BADLY_OUT = 0.05
@@ -38,12 +30,6 @@ OVERCONFIDENT = 0.10
 
 FEW_INPUTS = 100
 """With fewer inputs, intervals are too wide to show differences of a few points."""
-
-TONES: Mapping[Verdict, Literal["", "quiet", "caution", "alarm"]] = {
-    "somewhat out": "caution",
-    "badly out": "alarm",
-    "too few inputs": "quiet",
-}
 
 
 @dataclass(frozen=True)
@@ -76,8 +62,8 @@ class Point:
     entropy: Interval
 
 
-@dataclass(frozen=True, kw_only=True)
-class RemovalCheck(base.Diagnostic):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RemovalCheck(ComparedRemovals):
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
 
     A drop in accuracy has two causes: the information lost with the features, and inputs unlike those
@@ -102,33 +88,12 @@ class RemovalCheck(base.Diagnostic):
     """
 
     kind = "removal check"
+    _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
 
     rows: tuple[Ablated, ...]
     measure: Literal["accuracy", "agreement"]
-    default: str
     classes: tuple[str, ...]
-    draws: Count
-    seed: Seed
-    skipped: Mapping[str, str] = field(default_factory=dict)
     trainable: bool = True
-
-    @cached_property
-    def _cells(self) -> dict[tuple[str, float], list[Ablated]]:
-        """The rows by removal and share, in the order of inputs."""
-        found: dict[tuple[str, float], list[Ablated]] = {}
-        for row in sorted(self.rows, key=lambda row: row.input):
-            found.setdefault((row.removal, row.share), []).append(row)
-        return found
-
-    @cached_property
-    def removals(self) -> list[str]:
-        """The removals checked, in their order."""
-        return list(dict.fromkeys(row.removal for row in self.rows))
-
-    @cached_property
-    def shares(self) -> list[float]:
-        """The shares of features removed, the smallest first."""
-        return sorted({row.share for row in self.rows} - {0.0})
 
     @cached_property
     def points(self) -> list[Point]:
@@ -145,56 +110,15 @@ class RemovalCheck(base.Diagnostic):
             for share in (0.0, *self.shares)
         ]
 
-    def _values(self, of: str, removal: str, share: float) -> Floats:
-        """A field of the rows of one removal and share: one number per input."""
-        return np.array([getattr(row, of) for row in self._cells[removal, share]], dtype=np.float64)
-
     def _points_of(self, removal: str) -> dict[float, Point]:
         """The points of one removal, by share."""
         return {p.share: p for p in self.points if p.removal == removal}
 
-    @cached_property
-    def _overall(self) -> dict[str, Floats]:
-        """By removal, whether the vote is right for each input, averaged over shares."""
-        return {
-            removal: np.mean([self._values("right", removal, share) for share in self.shares], axis=0)
-            for removal in self.removals
-        }
+    def _worth(self, removal: str, share: float) -> Floats:
+        return self._values("right", removal, share)
 
-    @cached_property
-    def best(self) -> str:
-        """The removal with the highest score over all shares, or the default if that may be as good."""
-        scores = self._overall
-        top = max(scores, key=lambda removal: float(scores[removal].mean()))
-        if self.default in scores and not clearly(base.interval(scores[top] - scores[self.default]), 0.0):
-            return self.default
-        return top
-
-    @cached_property
-    def losses(self) -> dict[str, Interval]:
-        """How much lower than the best each removal scores, paired by input, over all shares."""
-        best = self._overall[self.best]
-        return {removal: base.interval(best - score) for removal, score in self._overall.items()}
-
-    def verdict(self, removal: str) -> Verdict:
-        """How far out of distribution a removal is, compared to the best one with the same masks.
-
-        ``"badly out"`` if it scores at least 0.05 lower, ``"somewhat out"`` if at least 0.02, each with
-        an interval above zero; else ``"in distribution"``, as far as these inputs can tell. Fewer than
-        20 are ``"too few inputs"``.
-        """
-        if removal not in self.losses:
-            raise unknown("removal of this check", removal, self.losses)
-        if self.inputs < FEWEST:
-            return "too few inputs"
-        if not clearly(self.losses[removal], SOMEWHAT_OUT):
-            return "in distribution"
-        return "badly out" if clearly(self.losses[removal], BADLY_OUT) else "somewhat out"
-
-    @property
-    def half(self) -> float:
-        """The share closest to one half, at which the need for training is assessed."""
-        return min(self.shares, key=lambda share: (abs(share - 0.5), share))
+    def _shown(self, removal: str, share: float) -> Interval:
+        return self._points_of(removal)[share].score
 
     @cached_property
     def lost(self) -> Interval:
@@ -227,12 +151,7 @@ class RemovalCheck(base.Diagnostic):
         over = self.overconfidence
         return clearly(self.lost, MUCH_LOST) or (over is not None and clearly(over, OVERCONFIDENT))
 
-    @property
-    def recommendation(self) -> str:
-        """Which removal to use, and whether to train the model counterfactually: two sentences."""
-        if self.inputs < FEWEST:
-            few = "One input tells" if self.inputs == 1 else f"{self.inputs} inputs tell"
-            return f"{few} nothing about a removal: check at least {FEWEST} inputs."
+    def _advice(self) -> str:
         return f"{self._which()} {self._training()}".rstrip()
 
     def _which(self) -> str:
@@ -268,44 +187,22 @@ class RemovalCheck(base.Diagnostic):
             f"{self.features} are removed in the same way: {reason}."
         )
 
-    def attach(self, explanations: Explained) -> Explained:
-        """The explanations, with a warning where their removal was found badly out of distribution."""
-        if isinstance(explanations, Explanation):
-            return replace(explanations, warnings=self._warnings(explanations))
-        warned = [replace(e, warnings=self._warnings(e)) for e in explanations]
-        return Explanations(warned, explanations.failures)
-
     def _warnings(self, explanation: Explanation) -> tuple[str, ...]:
         if explanation.classes != self.classes:
             raise InputError(
                 f"The checked model has the classes {', '.join(self.classes)}, but the explanation has "
                 f"{', '.join(explanation.classes)}: check the model that was explained."
             )
-        removal = base.label(explanation.removal, explanation.removal_settings)
-        if removal not in self.losses:
-            logger.warning("The removal %r of an explanation was not checked.", removal)
-        elif self.verdict(removal) == "badly out":
-            warning = (
-                f"the removal {removal} is badly out of distribution for this model: over {self.inputs} "
-                f"inputs {self.measure} is {self.losses[removal]} lower than with {self.best}, same masks"
-            )
-            return tuple(dict.fromkeys((*explanation.warnings, warning)))
-        return explanation.warnings
+        return super()._warnings(explanation)
+
+    def _loss_in_words(self, removal: str) -> str:
+        return f"{self.measure} is {self.losses[removal]} lower than with {self.best}, same masks"
 
     def check_fields(self) -> None:
         """Every removal and share must have the same inputs, and share 0 the whole ones."""
         super().check_fields()
         largest = max(row.predicted for row in self.rows)
         expect(largest < len(self.classes), "predicted", f"from 0 to {len(self.classes) - 1}", largest)
-        complete = len(self._cells) == len(self.removals) * (len(self.shares) + 1) and bool(self.shares)
-        same = len({tuple(row.input for row in own) for own in self._cells.values()}) == 1
-        wanted = "of the same inputs for each removal and share"
-        expect(complete and same, "rows", wanted, f"{len(self.rows)} rows")
-
-    def conclusions(self) -> dict[str, Any]:
-        """The recommendation, the best removal and the verdicts."""
-        verdicts = {removal: self.verdict(removal) for removal in self.removals}
-        return {"recommendation": self.recommendation, "best": self.best, "verdicts": verdicts}
 
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per removal and share."""
@@ -352,32 +249,4 @@ class RemovalCheck(base.Diagnostic):
     @classmethod
     def chart(cls, several: Sequence[RemovalCheck]) -> base.Chart:
         """The score against the share removed, a line for each removal."""
-        lines = []
-        for check in several:
-            for removal in check.removals:
-                scores = {p.share: p.score for p in check.points if p.removal == removal}
-                name = f"{removal}, {check.verdict(removal)}"
-                lines.append(base.Line(name, tuple(scores), tuple(scores.values()), removal == check.best))
-        first = several[0]
-        title = f"Best: {first.best} · {first.inputs:,} inputs, {first.draws} masks each, 95% intervals"
-        shares = sorted({0.0, *(share for check in several for share in check.shares)})
-        return base.Chart(
-            panels={title: tuple(lines)},
-            x_label=f"{first.features} removed, %",
-            y_label=f"{first.measure}, %",
-            ticks={share: f"{100 * share:g}" for share in shares},
-            percent=True,
-        )
-
-    def __repr__(self) -> str:
-        return f"<RemovalCheck of {self.inputs} inputs: {visible(self.recommendation)}>"
-
-
-def clearly(found: Interval, least: float) -> bool:
-    """Whether a mean is at least `least`, and not by chance."""
-    return found.n >= FEWEST and round(found.mean, 9) >= least and found.low > 0
-
-
-def percent(share: float) -> str:
-    """As ``50%``."""
-    return f"{100 * share:g}%"
+        return cls._chart(several, f"{several[0].measure}, %", percent=True)
