@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import ModelError, PertinentError
+from pertinent.errors import ModelError, PertinentError, SettingError
 from pertinent.removal.base import removals
 from tests import tiny_lm
 
@@ -85,3 +85,23 @@ def test_labels_and_models_with_an_encoder_are_refused(model):
     other = pertinent.wrap((tiny_lm.model("t5"), tiny_lm.ending_tokenizer()))
     with pytest.raises(ModelError, match="perplexity is not known"):
         pertinent.check_removal(other, [PROMPT], progress=False)
+
+
+def test_a_prompt_that_fails_does_not_take_the_others_down(model, monkeypatch):
+    plain = model.surprise
+
+    def spoilt(removal, input, masks, seed):
+        if "lamp" in "".join(input.features):
+            raise RuntimeError("no lamp")
+        return plain(removal, input, masks, seed)
+
+    monkeypatch.setattr(model, "surprise", spoilt)
+    prompts = ["Ann keeps the key. Who keeps it?", "Bob keeps the lamp. Who keeps it?"]
+    found = pertinent.check_removal(model, prompts, draws=2)
+    assert {row.input for row in found.rows} == {0}
+    assert [(f.index, f.reason) for f in found.failures] == [(1, "no lamp")]
+
+
+def test_a_cluster_is_refused(model):
+    with pytest.raises(SettingError, match="`cluster` must be left out for a language model"):
+        pertinent.check_removal(model, ["Ann keeps the key."], cluster=pertinent.Cluster(workers=1))

@@ -97,6 +97,7 @@ def check_removal(
     require(len(removed) > 0, "shares", "at least one", shares)
     if hasattr(model, "surprise") and model.output.name == "log-likelihood":
         require(labels is None, "labels", "left out for a language model", labels)
+        require(cluster is None, "cluster", "left out for a language model", cluster)
         return _of_prompts(run.listed(), removals, removed, draws=draws, features=features, seed=seed)
     if model.output.kind != "class":
         raise SettingError(
@@ -157,21 +158,29 @@ def _of_prompts(
         raise_first(failures, "checked")
     model: Any = run.model
     first = next(iter(prepared.values()))
-    chosen, skipped = _chosen(removals, model, first.kind), dict[str, str]()
-    for name, removal in list(chosen.items()):
+    chosen, skipped = dict[str, Removal](), dict[str, str]()
+    for name, unbound in _chosen(removals, model, first.kind).items():
+        removal = unbound.bind(model)
         try:
             removal.check(first)
         except SettingError as error:
             skipped[name] = str(error)
-            del chosen[name]
+        else:
+            chosen[name] = removal
     require(len(chosen) > 0, "removals", "some that apply to the model", list(skipped))
-    rows = []
+    rows: list[Surprised] = []
     for number, own in prepared.items():
-        masks = [random_masks(own, share, draws, seed) for share in shares]
-        for name, removal in chosen.items():
-            for share, some in zip((0.0, *shares), [full_mask(own.n_features), *masks], strict=True):
-                found = model.surprise(removal, own, some, seed)
-                rows.append(Surprised(number, name, share, float(found.mean())))
+        masks = [full_mask(own.n_features), *(random_masks(own, share, draws, seed) for share in shares)]
+        try:
+            rows += [
+                Surprised(number, name, share, float(model.surprise(removal, own, some, seed).mean()))
+                for name, removal in chosen.items()
+                for share, some in zip((0.0, *shares), masks, strict=True)
+            ]
+        except Exception as error:  # noqa: BLE001  recorded, the other prompts go on
+            failures.append(Failure(number, str(error), error=error))
+    if not rows:
+        raise_first(failures, "checked")
     return PerplexityCheck(
         rows=tuple(rows),
         default=model.default_removal(first),
@@ -179,7 +188,7 @@ def _of_prompts(
         draws=draws,
         seed=seed,
         skipped=skipped,
-        failures=tuple(failures),
+        failures=tuple(sorted(failures, key=lambda failure: failure.index)),
     )
 
 
