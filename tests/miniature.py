@@ -26,7 +26,7 @@ def scripts(*folders):
     """Import scripts as if started in their folder; their modules and what they set are gone afterwards."""
     before = set(sys.modules), list(sys.path), list(sys.argv), dict(os.environ)
     threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
-    level = logging.getLogger("pertinent").level
+    level, disabled = logging.getLogger("pertinent").level, logging.root.manager.disable
     sys.path[:0] = [str(ROOT / folder) for folder in folders]
     try:
         yield importlib.import_module
@@ -41,6 +41,7 @@ def scripts(*folders):
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision(precision)
         logging.getLogger("pertinent").setLevel(level)
+        logging.disable(disabled)
 
 
 def resample_less(module):

@@ -646,7 +646,7 @@ def test_benchmarks_of_arithmetic_and_of_a_device(tmp_path, capsys):
         call(gpu, *few, "--limit", 0)
     rows = json.loads((tmp_path / "arithmetic.json").read_text())
     assert [row["method"] for row in rows] == list(arithmetic.METHODS)
-    assert all(value > 0 for row in rows for name, value in row.items() if name != "method")
+    assert all(value >= 0 for row in rows for name, value in row.items() if name != "method")
     rows = json.loads((tmp_path / "gpu.json").read_text())
     assert [row["method"] for row in rows if row["tokens"] == 9] == list(gpu.METHODS)
     assert [row["method"] for row in rows if row["tokens"] == 22] == [
