@@ -41,7 +41,7 @@ from pertinent import Cluster
 
 @contextmanager
 def ray_here(cores: int) -> Iterator[None]:
-    """Start a Ray on this machine with so many cores, and stop it afterwards."""
+    """Start Ray on this machine with `cores` cores, and stop it afterwards."""
     import ray
 
     begin = time.perf_counter()

@@ -20,7 +20,7 @@ import torch
 from pertinent.array_types import Floats, Ints, Masks
 
 ROWS = 64
-"""Masks in a batch."""
+"""Number of masks in a batch."""
 
 
 class Game:

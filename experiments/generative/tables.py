@@ -70,7 +70,7 @@ class Example:
 
     @cached_property
     def masks(self) -> Masks:
-        """The masks of the bank."""
+        """The uniform masks whose answers were kept."""
         return bank_masks(self.d)
 
     @property
@@ -248,7 +248,7 @@ def small(path: Path) -> str:
 
 
 def main() -> None:
-    """Fill in the page."""
+    """Write the tables into README.md."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--small", type=Path, help="small.jsonl, which small.py wrote")

@@ -85,7 +85,7 @@ def asked(kind: str, sentence: str, rng: random.Random) -> Question:
 
 
 def example(texts: Texts, kind: str, n_sentences: int, rng: random.Random, *, twice: bool = False) -> Example:
-    """A question about a context of so many sentences, from several documents.
+    """A question about a context of `n_sentences` sentences from several documents.
 
     If `twice`, the sentence with the answer is repeated elsewhere. The answer is in no other sentence.
     """

@@ -102,7 +102,7 @@ def trained_tokenizer(texts: list[str]) -> Tokenizer:
 
 
 def main() -> None:
-    """Pack."""
+    """Pack the texts and train the tokenizer."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("folder", type=Path)
