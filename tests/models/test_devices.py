@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.errors import SettingError
+from pertinent.errors import ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.devices import known_devices
+from pertinent.models.torch.devices import device_of, known_devices
 from pertinent.models.torch.evaluating import WORK_PER_THREAD, evaluating, n_weights
 from pertinent.models.torch.masked_lm import Filler
 from tests import tiny
@@ -196,6 +196,15 @@ def test_devices_that_are_not_here(device, tmp_path):
     ):
         with pytest.raises(SettingError, match=f"torch finds here, {' or '.join(known_devices())}"):
             load()
+
+
+def test_a_device_without_memory_left_is_not_called_missing(monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB.")
+
+    monkeypatch.setattr(torch, "empty", full)
+    with pytest.raises(ModelError, match=r"'cuda:0' has no memory left: end other processes"):
+        device_of("cuda:0")
 
 
 @pytest.mark.parametrize("dtype", ["float8", "int64", torch.int64, None])

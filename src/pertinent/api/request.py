@@ -182,8 +182,13 @@ class Request:
 Method: TypeAlias = str | Explainer | Request
 """What the verbs take as a method: its name, an explainer, or a whole request."""
 
-WORDS = tuple(name for name in signature(Request.of).parameters if name not in ("method", "settings"))
-"""The keyword arguments of a verb that belong to its request, beside the method and its settings."""
+WORDS = {
+    name: parameter.default
+    for name, parameter in signature(Request.of).parameters.items()
+    if name not in ("method", "settings")
+}
+"""The keyword arguments of a verb that belong to its request, beside the method and its settings, and their
+default values."""
 
 
 def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None = None) -> Explainer:
@@ -261,7 +266,7 @@ def _is_default(name: str, value: Any) -> bool:
     """Whether a keyword argument has the value that `Request.of` assumes without it."""
     if name not in WORDS:
         return False
-    default = signature(Request.of).parameters[name].default
+    default = WORDS[name]
     return value is default or (isinstance(value, str | int | tuple) and bool(value == default))
 
 
