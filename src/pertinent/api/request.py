@@ -198,7 +198,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
         if name not in explainers and name in learned:
             raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
         method = explainers.parse(method)
-    return with_settings(method, settings, also_known=WORDS) if settings else method
+    return with_settings(method, settings, also_known=tuple(WORDS)) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
