@@ -32,11 +32,12 @@ DONE = ("done", "was there")
 
 @dataclass(frozen=True)
 class Job:
-    """A command, the result it makes, and the models it needs."""
+    """A command, the result it makes, the models it needs, and the texts that it explains."""
 
     command: list[object]
     made: Path
     models: tuple[str, ...] = ()
+    points: int = 0
 
     @property
     def name(self) -> str:
@@ -151,7 +152,7 @@ def _explained(
     command += ["--together", arguments.together] if arguments.together else []
     command += ["--methods", *methods] if methods else []
     command += ["--shortest"] if short else []
-    return Job(command, out, (name,))
+    return Job(command, out, (name,), arguments.points)
 
 
 def _removals(arguments: argparse.Namespace) -> list[str | None]:
@@ -174,15 +175,18 @@ def removing(arguments: argparse.Namespace) -> list[Job]:
     return jobs
 
 
-def is_made(path: Path) -> bool:
-    """Whether a result is there, whole: explanations say when they are, so that a stopped run goes on."""
-    return path.is_file() and json.loads(path.read_text()).get("finished", True)
+def is_made(job: Job) -> bool:
+    """Whether a result is there, whole: explanations say of how many texts, so that a run goes on."""
+    if not job.made.is_file():
+        return False
+    content = json.loads(job.made.read_text())
+    return bool(content.get("finished", True)) and content.get("wanted", job.points) >= job.points
 
 
 def carry_out(job: Job, last: float | None, models: list[Future[str]]) -> str:
     """Run one command unless its result is there, a model is not, or time is up; say how it went."""
     start = time.perf_counter()
-    if is_made(job.made):
+    if is_made(job):
         return "was there"
     if any(model.result() not in DONE for model in models):
         return "left out: a model is not there"
