@@ -24,10 +24,6 @@ class Split:
     examples: list[Example]
     labels: list[int]
 
-    def part(self, first: int, last: int | None = None) -> Split:
-        """Some of them."""
-        return Split(self.examples[first:last], self.labels[first:last])
-
 
 @dataclass(frozen=True)
 class DataSet:
