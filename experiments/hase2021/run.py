@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from data import SETS, STARTS
+from data import SETS, STARTS, TRAINED_ON
 from methods import FILLER, LAYERS, OBJECTIVES, SALIENCE, SEARCHES, SECOND
 from removals import REMOVALS
 
@@ -78,23 +78,38 @@ def fine_tuning(
     return Job(command, made, (start,) if start else ())
 
 
+def before(which: str) -> list[str]:
+    """The sets that an encoder is fine-tuned on before it is on this one, in order."""
+    start = TRAINED_ON[which].start
+    return [] if start is None else [*before(start), start]
+
+
+def started(which: str, seed: int) -> str | None:
+    """The model that one of this set starts from: of the same seed, if the paper has its set, too."""
+    start = TRAINED_ON[which].start
+    return None if start is None else folder(start, None, 0 if start in STARTS else seed)
+
+
 def training(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model, and one for what fills in removed tokens."""
-    starts = {SETS[which].start for which in (*arguments.sets, *arguments.second_sets)} - {None}
-    jobs = [fine_tuning(arguments, which, None, 0) for which in STARTS if which in starts]
-
-    def started(which: str) -> str | None:
-        start = SETS[which].start
-        return folder(start, None, 0) if start else None
-
+    sets = (*arguments.sets, *arguments.second_sets)
+    jobs = [
+        fine_tuning(arguments, which, None, seed, start=started(which, seed))
+        for which in dict.fromkeys(itertools.chain.from_iterable(map(before, sets)))
+        for seed in ([0] if which in STARTS else arguments.seeds)
+    ]
+    known = {job.name for job in jobs}
     jobs += [
-        fine_tuning(arguments, which, removal, seed, start=started(which))
+        job
         for seed, which, removal in itertools.product(
             arguments.seeds, arguments.sets, (None, "attention-mask")
         )
+        if (job := fine_tuning(arguments, which, removal, seed, start=started(which, seed))).name not in known
     ]
     jobs += [
-        fine_tuning(arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which))
+        fine_tuning(
+            arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which, seed)
+        )
         for seed, which in itertools.product(arguments.seeds, arguments.second_sets)
     ]
     if arguments.removal_sets:

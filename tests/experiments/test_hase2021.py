@@ -330,6 +330,39 @@ def test_models_start_where_they_should(load, tmp_path):
     assert command[command.index("--encoder") + 1] == tmp_path / "work" / "nli-standard-0"
 
 
+def test_models_that_start_from_each_other(load, tmp_path):
+    """BoolQ from FEVER's standard model of the same seed, and that from sentence pairs; each trained once."""
+    own = load("run")
+    places = {name: tmp_path / name for name in ("data", "encoder", "work", "results")}
+    none = {"second_sets": [], "removal_sets": [], "seeds": [4], "standard_only": True}
+    jobs = own.training(SimpleNamespace(**places, **none, sets=["boolq", "fever"]))
+    assert [job.name.removesuffix(".train") for job in jobs] == [
+        "nli-standard-0",
+        "fever-standard-4",
+        "boolq-standard-4",
+        "boolq-attention-mask-4",
+        "fever-attention-mask-4",
+    ]
+    starts = [job.models for job in jobs]
+    assert starts == [(), ("nli-standard-0",), *[("fever-standard-4",)] * 2, ("nli-standard-0",)]
+
+
+def test_documents_near_their_evidence(load, tmp_path):
+    own = load("data")
+    text = "".join(chr(ord("a") + i) for i in range(20))
+    for window in (4, 9, 15):
+        found = own.near(text, [[8, 12], [0, 2]], window, "characters")
+        assert len(found) == window and "ijkl" in found and found in text
+    assert own.near(text, [[8, 12]], 2, "characters") == "ij"
+    assert own.near(text, [[18, 20]], 30, "characters") == text
+    assert own.near(text, [], 5, "characters") == "abcde"
+    assert own.near("one two three four", [[2, 3]], 5, "words") == "three"
+    frame = {"query": ["q"], "document": ["one two three four"], "label": [1]}
+    write_frame(tmp_path / "b.parquet", **frame, evidence_spans=[[[1, 2]]])
+    spec = own.DataSet("B", (), {"query": "query", "document": "document"}, {}, 1, 1, 9, window=3)
+    assert own._rows(tmp_path / "b", spec) == [{"query": "q", "document": "two", "label": 1}]
+
+
 def test_packed_rows_are_those_of_the_file(load, tmp_path):
     own = load("data")
     spec = own.SETS["fever"]
