@@ -574,3 +574,19 @@ def test_a_run_with_more_texts_goes_on(load, tmp_path):
     ):
         made.write_text(json.dumps(content))
         assert own.is_made(job) is whole
+
+
+def test_curves_of_figure_3(load, tmp_path, monkeypatch):
+    """From the first number of evaluations at which all texts have a set, to the budget."""
+    from matplotlib.figure import Figure
+
+    own, collect = load("figures"), load("collect")
+    rows = [("random-search", 1000, of, 0.0, 0.0, 0.2) for of in ("sufficiency", "comprehensiveness")]
+    write_record(tmp_path, "boolq-attention-mask", *rows)
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    own._courses(collect.Results(tmp_path), "boolq", tmp_path / "x.png")
+    for axis in drawn[0].axes:
+        (line,) = axis.lines
+        assert line.get_xdata().tolist() == [n for n in collect.GRID if n >= 250]
+        np.testing.assert_allclose(line.get_ydata(), 20.0)
