@@ -113,22 +113,25 @@ def versus(a: Floats, b: Floats, metric: str) -> str:
     return f"{abs(found.mean):.2f} points {'better' if better else 'worse'} ({found.p_text})"
 
 
+BESIDE: Sequence[tuple[str, str, Iterable[str]]] = (
+    ("parallel-local-search", "the best of the paper's other methods", METHODS),
+    ("parallel-local-search", "random-search", ["random-search"]),
+    ("lime", "the best other salience method", SALIENCE),
+    (AT_250, "parallel-local-search", ["parallel-local-search"]),
+    ("thompson-search", "parallel-local-search", ["parallel-local-search"]),
+)
+"""Methods, and those of which the best is set beside each: in words, and their names."""
+
+
 def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
     """The paper's claims about Table 1, in numbers."""
     page = ""
-    beside: list[tuple[str, Sequence[str]]] = [
-        ("parallel-local-search", list(METHODS)),
-        ("parallel-local-search", ["random-search"]),
-        ("lime", SALIENCE),
-        (AT_250, ["parallel-local-search"]),
-        ("thompson-search", ["parallel-local-search"]),
-    ]
     for metric in OBJECTIVES:
         for training in TRAININGS:
             found = {m: v for m in ORDER if (v := cell(m, metric, training)) is not None}
             said = [
                 ahead(found, metric, method, others)
-                for method, others in beside
+                for method, _, others in BESIDE
                 if method in found and (set(others) - {method}) & set(found)
             ]
             page += f"- {metric.capitalize()}, {TRAININGS[training]}: " + "; ".join(said) + ".\n"
@@ -139,6 +142,30 @@ def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
                 gaps.append(f"{versus(counterfactual, standard, metric)} by {method}")
         page += f"- {metric.capitalize()} of CT models beside Standard's: {', '.join(gaps)}.\n"
     return page
+
+
+def tallies(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[str]) -> str:
+    """In how many columns of Table 1 each claim holds, and in how many clearly."""
+    pairs: dict[str, list[tuple[Floats, Floats, str]]] = {}
+    every = (*BESIDE, ("thompson-search", "the best of the paper's methods", METHODS))
+    for which, metric in itertools.product(sets, OBJECTIVES):
+        for training in TRAININGS:
+            found = {m: v for m in ORDER if (v := cell(which, m, metric, training)) is not None}
+            for method, name, others in every:
+                rivals = {m: found[m] for m in others if m != method and m in found}
+                if method in found and rivals:
+                    pair = found[method], rivals[ranked(rivals, metric)[0]], metric
+                    pairs.setdefault(f"{method} beside {name}", []).append(pair)
+        standard, trained = (cell(which, "parallel-local-search", metric, each) for each in TRAININGS)
+        if standard is not None and trained is not None:
+            pairs.setdefault("Standard models beside CT, by PLS", []).append((standard, trained, metric))
+    lines = ""
+    for name, columns in pairs.items():
+        clear = [clear_wins(a, b, metric) for a, b, metric in columns]
+        better = sum(SIGN[metric] * difference(a, b).mean > 0 for a, b, metric in columns)
+        lines += f"- {name}: better in {better} of {len(columns)}, clearly in {clear.count(1)}; clearly "
+        lines += f"worse in {clear.count(-1)}.\n"
+    return lines
 
 
 def main_table(results: Results) -> str:
@@ -166,7 +193,13 @@ def main_table(results: Results) -> str:
             metric_rows(cell, TABLE_1.get(which, {}), ORDER),
         )
         page += "\n" + findings(cell)
-    return page
+    measured = [which for which in SETS if results.cells(which)]
+
+    def of_set(which: str, row: str, metric: str, training: str) -> Floats | None:
+        return results.values(Key(which, False, training, *run_of(row), metric))
+
+    names = ", ".join(SETS[which].name for which in measured)
+    return page + f"\n## In how many columns\n\n{names}; clearly: p < .05.\n\n{tallies(of_set, measured)}"
 
 
 def accuracies_by_training(results: Path, which: str) -> list[Floats] | None:

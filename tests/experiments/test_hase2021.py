@@ -590,3 +590,26 @@ def test_curves_of_figure_3(load, tmp_path, monkeypatch):
         (line,) = axis.lines
         assert line.get_xdata().tolist() == [n for n in collect.GRID if n >= 250]
         np.testing.assert_allclose(line.get_ydata(), 20.0)
+
+
+def test_in_how_many_columns(load):
+    """PLS is clearly ahead of random search on FEVER, level on BoolQ; CT models are 1 point worse."""
+    own = load("tables")
+    noise = np.random.default_rng(0).normal(size=(1, 40))
+    levels = {"fever": {"parallel-local-search": 3.0}, "boolq": {"lime": 2.0, "gradient": 1.0}}
+
+    def cell(which, method, metric, training):
+        found = {"parallel-local-search": 0.0, "random-search": 0.0} | levels[which]
+        if method not in found:
+            return None
+        return own.SIGN[metric] * (found[method] - (training != "standard")) + noise
+
+    assert own.tallies(cell, levels).splitlines() == [
+        (
+            "- parallel-local-search beside the best of the paper's other methods: "
+            "better in 4 of 8, clearly in 4; clearly worse in 4."
+        ),
+        "- parallel-local-search beside random-search: better in 4 of 8, clearly in 4; clearly worse in 0.",
+        "- Standard models beside CT, by PLS: better in 4 of 4, clearly in 4; clearly worse in 0.",
+        "- lime beside the best other salience method: better in 4 of 4, clearly in 4; clearly worse in 0.",
+    ]
