@@ -325,7 +325,7 @@ def reduced_table(results: Results, beside: Results) -> str:
     again = [which for which in SETS if beside.cells(which) and which not in measured]
     for which in again:
         page += f"; {size(beside, which)} in a later run of {SETS[which].name}"
-    page += "; two metrics, two trainings each.\n\n"
+    page += "; two metrics and two trainings each, where both methods were measured.\n\n"
 
     def cell(which: str, row: str, metric: str, training: str) -> Floats | None:
         return reduced(beside if which in again else results, which, row, metric, training)

@@ -482,11 +482,11 @@ def test_sets_beside_a_table_are_counted(load, tmp_path):
             rows += [("random-search", 1000, "comprehensiveness", 0.0, 0.0, 1 - search)]
             write_record(place, f"{name}-{training}", *rows)
     page = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "counted"))
-    assert "\nBoolQ; 20 test points, 1 seed in a later run of SNLI; two metrics" in page
+    assert "\nBoolQ; 20 test points, 1 seed in a later run of SNLI; two metrics and" in page
     assert "- the best search is preferable in 4 of 8 comparisons, LIME in 4.\n" in page
     assert "## BoolQ\n" in page and "## SNLI" not in page
     alone = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "none"))
-    assert "\nBoolQ; two metrics" in alone and "in 0 of 4 comparisons, LIME in 4.\n" in alone
+    assert "\nBoolQ; two metrics and" in alone and "in 0 of 4 comparisons, LIME in 4.\n" in alone
 
 
 def test_log_odds_and_another_encoder(load, tmp_path):

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.errors import SettingError
+from pertinent.errors import ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
-from pertinent.models.torch.devices import known_devices
+from pertinent.models.torch.devices import device_of, known_devices
 from pertinent.models.torch.evaluating import WORK_PER_THREAD, evaluating, n_weights
 from pertinent.models.torch.masked_lm import Filler
 from tests import tiny
@@ -225,3 +225,14 @@ def test_a_model_shows_itself_in_one_line():
         "<DigitsModel Sequential: 10 classes (0, 1, 2, 3, 4, …), reads image, cpu float32>"
     )
     assert repr(pertinent.load("table")).startswith("<EstimatorModel ")
+
+
+def test_a_full_device_is_there(monkeypatch):
+    """It was said not to be found."""
+
+    def full(*_, **__):
+        raise RuntimeError("CUDA error: out of memory")
+
+    monkeypatch.setattr(torch, "empty", full)
+    with pytest.raises(ModelError, match="The device 'cpu' has no memory left: CUDA error"):
+        device_of("cpu")

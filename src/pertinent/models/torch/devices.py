@@ -14,8 +14,8 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from pertinent.array_types import Array
-from pertinent.errors import SettingError, unknown
-from pertinent.models.base import Answer, immediately
+from pertinent.errors import ModelError, SettingError, unknown
+from pertinent.models.base import Answer, Model, immediately
 
 # No cuDNN attention: it builds a new plan for every batch shape, and our shapes vary.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -61,7 +61,7 @@ HEAP = Heap()
 
 
 def device_of(device: str | torch.device) -> torch.device:
-    """The device of that name, or an error if torch does not find it.
+    """The device of that name, or an error if torch does not find it or it has no memory left.
 
     >>> device_of("cpu")
     device(type='cpu')
@@ -69,7 +69,9 @@ def device_of(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
         there = found.type != "meta" and torch.empty(1, device=found).numel() == 1
-    except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError):
+    except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
+        if Model.is_out_of_memory(error):
+            raise ModelError(f"The device {str(device)!r} has no memory left: {error}") from error
         there = False
     if not there:
         known = " or ".join(known_devices())
