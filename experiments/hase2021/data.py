@@ -10,6 +10,7 @@ import json
 import lzma
 import random
 from collections import ChainMap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,6 @@ class Split:
 
     examples: list[Example]
     labels: list[int]
-
-    def part(self, first: int, last: int | None = None) -> Split:
-        """Some of them."""
-        return Split(self.examples[first:last], self.labels[first:last])
 
 
 @dataclass(frozen=True)
@@ -44,6 +41,8 @@ class DataSet:
     """Training examples that serve as dev set where the set has none."""
     start: str | None = None
     """A set that the encoder is fine-tuned on first, because this one has few examples or hard ones."""
+    window: int | None = None
+    """Characters of a document that are kept, around the evidence, where a file says what people marked."""
 
 
 SETS = {
@@ -96,10 +95,11 @@ SETS = {
         {"query": "query", "document": "document"},
         {"train": ("boolq/train_part", "eraser_boolq/val"), "test": ("boolq/dev",)},
         epochs=8,
-        batch_size=32,
+        batch_size=64,
         max_length=512,
         held_out=300,
-        start="nli",
+        start="fever",
+        window=1000,
     ),
     "evidence": DataSet(
         "Evidence Inference",
@@ -110,10 +110,11 @@ SETS = {
             "dev": ("evidence_inference/val",),
             "test": ("evidence_inference/test",),
         },
-        epochs=10,
-        batch_size=32,
+        epochs=8,
+        batch_size=64,
         max_length=512,
-        start="nli",
+        start="fever",
+        window=1600,
     ),
 }
 STARTS = {
@@ -154,9 +155,30 @@ def _rows(stem: Path, spec: DataSet) -> list[dict[str, Any]]:
             return [json.loads(line) for line in lines]
     import pandas as pd
 
-    columns = [*spec.columns.values(), "label"]
-    frame = pd.read_parquet(stem.with_name(stem.name + ".parquet"), columns=columns)
-    return frame.to_dict("records")  # type: ignore[no-any-return]
+    frame = pd.read_parquet(stem.with_name(stem.name + ".parquet"))
+    if spec.window is not None:
+        for column, unit in (("evidence_char_spans", "characters"), ("evidence_spans", "words")):
+            if column in frame:
+                rows = zip(frame.document, frame[column], strict=True)
+                frame["document"] = [near(text, spans, spec.window, unit) for text, spans in rows]
+    return frame[[*spec.columns.values(), "label"]].to_dict("records")  # type: ignore[no-any-return]
+
+
+def near(document: str, spans: Sequence[Sequence[int]], window: int, unit: str) -> str:
+    """So many characters of a document that hold its first evidence, which may be anywhere among them.
+
+    Spans [first, last) count characters, or words.
+    """
+    if len(spans) == 0:
+        return document[:window]
+    first, last = map(int, spans[0])
+    if unit == "words":
+        words = document.split(" ")
+        first, last = len(" ".join([*words[:first], ""])), len(" ".join(words[:last]))
+    room = max(0, window - (last - first))
+    start = first - int(random.Random(document).random() * room)
+    start = max(0, min(start, len(document) - window))
+    return document[start : start + window]
 
 
 def main() -> None:

@@ -162,7 +162,12 @@ def main() -> None:
                 key = row["method"], row["budget"], row["metric"]
                 results[key] = joined(results[key], row) if key in results else row
             finished = last >= len(texts) and run is plan[-1]
-            content = {"points": len(texts), "finished": finished, "results": list(results.values())}
+            content = {
+                "points": len(texts),
+                "wanted": arguments.points,
+                "finished": finished,
+                "results": list(results.values()),
+            }
             with atomic_write(arguments.out) as unfinished:
                 unfinished.write_text(json.dumps(content))
             print(

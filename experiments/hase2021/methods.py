@@ -35,6 +35,9 @@ LAYERS = 3
 SECOND: Sequence[str] = ("lime", "random-search", "parallel-local-search", "thompson-search")
 """Methods that explain the second encoder: the paper's three, and ours."""
 
+COUNTED = "counted"
+"""The folder of results that only Table 5 counts: an earlier run has larger tables of their sets."""
+
 FILLER = "filler"
 """The encoder that was taught to fill in masked tokens."""
 

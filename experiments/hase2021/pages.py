@@ -17,7 +17,7 @@ from pathlib import Path
 from collect import Results, table
 from data import SETS
 from figures import course_page, masked_page, removal_page
-from methods import FILLER, LAYERS
+from methods import COUNTED, FILLER, LAYERS
 from tables import accuracy_table, evidence_table, main_table, reduced_table, second_table, short_table
 
 HERE = Path(__file__).parent
@@ -86,7 +86,7 @@ def available(folder: Path, out: Path, speed: Sequence[Path]) -> dict[str, Calla
         pages["figure2-masked"] = lambda: masked_page(folder, out)
     if any(results.cells(which) for which in SETS):
         pages["table1"] = lambda: main_table(results)
-        pages["table5"] = lambda: reduced_table(results)
+        pages["table5"] = lambda: reduced_table(results, Results(folder / COUNTED))
         pages["table7"] = lambda: evidence_table(results)
         pages["figure3"] = lambda: course_page(results, out)
     if any(results.cells(which, layers=LAYERS) for which in SETS):

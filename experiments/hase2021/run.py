@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from data import SETS, STARTS
+from data import SETS, STARTS, TRAINED_ON
 from methods import FILLER, LAYERS, OBJECTIVES, SALIENCE, SEARCHES, SECOND
 from removals import REMOVALS
 
@@ -32,11 +32,12 @@ DONE = ("done", "was there")
 
 @dataclass(frozen=True)
 class Job:
-    """A command, the result it makes, and the models it needs."""
+    """A command, the result it makes, the models it needs, and the texts that it explains."""
 
     command: list[object]
     made: Path
     models: tuple[str, ...] = ()
+    points: int = 0
 
     @property
     def name(self) -> str:
@@ -77,23 +78,38 @@ def fine_tuning(
     return Job(command, made, (start,) if start else ())
 
 
+def before(which: str) -> list[str]:
+    """The sets that an encoder is fine-tuned on before it is on this one, in order."""
+    start = TRAINED_ON[which].start
+    return [] if start is None else [*before(start), start]
+
+
+def started(which: str, seed: int) -> str | None:
+    """The model that one of this set starts from: of the same seed, if the paper has its set, too."""
+    start = TRAINED_ON[which].start
+    return None if start is None else folder(start, None, 0 if start in STARTS else seed)
+
+
 def training(arguments: argparse.Namespace) -> list[Job]:
     """One command for each model, and one for what fills in removed tokens."""
-    starts = {SETS[which].start for which in (*arguments.sets, *arguments.second_sets)} - {None}
-    jobs = [fine_tuning(arguments, which, None, 0) for which in STARTS if which in starts]
-
-    def started(which: str) -> str | None:
-        start = SETS[which].start
-        return folder(start, None, 0) if start else None
-
+    sets = (*arguments.sets, *arguments.second_sets)
+    jobs = [
+        fine_tuning(arguments, which, None, seed, start=started(which, seed))
+        for which in dict.fromkeys(itertools.chain.from_iterable(map(before, sets)))
+        for seed in ([0] if which in STARTS else arguments.seeds)
+    ]
+    known = {job.name for job in jobs}
     jobs += [
-        fine_tuning(arguments, which, removal, seed, start=started(which))
+        job
         for seed, which, removal in itertools.product(
             arguments.seeds, arguments.sets, (None, "attention-mask")
         )
+        if (job := fine_tuning(arguments, which, removal, seed, start=started(which, seed))).name not in known
     ]
     jobs += [
-        fine_tuning(arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which))
+        fine_tuning(
+            arguments, which, "attention-mask", seed, variant=layered(LAYERS), start=started(which, seed)
+        )
         for seed, which in itertools.product(arguments.seeds, arguments.second_sets)
     ]
     if arguments.removal_sets:
@@ -151,7 +167,7 @@ def _explained(
     command += ["--together", arguments.together] if arguments.together else []
     command += ["--methods", *methods] if methods else []
     command += ["--shortest"] if short else []
-    return Job(command, out, (name,))
+    return Job(command, out, (name,), arguments.points)
 
 
 def _removals(arguments: argparse.Namespace) -> list[str | None]:
@@ -174,15 +190,18 @@ def removing(arguments: argparse.Namespace) -> list[Job]:
     return jobs
 
 
-def is_made(path: Path) -> bool:
-    """Whether a result is there, whole: explanations say when they are, so that a stopped run goes on."""
-    return path.is_file() and json.loads(path.read_text()).get("finished", True)
+def is_made(job: Job) -> bool:
+    """Whether a result is there, whole: explanations say of how many texts, so that a run goes on."""
+    if not job.made.is_file():
+        return False
+    content = json.loads(job.made.read_text())
+    return bool(content.get("finished", True)) and content.get("wanted", job.points) >= job.points
 
 
 def carry_out(job: Job, last: float | None, models: list[Future[str]]) -> str:
     """Run one command unless its result is there, a model is not, or time is up; say how it went."""
     start = time.perf_counter()
-    if is_made(job.made):
+    if is_made(job):
         return "was there"
     if any(model.result() not in DONE for model in models):
         return "left out: a model is not there"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,8 +51,8 @@ def metric_rows(
     return rows
 
 
-def title(results: Results, which: str, layers: int | None = None) -> str:
-    """The heading of a set's section: how much was measured."""
+def size(results: Results, which: str, layers: int | None = None) -> str:
+    """How much was measured of a set: test points and model seeds."""
     shapes = {
         key.training: v.shape
         for key in results.cells(which, layers=layers)
@@ -64,7 +63,12 @@ def title(results: Results, which: str, layers: int | None = None) -> str:
     text = " and ".join(f"{n} ({TRAININGS[training]})" for training, n in points.items())
     if len(set(points.values())) == 1:
         text = str(next(iter(points.values())))
-    return f"\n## {SETS[which].name}: {text} test points, {seeds} seed{'s' if seeds > 1 else ''}\n\n"
+    return f"{text} test points, {seeds} seed{'s' if seeds > 1 else ''}"
+
+
+def title(results: Results, which: str, layers: int | None = None) -> str:
+    """The heading of a set's section."""
+    return f"\n## {SETS[which].name}: {size(results, which, layers)}\n\n"
 
 
 def few_seeds(values: Floats) -> str:
@@ -73,13 +77,20 @@ def few_seeds(values: Floats) -> str:
     return "" if n == len(values) else f" [{n}]"
 
 
+def ranked(values: dict[str, Floats], metric: str) -> list[str]:
+    """Methods, best first, by their means over the seeds that all of them were measured with, if any."""
+    shared = ~np.isnan(sum(values.values())).any(axis=1)
+    means = {m: float(np.nanmean(v[shared] if shared.any() else v)) for m, v in values.items()}
+    return sorted(means, key=lambda m: -SIGN[metric] * means[m])
+
+
 def _clearly_best(values: dict[str, Floats], metric: str) -> str | None:
-    """The best method, if it differs from the second best at p < .05, and by enough to be seen."""
-    order = sorted(values, key=lambda m: -SIGN[metric] * float(np.nanmean(values[m])))
-    if len(order) < 2:
+    """The best method, if it is ahead of the second best at p < .05, and by enough to be seen."""
+    if len(values) < 2:
         return None
-    lead = difference(values[order[0]], values[order[1]])
-    return order[0] if lead.p_value < 0.05 and abs(lead.mean) >= VISIBLE else None
+    best, second, *_ = ranked(values, metric)
+    lead = difference(values[best], values[second])
+    return best if lead.p_value < 0.05 and SIGN[metric] * lead.mean >= VISIBLE else None
 
 
 def run_of(row: str) -> tuple[str, int | None]:
@@ -91,8 +102,7 @@ def run_of(row: str) -> tuple[str, int | None]:
 
 def ahead(values: dict[str, Floats], metric: str, method: str, others: Iterable[str]) -> str:
     """How a method stands beside the best of others, in words."""
-    rivals = [m for m in others if m != method and m in values]
-    rival = max(rivals, key=lambda m: SIGN[metric] * float(np.nanmean(values[m])))
+    rival = ranked({m: values[m] for m in others if m != method and m in values}, metric)[0]
     return f"{method} is {versus(values[method], values[rival], metric)} than {rival}"
 
 
@@ -103,22 +113,25 @@ def versus(a: Floats, b: Floats, metric: str) -> str:
     return f"{abs(found.mean):.2f} points {'better' if better else 'worse'} ({found.p_text})"
 
 
+BESIDE: Sequence[tuple[str, str, Iterable[str]]] = (
+    ("parallel-local-search", "the best of the paper's other methods", METHODS),
+    ("parallel-local-search", "random-search", ["random-search"]),
+    ("lime", "the best other salience method", SALIENCE),
+    (AT_250, "parallel-local-search", ["parallel-local-search"]),
+    ("thompson-search", "parallel-local-search", ["parallel-local-search"]),
+)
+"""Methods, and those of which the best is set beside each: in words, and their names."""
+
+
 def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
     """The paper's claims about Table 1, in numbers."""
     page = ""
-    beside: list[tuple[str, Sequence[str]]] = [
-        ("parallel-local-search", list(METHODS)),
-        ("parallel-local-search", ["random-search"]),
-        ("lime", SALIENCE),
-        (AT_250, ["parallel-local-search"]),
-        ("thompson-search", ["parallel-local-search"]),
-    ]
     for metric in OBJECTIVES:
         for training in TRAININGS:
             found = {m: v for m in ORDER if (v := cell(m, metric, training)) is not None}
             said = [
                 ahead(found, metric, method, others)
-                for method, others in beside
+                for method, _, others in BESIDE
                 if method in found and (set(others) - {method}) & set(found)
             ]
             page += f"- {metric.capitalize()}, {TRAININGS[training]}: " + "; ".join(said) + ".\n"
@@ -129,6 +142,30 @@ def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
                 gaps.append(f"{versus(counterfactual, standard, metric)} by {method}")
         page += f"- {metric.capitalize()} of CT models beside Standard's: {', '.join(gaps)}.\n"
     return page
+
+
+def tallies(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[str]) -> str:
+    """In how many columns of Table 1 each claim holds, and in how many clearly."""
+    pairs: dict[str, list[tuple[Floats, Floats, str]]] = {}
+    every = (*BESIDE, ("thompson-search", "the best of the paper's methods", METHODS))
+    for which, metric in itertools.product(sets, OBJECTIVES):
+        for training in TRAININGS:
+            found = {m: v for m in ORDER if (v := cell(which, m, metric, training)) is not None}
+            for method, name, others in every:
+                rivals = {m: found[m] for m in others if m != method and m in found}
+                if method in found and rivals:
+                    pair = found[method], rivals[ranked(rivals, metric)[0]], metric
+                    pairs.setdefault(f"{method} beside {name}", []).append(pair)
+        standard, trained = (cell(which, "parallel-local-search", metric, each) for each in TRAININGS)
+        if standard is not None and trained is not None:
+            pairs.setdefault("Standard models beside CT, by PLS", []).append((standard, trained, metric))
+    lines = ""
+    for name, columns in pairs.items():
+        clear = [clear_wins(a, b, metric) for a, b, metric in columns]
+        better = sum(SIGN[metric] * difference(a, b).mean > 0 for a, b, metric in columns)
+        lines += f"- {name}: better in {better} of {len(columns)}, clearly in {clear.count(1)}; clearly "
+        lines += f"worse in {clear.count(-1)}.\n"
+    return lines
 
 
 def main_table(results: Results) -> str:
@@ -156,23 +193,38 @@ def main_table(results: Results) -> str:
             metric_rows(cell, TABLE_1.get(which, {}), ORDER),
         )
         page += "\n" + findings(cell)
-    return page
+    measured = [which for which in SETS if results.cells(which)]
+
+    def of_set(which: str, row: str, metric: str, training: str) -> Floats | None:
+        return results.values(Key(which, False, training, *run_of(row), metric))
+
+    names = ", ".join(SETS[which].name for which in measured)
+    return page + f"\n## In how many columns\n\n{names}; clearly: p < .05.\n\n{tallies(of_set, measured)}"
+
+
+def accuracies_by_training(results: Path, which: str) -> list[Floats] | None:
+    """Standard and CT accuracies in % (seeds, points), NaN where a seed lacks one; None without both."""
+    by_seed = []
+    for start in (f"{which}-{training}-" for training in TRAININGS):
+        files = results.glob(f"{start}*.train.json")
+        by_seed.append({p.name.removeprefix(start): json.loads(p.read_text())["right"] for p in files})
+    if not all(by_seed):
+        return None
+    n = len(next(iter(by_seed[0].values())))
+    seeds = sorted(by_seed[0].keys() | by_seed[1].keys())
+    return [100 * np.array([rights.get(s, [np.nan] * n) for s in seeds], dtype=float) for rights in by_seed]
 
 
 def accuracy_table(results: Path) -> str:
     """Table 3."""
     rows = []
     for which, spec in SETS.items():
-        cells = []
-        for training in TRAININGS:
-            files = sorted(results.glob(f"{which}-{training}-*.train.json"))
-            right = [json.loads(path.read_text())["right"] for path in files]
-            cells.append(100 * np.array(right, dtype=float) if right else None)
-        if cells[0] is None or cells[1] is None:
+        cells = accuracies_by_training(results, which)
+        if cells is None:
             continue
         paper = [f"{mean:.2f} ({half:.2f})" for mean, half in TABLE_3[which]]
         gap = difference(cells[1], cells[0])
-        ours = [*(shown(interval(c)) for c in cells), f"{gap.mean:+.2f} ({gap.p_text})"]
+        ours = [*(shown(interval(c)) + few_seeds(c) for c in cells), f"{gap.mean:+.2f} ({gap.p_text})"]
         rows.append([spec.name, *paper, *ours, str(len(cells[0]))])
     page = "# Table 3: accuracy of standard and counterfactual-trained models\n\n"
     page += (
@@ -234,7 +286,7 @@ def counts(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[s
         searches = [method for method in COMPARED if method in found]
         if "lime" not in found or not searches:
             continue
-        best = max(searches, key=lambda m: SIGN[metric] * float(np.nanmean(found[m])))
+        best = ranked({m: found[m] for m in searches}, metric)[0]
         pairs = {
             ("the best search", "LIME"): (best, "lime"),
             ("PLS", "LIME"): ("parallel-local-search", "lime"),
@@ -247,8 +299,8 @@ def counts(cell: Callable[[str, str, str, str], Floats | None], sets: Iterable[s
     return "".join(f"- {counted(each, *names)}.\n" for names, each in signs.items())
 
 
-def reduced_table(results: Results) -> str:
-    """Table 5."""
+def reduced_table(results: Results, beside: Results) -> str:
+    """Table 5; sets that were measured beside it are counted, and have no rows."""
     page = f"# Table 5: a reduced budget, {BUDGET} passes over all four sparsities\n\n"
     page += (
         f"Searches have {REDUCED} passes for each sparsity, salience methods {BUDGET} in all. Searches are "
@@ -269,8 +321,16 @@ def reduced_table(results: Results) -> str:
             metric_rows(cell, TABLE_5.get(which, {}), rows),
         )
     names = ", ".join(SETS[which].name for which in measured)
-    page += f"\n## Which is preferable, at p < .05\n\n{names}; two metrics, two trainings each.\n\n"
-    page += counts(partial(reduced, results), measured)
+    page += f"\n## Which is preferable, at p < .05\n\n{names}"
+    again = [which for which in SETS if beside.cells(which) and which not in measured]
+    for which in again:
+        page += f"; {size(beside, which)} in a later run of {SETS[which].name}"
+    page += "; two metrics and two trainings each, where both methods were measured.\n\n"
+
+    def cell(which: str, row: str, metric: str, training: str) -> Floats | None:
+        return reduced(beside if which in again else results, which, row, metric, training)
+
+    page += counts(cell, [*measured, *again])
     page += (
         "\nThe best search is the one of ordered search, random search and PLS with the best mean. Paper: "
         "searches are preferable to LIME in 15 of 24, LIME in 8; PLS to random search in 7, random search "

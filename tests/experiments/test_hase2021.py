@@ -330,6 +330,39 @@ def test_models_start_where_they_should(load, tmp_path):
     assert command[command.index("--encoder") + 1] == tmp_path / "work" / "nli-standard-0"
 
 
+def test_models_that_start_from_each_other(load, tmp_path):
+    """BoolQ from FEVER's standard model of the same seed, and that from sentence pairs; each trained once."""
+    own = load("run")
+    places = {name: tmp_path / name for name in ("data", "encoder", "work", "results")}
+    none = {"second_sets": [], "removal_sets": [], "seeds": [4], "standard_only": True}
+    jobs = own.training(SimpleNamespace(**places, **none, sets=["boolq", "fever"]))
+    assert [job.name.removesuffix(".train") for job in jobs] == [
+        "nli-standard-0",
+        "fever-standard-4",
+        "boolq-standard-4",
+        "boolq-attention-mask-4",
+        "fever-attention-mask-4",
+    ]
+    starts = [job.models for job in jobs]
+    assert starts == [(), ("nli-standard-0",), *[("fever-standard-4",)] * 2, ("nli-standard-0",)]
+
+
+def test_documents_near_their_evidence(load, tmp_path):
+    own = load("data")
+    text = "".join(chr(ord("a") + i) for i in range(20))
+    for window in (4, 9, 15):
+        found = own.near(text, [[8, 12], [0, 2]], window, "characters")
+        assert len(found) == window and "ijkl" in found and found in text
+    assert own.near(text, [[8, 12]], 2, "characters") == "ij"
+    assert own.near(text, [[18, 20]], 30, "characters") == text
+    assert own.near(text, [], 5, "characters") == "abcde"
+    assert own.near("one two three four", [[2, 3]], 5, "words") == "three"
+    frame = {"query": ["q"], "document": ["one two three four"], "label": [1]}
+    write_frame(tmp_path / "b.parquet", **frame, evidence_spans=[[[1, 2]]])
+    spec = own.DataSet("B", (), {"query": "query", "document": "document"}, {}, 1, 1, 9, window=3)
+    assert own._rows(tmp_path / "b", spec) == [{"query": "q", "document": "two", "label": 1}]
+
+
 def test_packed_rows_are_those_of_the_file(load, tmp_path):
     own = load("data")
     spec = own.SETS["fever"]
@@ -360,3 +393,223 @@ def test_accuracies_by_removal(load, tmp_path, monkeypatch):
     better = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 60}
     worse = {("Standard", "mask-token", 0.5): found["Standard", "mask-token", 0.5] * 0 + 50}
     assert own._change(better, worse, "mask-token", 0.5).startswith("+10.0 ")
+
+
+def test_seeds_that_some_lack_do_not_decide_the_order(load):
+    """The second seed is 10 points higher; `a` was measured with it alone, and is worse there than `b`."""
+    own = load("tables")
+    nothing, zeros = np.full(30, np.nan), np.zeros(30)
+    values = {"a": np.array([nothing, zeros + 9.0]), "b": np.array([zeros, zeros + 10.0])}
+    assert own.ranked(values, "comprehensiveness") == ["b", "a"]
+    assert own.ranked(values, "sufficiency") == ["a", "b"]
+    assert own._clearly_best(values, "comprehensiveness") == "b"
+    assert own.ahead(values | {"c": zeros + np.zeros((2, 1))}, "comprehensiveness", "c", "ab").endswith("b")
+    apart = {"a": np.array([nothing, zeros + 1]), "b": np.array([zeros, nothing])}
+    assert own.ranked(apart, "comprehensiveness") == ["a", "b"]
+
+
+def test_rows_of_a_table(load):
+    """The paper's numbers, then ours; the best of each column in bold, what was not measured as a dash."""
+    own = load("tables")
+    levels = {"lime": 2.0, "random-search": 1.0}
+
+    def cell(method, metric, training):
+        if training != "standard" or method not in levels:
+            return None
+        return np.full((1, 20), levels[method])
+
+    paper = {"lime": ((1.0, 0.1), (2.0, 0.2), (3.0, 0.3), (4.0, 0.4))}
+    theirs = ["1.00 (0.10)", "2.00 (0.20)", "3.00 (0.30)", "4.00 (0.40)"]
+    assert own.metric_rows(cell, paper, ["gradient", "lime", "random-search"]) == [
+        ["lime", *theirs, "2.00 (0.00)", "–", "**2.00 (0.00)**", "–"],
+        ["random-search", *["–"] * 4, "**1.00 (0.00)**", "–", "1.00 (0.00)", "–"],
+    ]
+
+
+def write_record(folder, name, *rows, seed=0):
+    """One model's results; a row is (method, budget, metric, probability, log-odds, at 250 evaluations)."""
+    for metric in {row[2] for row in rows}:
+        found = [
+            {
+                "method": method,
+                "budget": budget,
+                "metric": of,
+                "values": {"probability": [[p]] * 20, "weight-of-evidence": [[odds]] * 20},
+                "course": after and [[None] * 7 + [after] * 9] * 20,
+            }
+            for method, budget, of, p, odds, after in rows
+            if of == metric
+        ]
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}-{seed}-{metric}.json").write_text(json.dumps({"results": found}))
+
+
+def test_what_a_reduced_budget_has_reached(load, tmp_path):
+    """PLS and random search after 250 of 1000; others in a run of 250; LIME as it is; taylor not at all."""
+    own, collect = load("tables"), load("collect")
+    rows = [("lime", None, 0.1), ("parallel-local-search", 1000, 0.2), ("random-search", 1000, 0.3)]
+    rows += [("ordered-search", 250, 0.4), ("ordered-search", 1000, 0.9), ("thompson-search", 250, 0.5)]
+    rows += [("taylor-search", 1000, 0.6)]
+    full = [(m, b, "sufficiency", 0.7, 0.0, after if b else None) for m, b, after in rows]
+    write_record(tmp_path, "boolq-standard", *full)
+    results = collect.Results(tmp_path)
+    assert collect.GRID[7] == 250
+    found = {
+        row: own.reduced(results, "boolq", row, "sufficiency", "standard")
+        for row in (*own.METHODS, own.AT_250)
+    }
+    means = {row: round(float(values.mean()), 6) for row, values in found.items() if values is not None}
+    assert means == {
+        "lime": 70.0,
+        "parallel-local-search": 20.0,
+        "random-search": 30.0,
+        "ordered-search": 40.0,
+        "thompson-search at 250": 50.0,
+    }
+
+
+def test_sets_beside_a_table_are_counted(load, tmp_path):
+    """LIME is ahead on BoolQ, random search on SNLI, of which a later run has results, in all columns."""
+    tables, collect = load("tables"), load("collect")
+    for place, name, lime, search in (
+        (tmp_path, "boolq", 0.1, 0.3),
+        (tmp_path / "counted", "snli", 0.3, 0.1),
+    ):
+        for training in collect.TRAININGS:
+            rows = [("lime", None, "sufficiency", lime, 0.0, None)]
+            rows += [("random-search", 1000, "sufficiency", 0.0, 0.0, search)]
+            rows += [("lime", None, "comprehensiveness", 1 - lime, 0.0, None)]
+            rows += [("random-search", 1000, "comprehensiveness", 0.0, 0.0, 1 - search)]
+            write_record(place, f"{name}-{training}", *rows)
+    page = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "counted"))
+    assert "\nBoolQ; 20 test points, 1 seed in a later run of SNLI; two metrics and" in page
+    assert "- the best search is preferable in 4 of 8 comparisons, LIME in 4.\n" in page
+    assert "## BoolQ\n" in page and "## SNLI" not in page
+    alone = tables.reduced_table(collect.Results(tmp_path), collect.Results(tmp_path / "none"))
+    assert "\nBoolQ; two metrics and" in alone and "in 0 of 4 comparisons, LIME in 4.\n" in alone
+
+
+def test_log_odds_and_another_encoder(load, tmp_path):
+    """Table 7 shows the change in log-odds of the CT model, Table 6 the points of that with three layers."""
+    tables, collect = load("tables"), load("collect")
+    for name, p in (("multirc-attention-mask", 0.1), ("multirc-3layers-attention-mask", 0.2)):
+        rows = [
+            ("lime", None, of, p, odds, None) for of, odds in (("sufficiency", -1), ("comprehensiveness", 2))
+        ]
+        write_record(tmp_path, name, *rows)
+    results = collect.Results(tmp_path)
+    (line,) = [line for line in tables.evidence_table(results).splitlines() if line.startswith("| lime")]
+    assert line == "| lime | -0.33 (0.09) | 1.54 (0.17) | -1.00 (0.00) | 2.00 (0.00) |"
+    page = tables.second_table(results)
+    assert "## MultiRC: 20 test points, 1 seed\n" in page
+    (line,) = [line for line in page.splitlines() if line.startswith("| lime")]
+    assert line == "| lime | – | – | 20.00 (0.00) | 20.00 (0.00) |"
+
+
+def test_accuracies_of_seeds_that_have_both(load, tmp_path):
+    """A seed without a CT model counts for the standard accuracy, not for the difference."""
+    rights = {"standard-0": [1, 1], "standard-1": [0, 0], "attention-mask-0": [1, 0]}
+    for name, right in rights.items():
+        (tmp_path / f"boolq-{name}.train.json").write_text(json.dumps({"right": right}))
+    own = load("tables")
+    standard, trained = own.accuracies_by_training(tmp_path, "boolq")
+    np.testing.assert_array_equal(standard, [[100, 100], [0, 0]])
+    np.testing.assert_array_equal(trained, [[100, 0], [np.nan, np.nan]])
+    assert own.difference(trained, standard).mean == -50
+    (line,) = [line for line in own.accuracy_table(tmp_path).splitlines() if line.startswith("| BoolQ")]
+    assert "| 50.00 (50.00) | 50.00 (50.00) [1] | -50.00 (" in line and line.endswith("| 2 |")
+    assert own.accuracies_by_training(tmp_path, "snli") is None
+
+
+def test_examples_held_out_are_not_trained_on(load, tmp_path, monkeypatch):
+    """Of ten rows in two files, three are the dev set; the order is always the same, and not the files'."""
+    own = load("data")
+    files = {"train": ("a/one", "a/two"), "test": ("a/one",)}
+    spec = own.DataSet("A", ("no", "yes"), {"query": "q"}, files, 1, 1, 9, held_out=3)
+    monkeypatch.setitem(own.SETS, "a", spec)
+    for file, first in (("one", 0), ("two", 6)):
+        numbers = range(first, 6 if first == 0 else 10)
+        write_frame(tmp_path / "a" / f"{file}.parquet", q=[str(i) for i in numbers], label=list(numbers))
+    train, dev, test = (own.read(tmp_path, "a", split) for split in ("train", "dev", "test"))
+    assert (len(train.labels), len(dev.labels), len(test.labels)) == (7, 3, 6)
+    assert sorted(train.labels + dev.labels) == list(range(10)) and sorted(test.labels) == list(range(6))
+    assert [int(e["query"]) for e in train.examples] == train.labels != sorted(train.labels)
+    assert own.read(tmp_path, "a", "train", 2).labels == train.labels[:2]
+
+
+def test_right_answers(load):
+    model = logistic([2, -1])
+    rows = [np.array(row, dtype=float) for row in ([1, 0], [0, 1], [1, 1], [-1, 0])]
+    own = load("fine_tune")
+    found = pertinent.explain(model, rows, "random", progress=False)
+    assert [e.target for e in found] == [1, 0, 1, 0]
+    own.pertinent = SimpleNamespace(explain=lambda *_, **__: found)
+    assert own.correct(model, rows, [1, 1, 1, 0]) == [1, 0, 1, 1]
+
+
+def test_thompson_search_beside_pls(load, monkeypatch):
+    """PLS reaches 0.5 after 250 of 1000 evaluations and 0.6 at the end; ours 0.7, after 20."""
+    own = load("own_search")
+    pls = searched(0.9, {1: [(5, 0.1), (200, 0.5), (900, 0.6)], 2: [(5, 0.5), (900, 0.6)]})
+    ours = searched(0.9, {1: [(5, 0.1), (20, 0.7)], 2: [(20, 0.7)]})
+    answers = {"parallel-local-search": [pls, pls], "thompson-search": [ours, ours]}
+    monkeypatch.setattr(own, "pertinent", SimpleNamespace(explain=lambda _, __, name, **___: answers[name]))
+    row = own.compared(None, ["", ""], "sufficiency")
+    assert row[:4] == ["sufficiency", "60.00", "50.00", "70.00"]
+    assert row[4].startswith("+10.00 [10.00, 10.00]") and row[5].startswith("+20.00")
+    assert row[6:] == ["100% / 0% / 0%", "100%, median 20"]
+    assert own.compared(None, ["", ""], "comprehensiveness")[6] == "0% / 0% / 100%"
+
+
+def test_a_run_with_more_texts_goes_on(load, tmp_path):
+    own = load("run")
+    made = tmp_path / "fever-standard-0-sufficiency.json"
+    job = own.Job([], made, points=40)
+    assert not own.is_made(job)
+    for content, whole in (
+        ({"finished": False, "wanted": 40}, False),
+        ({"finished": True, "wanted": 20}, False),
+        ({"finished": True, "wanted": 40}, True),
+        ({"loss": 1.0}, True),
+    ):
+        made.write_text(json.dumps(content))
+        assert own.is_made(job) is whole
+
+
+def test_curves_of_figure_3(load, tmp_path, monkeypatch):
+    """From the first number of evaluations at which all texts have a set, to the budget."""
+    from matplotlib.figure import Figure
+
+    own, collect = load("figures"), load("collect")
+    rows = [("random-search", 1000, of, 0.0, 0.0, 0.2) for of in ("sufficiency", "comprehensiveness")]
+    write_record(tmp_path, "boolq-attention-mask", *rows)
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
+    own._courses(collect.Results(tmp_path), "boolq", tmp_path / "x.png")
+    for axis in drawn[0].axes:
+        (line,) = axis.lines
+        assert line.get_xdata().tolist() == [n for n in collect.GRID if n >= 250]
+        np.testing.assert_allclose(line.get_ydata(), 20.0)
+
+
+def test_in_how_many_columns(load):
+    """PLS is clearly ahead of random search on FEVER, level on BoolQ; CT models are 1 point worse."""
+    own = load("tables")
+    noise = np.random.default_rng(0).normal(size=(1, 40))
+    levels = {"fever": {"parallel-local-search": 3.0}, "boolq": {"lime": 2.0, "gradient": 1.0}}
+
+    def cell(which, method, metric, training):
+        found = {"parallel-local-search": 0.0, "random-search": 0.0} | levels[which]
+        if method not in found:
+            return None
+        return own.SIGN[metric] * (found[method] - (training != "standard")) + noise
+
+    assert own.tallies(cell, levels).splitlines() == [
+        (
+            "- parallel-local-search beside the best of the paper's other methods: "
+            "better in 4 of 8, clearly in 4; clearly worse in 4."
+        ),
+        "- parallel-local-search beside random-search: better in 4 of 8, clearly in 4; clearly worse in 0.",
+        "- Standard models beside CT, by PLS: better in 4 of 4, clearly in 4; clearly worse in 0.",
+        "- lime beside the best other salience method: better in 4 of 4, clearly in 4; clearly worse in 0.",
+    ]

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -199,12 +200,13 @@ def test_devices_that_are_not_here(device, tmp_path):
 
 
 def test_a_device_without_memory_left_is_not_called_missing(monkeypatch):
-    def full(*_, **__):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB.")
-
-    monkeypatch.setattr(torch, "empty", full)
-    with pytest.raises(ModelError, match=r"'cuda:0' has no memory left: end other processes"):
-        device_of("cuda:0")
+    for error in (
+        torch.OutOfMemoryError("Tried to allocate 2.00 MiB."),
+        RuntimeError("CUDA error: out of memory"),
+    ):
+        monkeypatch.setattr(torch, "empty", Mock(side_effect=error))
+        with pytest.raises(ModelError, match=r"'cuda:0' has no memory left: end other processes"):
+            device_of("cuda:0")
 
 
 @pytest.mark.parametrize("dtype", ["float8", "int64", torch.int64, None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 NAME = "pertinent-weighted"
 MULTIPLE = 8
 """Fused kernels need widths and strides that are multiples of this."""
-LEAST = 1e-20
-"""The weight of a removed token. Attention scores may favour it by many powers of ten: 1e-12 showed."""
+LEAST = math.exp(-46)
+"""The weight of a removed token, 1e-20, whose logarithm bfloat16 holds exactly.
+
+Attention scores may favour a removed token by many powers of ten: 1e-12 showed.
+"""
 
 
 def attention_bias(weights: torch.Tensor, hidden: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor:
@@ -60,17 +64,18 @@ def attend(
     scaling: float | None = None,
     **unused: Any,
 ) -> tuple[torch.Tensor, None]:
-    """q·k + b as [q, 1]·[k, b]: the bias is one more dimension of the keys.
+    """(q·k) s + b as ([q, 1/s]·[k, b]) s: the bias is one more dimension of the keys.
 
-    So its gradient is part of the keys' gradient, and no matrix of all pairs of tokens is needed.
+    So its gradient is part of the keys' gradient, and no matrix of all pairs of tokens is needed. The queries
+    have the 1/s because b/s would be rounded more in bfloat16.
     """
     del module, unused
     width = query.shape[-1]
     scale = width**-0.5 if scaling is None else scaling
-    ones = pad(torch.ones_like(query[..., :1]), (0, MULTIPLE - 1))
-    bias = (attention_mask.transpose(-1, -2) / scale).to(key.dtype).expand(*key.shape[:-1], 1)
+    unscaled = pad(torch.full_like(query[..., :1], 1 / scale), (0, MULTIPLE - 1))
+    bias = attention_mask.transpose(-1, -2).to(key.dtype).expand(*key.shape[:-1], 1)
     mixed = scaled_dot_product_attention(
-        torch.cat([query, ones], dim=-1),
+        torch.cat([query, unscaled], dim=-1),
         torch.cat([key, pad(bias, (0, MULTIPLE - 1))], dim=-1),
         pad(value, (0, MULTIPLE)),
         scale=scale,
