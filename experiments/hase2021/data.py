@@ -114,7 +114,6 @@ SETS = {
         batch_size=64,
         max_length=512,
         start="fever",
-        window=1600,
     ),
 }
 STARTS = {

@@ -63,10 +63,9 @@ def main() -> None:
     page += (
         "Lengths are means, in tokens of the encoder's vocabulary, at most as many as a model reads (512; "
         "SNLI 128, SST-2 64); both sentences of SNLI are the document. Dev examples of FEVER and BoolQ are "
-        "held out of ours for training. Documents of Evidence Inference are 1,600 characters around the "
-        "evidence; so are, with 1,000, the half of BoolQ's training examples that come from ERASER. The "
-        "5,000 of SNLI are as printed: the paper's text says 50k. Its test length of SST-2 is of the "
-        "500 shortest sentences. Its dev set of BoolQ is our test set.\n\n"
+        "held out of ours for training. The half of BoolQ's training examples that come from ERASER are "
+        "1,000 characters around the evidence. The 5,000 of SNLI are as printed: the paper's text says 50k. "
+        "Its test length of SST-2 is of the 500 shortest sentences. Its dev set of BoolQ is our test set.\n\n"
     )
     arguments.out.write_text(page + table(head, rows), encoding="utf-8")
 
