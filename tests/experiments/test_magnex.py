@@ -95,7 +95,7 @@ def test_tokens_of_an_answer(load):
 def test_batches_have_every_question_once(load):
     own = load("models")
     lengths = list(range(3 * own.BATCH + 1))
-    batches = own._batches(lengths)
+    batches = own._batches(lengths, own.BATCH)
     assert sorted(i for batch in batches for i in batch) == lengths
     assert all(batch == list(range(batch[0], batch[0] + len(batch))) for batch in batches)  # similar lengths
 
