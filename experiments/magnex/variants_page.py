@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from paper import NAMES as OF_TABLES
 from paper import TABLES
+from stages import GOALS
 from variants import AROUND, READERS, VARIANTS, beside, file_of
 
 from pertinent.intervals import bootstrap, paired_difference
@@ -29,6 +30,19 @@ NAMES = OF_TABLES | {"sentiment": "like Table 3: the embedded model of sentiment
 WINDOWS = ("± 1", "± 5", "± 20")
 ENOUGH = 0.9
 """The sufficiency above which one word explains an input, v of the fits."""
+CAUSES = {
+    "the question's words are features": ("question removable", "as before"),
+    "the reader remembers the questions": ("unseen questions", "half, seen questions"),
+    "a better reader": ("better reader", "as before"),
+    "the estimator": ("paper's estimator", "as before"),
+    "more questions, more steps": ("more questions", "as before"),
+    "more questions that the reader has not seen": ("unseen, more questions", "unseen questions"),
+}
+"""What could be wrong with SQuAD: the variant that changes it, and the one that is otherwise the same."""
+EXACT = 0.87
+"""The share of SQuAD's questions that the paper's kind of reader answers rightly (BERT-large)."""
+CLEAR = 0.05
+"""The p-value below which a difference is clear."""
 Found = Mapping[str, Any]
 
 
@@ -78,33 +92,87 @@ def readers(found: Found) -> str:
     for reader in READERS:
         own = found.get(file_of(f"reader {reader}"))
         if own is not None:
-            rows.append([reader, f"{own['exact match']:.1%}", f"{own['F1']:.1%}"])
-    return table(["reader", "exact match", "F1"], rows)
+            epochs = "–" if "epochs" not in own else f"{own['epochs']:.1f}"
+            rows.append([reader, epochs, f"{own['exact match']:.1%}", f"{own['F1']:.1%}"])
+    return table(["reader", "epochs", "exact match", "F1"], rows)
 
 
 def squad(found: Found) -> str:
-    """What each variant changes."""
+    """How sufficient and sparse the selections of each variant are."""
     rows = []
-    first = runs(found, "squad", "as before")
     for variant in VARIANTS["squad"]:
         own = runs(found, "squad", variant)
         if not own:
             continue
-        gap = "" if variant == "as before" or not first else str(difference(own, first))
         rows.append(
             [
                 variant,
                 mean(own, "magnex", "sufficiency"),
                 mean(own, "magnex", "share removed"),
-                gap,
+                "yes" if reaches(own) else "no",
+                ", ".join(str(run["steps"]) for run in own),
                 mean(own, "magnex, as many as the paper", "sufficiency"),
                 mean(own[:1], "lime", "sufficiency"),
                 mean(own[:1], "integrated-gradients", "sufficiency"),
                 str(len(own)),
             ]
         )
-    head = ["variant", "sufficiency", "sparsity", "sufficiency − as before", "of the top 24%"]
+    head = ["variant", "sufficiency", "sparsity", "0.88 at 0.76 is reached", "steps", "of the top 24%"]
     return table([*head, "lime, as many words", "integrated-gradients", "seeds"], rows)
+
+
+def reaches(several: Sequence[Any]) -> bool:
+    """Whether selections are as sufficient and as sparse as the paper's, on average."""
+    goal = GOALS["squad"]
+    names = ("sufficiency", "share removed")
+    return all(
+        values(several, "magnex", name).mean() >= least for name, least in zip(names, goal, strict=True)
+    )
+
+
+def causes(found: Found) -> str:
+    """What each cause has to do with the sufficiency that is missing."""
+    rows = []
+    first = runs(found, "squad", "as before")
+    for cause, pair in CAUSES.items():
+        with_it, without = (runs(found, "squad", variant) for variant in pair)
+        if first and with_it and without:
+            missing = GOALS["squad"][0] - values(first, "magnex", "sufficiency").mean()
+            gaps = [difference(with_it, without, name) for name in ("sufficiency", "share removed")]
+            rows.append([cause, f"{pair[0]} − {pair[1]}", *map(str, gaps), explains(gaps[0], missing)])
+    return table(["cause", "compared", "sufficiency", "sparsity", "explains what is missing"], rows)
+
+
+def explains(gap: Any, missing: float) -> str:
+    """Whether a difference of sufficiency is clear, and how much of what is missing it is."""
+    if gap.high <= 0:
+        return "no"
+    if gap.p_value < CLEAR:
+        return f"{min(1.0, gap.mean / missing):.0%}"
+    return f"not clearly, at most {min(1.0, gap.high / missing):.0%}"
+
+
+def by_rightness(found: Found) -> str:
+    """The sufficiency of selections where the reader is right and where it is not.
+
+    The last column weighs both as if it were right as often as the paper's reader.
+    """
+    rows = []
+    for variant, setting in VARIANTS["squad"].items():
+        own, readings = runs(found, "squad", variant), found.get(file_of(f"windows {setting.reader}"))
+        if not own or readings is None:
+            continue
+        right = np.array([each["exact match"] for each in readings["readings"]]) > 0
+        for row in ("magnex", "lime"):
+            several = own if row == "magnex" else own[:1]
+            if row in several[0]:
+                each = values(several, row, "sufficiency")
+                rightly, wrongly = bootstrap(each[:, right]), bootstrap(each[:, ~right])
+                as_often = EXACT * rightly.mean + (1 - EXACT) * wrongly.mean
+                share = f"{right.mean():.1%}"
+                rows.append([variant, row, share, str(rightly), str(wrongly), f"{as_often:.3f}"])
+    head = ["variant", "method", "answered rightly", "sufficiency, of these", "of the others"]
+    return table([*head, f"if {EXACT:.0%} were right"], rows)
 
 
 def difference(own: Sequence[Any], other: Sequence[Any], name: str = "sufficiency") -> Any:
@@ -238,6 +306,8 @@ PARTS = {
     "readers": readers,
     "windows": windows,
     "squad": squad,
+    "causes": causes,
+    "rightness": by_rightness,
     "certainty": by_certainty,
     "question": question_words,
     "paper's estimator": estimators,
