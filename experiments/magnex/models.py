@@ -132,10 +132,9 @@ def reader(
         chosen = [data[i] for i in places]
         batch = tokenizer.pad([each[0] for each in chosen], return_tensors="pt").to(device)
         wanted = torch.tensor([each[1] for each in chosen], device=device)
-        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            answer = model(**batch)
-        loss = cross_entropy(answer.start_logits.float(), wanted[:, 0])
-        loss = loss + cross_entropy(answer.end_logits.float(), wanted[:, 1])
+        answer = model(**batch)
+        loss = cross_entropy(answer.start_logits, wanted[:, 0])
+        loss = loss + cross_entropy(answer.end_logits, wanted[:, 1])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -21,7 +21,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -69,7 +69,7 @@ class Reader:
 
 
 READERS = {
-    "as before": Reader(),
+    "as before": Reader(batch_size=64, rate=1.4e-4),
     "half": Reader(half=True),
     "longer": Reader(epochs=8, batch_size=64, rate=1.5e-4),
 }
@@ -330,6 +330,7 @@ def carried_out(own: Variant, seed: int, job: Job) -> Result:
         "steps": card["steps"],
         "dev": {name: value for name, value in card.items() if name.startswith("dev_")},
         "history": [each["eval_quality"] for each in card["history"] if "eval_quality" in each],
+        "measured after": [each["epoch"] for each in card["history"] if "eval_quality" in each],
     }
     ours = explained(model, test, fitted, **options)
     masks = [e.scores > 0.5 for e in ours]
@@ -463,8 +464,8 @@ def together(model: Any, inputs: Sequence[Any], fitted: Any) -> Result:
     return found
 
 
-def stages(job: Job, which: Sequence[str], seeds: int) -> list[dict[str, Any]]:
-    """The phases: the black boxes, what needs no fit, and the fits, the most telling first."""
+def stages(job: Job, which: Sequence[str], seeds: int) -> dict[str, Any]:
+    """The black boxes, the most telling fits, what needs no fit, and the other fits."""
     boxes: dict[str, Any] = {}
     if "squad" in which:
         boxes |= {f"reader {name}": partial(train_reader, name, job) for name in READERS}
@@ -477,7 +478,23 @@ def stages(job: Job, which: Sequence[str], seeds: int) -> list[dict[str, Any]]:
         for own in which
         for name, variant in VARIANTS[own].items()
     }
-    return [boxes, dict(list(fits.items())[:FIRST]) | untrained | fits]
+    return boxes | dict(list(fits.items())[:FIRST]) | untrained | fits
+
+
+def box_of(name: str) -> str | None:
+    """The stage that trains the black box of another one."""
+    kind, _, rest = name.partition(" ")
+    if kind == "windows":
+        return f"reader {rest}"
+    if kind == "squad":
+        return f"reader {VARIANTS[kind][rest.rpartition(' ')[0]].reader}"
+    return "classifier" if kind == "imdb" else None
+
+
+def in_order(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
+    """The names that begin with a prefix, those of the first prefix first."""
+    found = [name for prefix in prefixes for name in names if name.startswith(prefix)]
+    return list(dict.fromkeys(found))
 
 
 def main() -> None:
@@ -491,7 +508,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="for the black boxes")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--which", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--only", nargs="+", default=[""], help="stages whose name begins with one of these")
+    parser.add_argument("--only", nargs="+", default=[""], help="stages that begin with these, in this order")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
         "--scale", type=float, default=1.0, help="of the numbers of steps and training inputs"
@@ -523,9 +540,11 @@ def main() -> None:
         last - ENDING,
     )
     pool = Pool(arguments.processes, last, tf32=arguments.tf32)
-    for phase in stages(job, arguments.which, arguments.seeds):
-        chosen = {name: own for name, own in phase.items() if name.startswith(tuple(arguments.only))}
-        pool.run({arguments.results / f"{file_of(name)}.json": own for name, own in chosen.items()})
+    known = stages(job, arguments.which, arguments.seeds)
+    made = {name: arguments.results / f"{file_of(name)}.json" for name in known}
+    chosen = in_order(known, arguments.only)
+    needs = {made[name]: made[box] for name in chosen if (box := box_of(name)) is not None}
+    pool.run({made[name]: known[name] for name in chosen}, needs)
 
 
 def file_of(name: str) -> str:

@@ -375,6 +375,13 @@ def test_sufficiency_where_the_reader_is_right(load):
     assert cells == ["as before", "magnex", "50.0%", "1.000", "0.500", "0.935"]
 
 
+def test_what_a_stage_needs_and_the_order_of_stages(load):
+    own = load("variants")
+    assert own.box_of("squad half, seen questions 2") == own.box_of("windows half") == "reader half"
+    assert own.box_of("imdb as before 0") == "classifier" and own.box_of("cnn as before 0") is None
+    assert own.in_order(["ab", "b", "aa", "c"], ["b", "a", "aa"]) == ["b", "ab", "aa"]
+
+
 def test_a_fit_that_is_stopped_keeps_what_it_has(load):
     """At the first step, far from all epochs; it is measured before it ends."""
     own = load("variants")
