@@ -310,12 +310,15 @@ def test_lime_in_parts(load):
     np.testing.assert_allclose(ridge, [2.0, 0.001, 0.0], atol=0.03)
 
 
+DEV = {"dev_sufficiency": 0.9, "dev_share_removed": 0.8}
+
+
 def variant(sufficiency, **others):
     """What a stage of variants.py found, of two inputs with four features each."""
     own = {"sufficiency": sufficiency, "share removed": [0.5, 0.75], "features": [4, 4]}
     own |= {"comprehensiveness": [0.2, 0.4], "of one": [0.95, 0.1], "large": [1, 3]}
     own |= {"in the question": [1, 0], "of the question": [2, 2]} | others
-    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0, "steps": 7}
+    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0, "steps": 7, "dev": DEV}
 
 
 def test_variants_beside_each_other(load):
@@ -328,7 +331,7 @@ def test_variants_beside_each_other(load):
     }
     lines = own.squad(found).splitlines()[2:]
     assert lines[0].startswith("| as before | 0.650 [") and lines[0].endswith("| 2 |")
-    assert "| no | 7 7 |" in lines[0]
+    assert "| no | 0.900 at 0.800 | 7 7 |" in lines[0]
     lines = own.estimators(found).splitlines()[2:]
     assert [line.split(" | ")[1] for line in lines] == [
         "leave one out",
@@ -341,10 +344,11 @@ def test_variants_beside_each_other(load):
 def test_the_share_of_what_is_missing_that_a_cause_explains(load):
     """0.68 is 0.20 short of 0.88: 0.08 more on each input are 40% of that, and 0.1 less none."""
     own = load("variants_page")
+    sparse = {"share removed": [0.8, 0.9]}
     found = {
-        "squad_as_before_0": variant([0.6, 0.76]),
-        "squad_better_reader_0": variant([0.68, 0.84]),
-        "squad_question_removable_0": variant([0.5, 0.66]),
+        "squad_as_before_0": variant([0.6, 0.76], **sparse),
+        "squad_better_reader_0": variant([0.68, 0.84], **sparse),
+        "squad_question_removable_0": variant([0.5, 0.66], **sparse),
     }
     lines = own.causes(found).splitlines()[2:]
     assert len(lines) == 2
@@ -352,7 +356,8 @@ def test_the_share_of_what_is_missing_that_a_cause_explains(load):
     assert lines[1].startswith("| a better reader") and lines[1].endswith("| 40% |")
     assert "| 0.080 [0.080, 0.080]" in lines[1]
     unclear = Difference(0.01, -0.02, 0.04, 200, p_value=0.5)
-    assert own.explains(unclear, missing=0.1) == "not clearly, at most 40%"
+    assert own.explains(unclear, missing=0.1, sparsity=0.8) == "not clearly, at most 40%"
+    assert own.explains(Difference(0.1, 0.05, 0.2, 200, 0.001), 0.1, sparsity=0.5).startswith("no: ")
 
 
 def test_what_the_paper_reaches(load):
