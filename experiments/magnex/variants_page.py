@@ -280,10 +280,18 @@ def hindsight(found: Found) -> str:
                         f"{np.mean(values(own, row, 'of one') > ENOUGH):.1%}",
                         f"{np.median(values(own, row, 'large')):.0f}",
                         mean(own, row, "comprehensiveness"),
+                        "" if row == "magnex" else ahead(several[0], row, "of one"),
+                        "" if row == "magnex" else ahead(several[0], row, "comprehensiveness"),
                     ]
                 )
     head = ["", "method", "features kept", "inputs with one", f"one alone is enough (above {ENOUGH})"]
-    return table([*head, "scores of at least half the largest, median", "comprehensiveness"], rows)
+    head += ["scores of at least half the largest, median", "comprehensiveness"]
+    return table([*head, "of one: magnex − it", "comprehensiveness: magnex − it"], rows)
+
+
+def ahead(run: Any, row: str, name: str) -> str:
+    """By how much magnex is ahead of another method on the same inputs."""
+    return str(paired_difference(*(np.array(run[each][name], dtype=float) for each in ("magnex", row))))
 
 
 def seconds(found: Found) -> str:

@@ -407,6 +407,14 @@ def test_one_feature_is_enough_for_half_of_the_inputs(load):
     assert cells[1:6] == ["magnex", "1.5", "50.0%", "50.0%", "2"] and cells[6].startswith("0.300 [")
 
 
+def test_magnex_beside_lime_on_the_same_inputs(load):
+    run = variant([0.9, 0.9])
+    run["lime"] = run["magnex"] | {"comprehensiveness": [0.3, 0.5], "of one": [0.5, 0.15]}
+    line = load("variants_page").hindsight({"imdb_as_before_0": run}).splitlines()[3]
+    cells = line.strip("| ").split(" | ")
+    assert cells[7].startswith("0.200 [") and cells[8].startswith("-0.100 [-0.100, -0.100]")
+
+
 def test_sparsity_of_questions_and_contexts(load):
     """One of four question words is kept, and of contexts (2 − 1) + 1 of 4."""
     found = {"squad_question_removable_0": variant([0.9, 0.9])}
