@@ -113,7 +113,7 @@ class LearnsMAGNEx(LearnsSelection):
             return None
         return (
             "The explainer keeps every feature: it has not learned to remove any. Fit it for more epochs, "
-            "with more `samples`, or with an `initial_probability` closer to 1 if the model needs many features."
+            "with more `samples`, or, if the model needs many features, a larger `initial_probability`."
         )
 
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
