@@ -83,3 +83,14 @@ def test_what_time_does_not_allow_is_left_out(tmp_path, capsys):
     Pool(1, time.time() - 1).run({tmp_path / "one.json": partial(counted, tmp_path / "log", "one")})
     assert "one: left out, time is up" in capsys.readouterr().out
     assert not (tmp_path / "log").exists()
+
+
+def test_a_stage_waits_for_what_it_needs(tmp_path, capsys):
+    """The second goes before the first, which needs it; what needs a stage that fails is left out."""
+    log = tmp_path / "log"
+    paths = {name: tmp_path / f"{name}.json" for name in ("fit", "box", "other", "wrong")}
+    stages = {path: partial(counted, log, name) for name, path in paths.items()}
+    needs = {paths["fit"]: paths["box"], paths["other"]: paths["wrong"]}
+    Pool(1, time.time() + 300).run(stages, needs)
+    assert log.read_text().split() == ["box", "fit", "wrong"]
+    assert "other: left out, what it needs is missing" in capsys.readouterr().out

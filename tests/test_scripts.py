@@ -563,9 +563,33 @@ def test_magnex(encoder, digits, tmp_path):
         pictures = load("pictures")
         pictures.HERE = tmp_path
         call(pictures, "--work", tmp_path / "work", "--results", results, "--page", page)
+        found = magnex_variants(load, tmp_path, encoder, digits / "cnn.safetensors")
+        resample_less(load("variants_page"))
+        call(load("variants_page"), "--results", found, "--page", page)
+    assert "| half | ± 1 |" in page.read_text()
+    assert "| unseen questions | " in page.read_text()
     assert "| lime | – |" in page.read_text()
     assert "F1" in page.read_text()
     assert (tmp_path / "forest.png").is_file()
+
+
+def magnex_variants(load, folder, encoder, weights):
+    """The folder with what variants.py finds of a reader of half of the questions, with very little work."""
+    variants = load("variants")
+    job = variants.Job(
+        folder / "data", encoder, weights, folder / "work", "cpu", scale=0.001, test=2, timed=1, limit=12
+    )
+    own = replace(variants.VARIANTS["squad"]["unseen questions"], masks=2, batch=2)
+    stages = {
+        "reader half": lambda: variants.train_reader("half", job),
+        "windows half": lambda: variants.windows("half", job),
+        "squad unseen questions 0": lambda: variants.carried_out(own, 0, job),
+    }
+    found = folder / "variants"
+    found.mkdir()
+    for name, stage in stages.items():
+        (found / f"{variants.file_of(name)}.json").write_text(json.dumps(stage()))
+    return found
 
 
 def test_magnex_estimators(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +103,15 @@ def reader(
     limit: int | None = None,
     *,
     epochs: int = EPOCHS,
+    batch_size: int = BATCH,
+    rate: float = READER_RATE,
+    seconds: float = math.inf,
     rows: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Fine-tune an encoder to answer questions, all or those of `rows`; how often its answers are right."""
+    """Fine-tune an encoder to answer questions, all or those of `rows`; how often its answers are right.
+
+    The learning rate falls to 0 after all epochs, or after so many seconds of training if that is sooner.
+    """
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
     torch.manual_seed(0)
@@ -111,37 +119,50 @@ def reader(
     model = AutoModelForQuestionAnswering.from_pretrained(encoder, dtype=torch.float32).to(device)
     rows = questions(packed, "train", limit) if rows is None else rows
     data = [found for row in rows if (found := _span(tokenizer, row)) is not None]
-    n_steps = epochs * math.ceil(len(data) / BATCH)
-    optimizer = torch.optim.AdamW(model.parameters(), READER_RATE, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / (0.1 * n_steps), (n_steps - step) / (0.9 * n_steps))
-    )
+    n_steps = epochs * math.ceil(len(data) / batch_size)
+    optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=0.01, fused=device == "cuda")
     model.train()
-    for _ in range(epochs):
-        for places in _batches([len(each[0]["input_ids"]) for each in data]):
-            chosen = [data[i] for i in places]
-            batch = tokenizer.pad([each[0] for each in chosen], return_tensors="pt").to(device)
-            wanted = torch.tensor([each[1] for each in chosen], device=device)
-            with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-                answer = model(**batch)
-            loss = cross_entropy(answer.start_logits.float(), wanted[:, 0])
-            loss = loss + cross_entropy(answer.end_logits.float(), wanted[:, 1])
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
+    start, step, done = time.perf_counter(), 0, 0.0
+    for places in _epochs([len(each[0]["input_ids"]) for each in data], batch_size, epochs):
+        done = max(step / n_steps, (time.perf_counter() - start) / seconds)
+        if done >= 1:
+            break
+        for group in optimizer.param_groups:
+            group["lr"] = rate * warmed_up(done, step, n_steps)
+        chosen = [data[i] for i in places]
+        batch = tokenizer.pad([each[0] for each in chosen], return_tensors="pt").to(device)
+        wanted = torch.tensor([each[1] for each in chosen], device=device)
+        answer = model(**batch)
+        loss = cross_entropy(answer.start_logits, wanted[:, 0])
+        loss = loss + cross_entropy(answer.end_logits, wanted[:, 1])
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        step += 1
     model.eval().save_pretrained(out)
     tokenizer.save_pretrained(out)
-    return answers(load_reader(out, device), questions(packed, "test", 500 if limit is None else limit))
+    tested = questions(packed, "test", 500 if limit is None else limit)
+    return answers(load_reader(out, device), tested) | {"epochs": epochs * step / n_steps}
 
 
-def _batches(lengths: list[int]) -> list[list[int]]:
+def warmed_up(done: float, step: int, n_steps: int) -> float:
+    """The share of the learning rate: it grows for a tenth of all steps, and falls with what is done."""
+    return min((step + 1) / (0.1 * n_steps), (1 - done) / 0.9)
+
+
+def _epochs(lengths: list[int], size: int, epochs: int) -> Iterator[list[int]]:
+    """The batches of all epochs."""
+    for _ in range(epochs):
+        yield from _batches(lengths, size)
+
+
+def _batches(lengths: list[int], size: int) -> list[list[int]]:
     """Batches of similar length, in a random order."""
     order = torch.randperm(len(lengths)).tolist()
-    pools = [order[first : first + 50 * BATCH] for first in range(0, len(order), 50 * BATCH)]
+    pools = [order[first : first + 50 * size] for first in range(0, len(order), 50 * size)]
     order = [i for pool in pools for i in sorted(pool, key=lambda i: lengths[i])]
-    batches = [order[first : first + BATCH] for first in range(0, len(order), BATCH)]
+    batches = [order[first : first + size] for first in range(0, len(order), size)]
     return [batches[i] for i in torch.randperm(len(batches)).tolist()]
 
 

@@ -17,11 +17,12 @@ Without any fit, the words of a reader's answer and those around it are kept (`w
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,7 @@ from stages import GOALS, METRICS, OPTIONS, REPEATS, top
 import pertinent
 from pertinent.array_types import Masks
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.training.training_settings import TrainerSettings
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -44,6 +46,12 @@ from shared.stages import Pool
 
 Result = dict[str, Any]
 OURS, PAPERS = "leave-one-out", "moving-average"
+MEASURING = 60.0
+"""Seconds that are kept for measuring a fit if time is short."""
+ENDING = 10.0
+"""Seconds before the last in which nothing should be left to do."""
+FIRST = 5
+"""Fits that go before what needs no fit."""
 DEV = 100
 """Inputs by which a fit chooses its best network."""
 AROUND = (0, 1, 2, 3, 5, 10, 20)
@@ -56,9 +64,15 @@ class Reader:
 
     epochs: int = models.EPOCHS
     half: bool = False
+    batch_size: int = models.BATCH
+    rate: float = models.READER_RATE
 
 
-READERS = {"as before": Reader(), "half": Reader(half=True), "longer": Reader(epochs=8)}
+READERS = {
+    "as before": Reader(batch_size=64, rate=1.4e-4),
+    "half": Reader(half=True),
+    "longer": Reader(epochs=8, batch_size=64, rate=1.5e-4),
+}
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,8 @@ class Variant:
     reader, fix_question, unseen
         Of SQuAD: the reader, whether words of the question are no features, and whether the explainer learns
         from questions that the reader was not trained on.
+    train
+        Number of inputs to learn from, if not that of the tables.
     longer
         By how much the number of steps is multiplied.
     """
@@ -85,7 +101,8 @@ class Variant:
     reader: str = "as before"
     fix_question: bool = True
     unseen: bool = False
-    longer: int = 1
+    train: int | None = None
+    longer: float = 1
 
 
 IMDB = Variant("imdb", 0.9)
@@ -109,7 +126,9 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "paper's estimator": by_paper(SQUAD),
         "half, seen questions": replace(SQUAD, reader="half"),
         "unseen, question removable": replace(SQUAD, reader="half", unseen=True, fix_question=False),
-        "longer fit": replace(SQUAD, longer=3),
+        "unseen, more questions": replace(SQUAD, reader="half", unseen=True, train=8500, longer=2),
+        "more questions": replace(SQUAD, train=16500, longer=2),
+        "paper's form": replace(by_paper(SQUAD), reader="longer", fix_question=False),
     },
     "imdb": {"as before": IMDB, "paper's estimator": by_paper(IMDB)},
     "sentiment": {"as before": SENTIMENT, "paper's estimator": by_paper(SENTIMENT)},
@@ -137,6 +156,13 @@ class Job:
     test: int
     timed: int
     limit: int | None
+    fit_seconds: float = math.inf
+    last: float = math.inf
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time by which everything should be written."""
+        return self.last - time.time()
 
     def model(self, own: Variant) -> Any:
         """The black box."""
@@ -156,7 +182,7 @@ class Job:
 
     def inputs(self, own: Variant, split: str) -> list[Any]:
         """Inputs to learn from, or to test on."""
-        n = self.test if split == "test" else max(20, round(self.scale * TRAIN[own.which]))
+        n = self.test if split == "test" else max(20, round(self.scale * (own.train or TRAIN[own.which])))
         if own.which in ("imdb", "sentiment"):
             longest = WORDS if own.which == "sentiment" else None
             return [" ".join(text.split()[:longest]) for text in reviews(self.data, split, n)[0]]
@@ -192,6 +218,9 @@ def train_reader(name: str, job: Job) -> Result:
         job.device,
         job.limit,
         epochs=own.epochs,
+        batch_size=own.batch_size,
+        rate=own.rate,
+        seconds=job.seconds_left / 3,
         rows=halves(rows)[0] if own.half else rows,
     )
 
@@ -265,35 +294,43 @@ def within_sentence(words: Sequence[str], mask: Masks) -> Masks:
 
 
 def carried_out(own: Variant, seed: int, job: Job) -> Result:
-    """Fit an explainer, and measure it; with the first seed and our estimator, other methods beside it."""
+    """Fit an explainer, and measure it; with the first seed and our estimator, other methods beside it.
+
+    A fit ends early, with the best network so far, if time would not suffice to measure it; what is beside
+    it is left out if there is no time.
+    """
+    if job.seconds_left < 2 * MEASURING:
+        raise TimeoutError(f"{job.seconds_left:.0f} s are left, too few to fit.")
     model = job.model(own)
     inputs, test = job.inputs(own, "train"), job.inputs(own, "test")
     start = time.perf_counter()
     steps = max(2, round(own.longer * job.scale * STEPS[own.which]))
     held_out = min(0.5, DEV / len(inputs))
     options = OPTIONS[LIKE.get(own.which, own.which)]
-    fitted = pertinent.fit(
-        model,
-        inputs,
-        "magnex",
-        least_sufficiency=own.v,
-        learning_rate=own.learning_rate,
-        samples=own.masks,
-        baseline=own.baseline,
-        seed=seed,
-        validation_fraction=held_out,
-        epochs=max(1, round(steps * own.batch / ((1 - held_out) * len(inputs)))),
-        batch_size=own.batch,
-        patience=None,
-        progress=False,
-        **options,
-    )
+    with ends_by(min(time.time() + job.fit_seconds, job.last - MEASURING)):
+        fitted = pertinent.fit(
+            model,
+            inputs,
+            "magnex",
+            least_sufficiency=own.v,
+            learning_rate=own.learning_rate,
+            samples=own.masks,
+            baseline=own.baseline,
+            seed=seed,
+            validation_fraction=held_out,
+            epochs=max(1, round(steps * own.batch / ((1 - held_out) * len(inputs)))),
+            batch_size=own.batch,
+            patience=None,
+            progress=False,
+            **options,
+        )
     card: Any = fitted.network.card
     result: Result = {
         "fit seconds": time.perf_counter() - start,
         "steps": card["steps"],
         "dev": {name: value for name, value in card.items() if name.startswith("dev_")},
         "history": [each["eval_quality"] for each in card["history"] if "eval_quality" in each],
+        "measured after": [each["epoch"] for each in card["history"] if "eval_quality" in each],
     }
     ours = explained(model, test, fitted, **options)
     masks = [e.scores > 0.5 for e in ours]
@@ -301,16 +338,34 @@ def carried_out(own: Variant, seed: int, job: Job) -> Result:
     result["magnex, as many as the paper"] = judged(model, ours, [share(own, e.scores) for e in ours])
     first = seed == 0 and own.baseline == OURS
     for method in beside(own.which) if first else ():
+        if job.seconds_left < MEASURING / 2:
+            return result
         theirs = explained(model, test, method, **settings_of(own.which, method), **options)
         as_many = [top(e.scores, int(kept.sum())) for e, kept in zip(theirs, masks, strict=True)]
         result[method] = judged(model, theirs, as_many)
         as_paper = [share(own, e.scores) for e in theirs]
         result[f"{method}, as many as the paper"] = measured(model, theirs, as_paper)
-    if first and job.timed:
+    if first and job.timed and job.seconds_left > MEASURING / 2:
         result["seconds"] = timed(model, test[: job.timed], own.which, fitted, options)
         if own.which in ("imdb", "sentiment", "squad"):
             result["together"] = together(model, test, fitted)
     return result
+
+
+@contextmanager
+def ends_by(last: float) -> Iterator[None]:
+    """Fits stop at this time: the network is measured once more, and the best one is kept."""
+    from transformers import TrainerCallback
+
+    class Stop(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
+            del arguments, state
+            if time.time() > last:
+                control.should_evaluate = control.should_save = control.should_training_stop = True
+
+    callbacks = TrainerSettings.callbacks
+    with patch.object(TrainerSettings, "callbacks", lambda settings: [*callbacks(settings), Stop()]):
+        yield
 
 
 def beside(which: str) -> list[str]:
@@ -372,16 +427,19 @@ def n_large(scores: Any) -> int:
 
 
 def timed(model: Any, inputs: Sequence[Any], which: str, fitted: Any, options: dict[str, Any]) -> Result:
-    """Seconds for each input, one at a time."""
+    """Seconds for each input, one at a time, the fastest of three; two inputs go first, to warm up."""
     found: Result = {}
     for row, method in {"prediction": "random", "magnex": fitted, **{m: m for m in beside(which)}}.items():
         own = settings_of(which, method)
         explained(model, inputs[:2], method, **own, **options)
         each = []
         for input in inputs:
-            start = time.perf_counter()
-            explained(model, [input], method, **own, **options)
-            each.append(round(time.perf_counter() - start, 4))
+            several = []
+            for _ in range(REPEATS):
+                start = time.perf_counter()
+                explained(model, [input], method, **own, **options)
+                several.append(time.perf_counter() - start)
+            each.append(round(min(several), 4))
         found[row] = each
     return found
 
@@ -406,8 +464,8 @@ def together(model: Any, inputs: Sequence[Any], fitted: Any) -> Result:
     return found
 
 
-def stages(job: Job, which: Sequence[str], seeds: int) -> list[dict[str, Any]]:
-    """The phases: the black boxes, what needs no fit, and the fits, the most telling first."""
+def stages(job: Job, which: Sequence[str], seeds: int) -> dict[str, Any]:
+    """The black boxes, the most telling fits, what needs no fit, and the other fits."""
     boxes: dict[str, Any] = {}
     if "squad" in which:
         boxes |= {f"reader {name}": partial(train_reader, name, job) for name in READERS}
@@ -420,7 +478,23 @@ def stages(job: Job, which: Sequence[str], seeds: int) -> list[dict[str, Any]]:
         for own in which
         for name, variant in VARIANTS[own].items()
     }
-    return [boxes, untrained | fits]
+    return boxes | dict(list(fits.items())[:FIRST]) | untrained | fits
+
+
+def box_of(name: str) -> str | None:
+    """The stage that trains the black box of another one."""
+    kind, _, rest = name.partition(" ")
+    if kind == "windows":
+        return f"reader {rest}"
+    if kind == "squad":
+        return f"reader {VARIANTS[kind][rest.rpartition(' ')[0]].reader}"
+    return "classifier" if kind == "imdb" else None
+
+
+def in_order(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
+    """The names that begin with a prefix, those of the first prefix first."""
+    found = [name for prefix in prefixes for name in names if name.startswith(prefix)]
+    return list(dict.fromkeys(found))
 
 
 def main() -> None:
@@ -434,7 +508,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="for the black boxes")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--which", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--only", nargs="+", default=[""], help="stages whose name begins with one of these")
+    parser.add_argument("--only", nargs="+", default=[""], help="stages that begin with these, in this order")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
         "--scale", type=float, default=1.0, help="of the numbers of steps and training inputs"
@@ -444,6 +518,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="training examples of the black boxes")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after this long")
+    parser.add_argument("--fit-seconds", type=float, default=1e9, help="end each fit after this long")
+    parser.add_argument("--tf32", action="store_true", help="multiply in TF32, which is faster")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     last = time.time() + arguments.seconds
@@ -460,11 +536,15 @@ def main() -> None:
         arguments.test,
         arguments.timed,
         arguments.limit,
+        arguments.fit_seconds,
+        last - ENDING,
     )
-    pool = Pool(arguments.processes, last)
-    for phase in stages(job, arguments.which, arguments.seeds):
-        chosen = {name: own for name, own in phase.items() if name.startswith(tuple(arguments.only))}
-        pool.run({arguments.results / f"{file_of(name)}.json": own for name, own in chosen.items()})
+    pool = Pool(arguments.processes, last, tf32=arguments.tf32)
+    known = stages(job, arguments.which, arguments.seeds)
+    made = {name: arguments.results / f"{file_of(name)}.json" for name in known}
+    chosen = in_order(known, arguments.only)
+    needs = {made[name]: made[box] for name in chosen if (box := box_of(name)) is not None}
+    pool.run({made[name]: known[name] for name in chosen}, needs)
 
 
 def file_of(name: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from paper import NAMES as OF_TABLES
 from paper import TABLES
+from stages import GOALS
 from variants import AROUND, READERS, VARIANTS, beside, file_of
 
 from pertinent.intervals import bootstrap, paired_difference
@@ -26,9 +27,25 @@ from shared.pages import fill_in, table
 README = Path(__file__).parent / "README.md"
 SEEDS = 9
 NAMES = OF_TABLES | {"sentiment": "like Table 3: the embedded model of sentiment, reviews of 25 words"}
+TEXTS = ("imdb", "sentiment", "squad")
 WINDOWS = ("± 1", "± 5", "± 20")
 ENOUGH = 0.9
 """The sufficiency above which one word explains an input, v of the fits."""
+CAUSES = {
+    "the question's words are features": ("question removable", "as before"),
+    "learning from questions that the reader has seen": ("unseen questions", "half, seen questions"),
+    "a better reader": ("better reader", "as before"),
+    "the estimator": ("paper's estimator", "as before"),
+    "more questions, more steps": ("more questions", "as before"),
+    "more questions that the reader has not seen": ("unseen, more questions", "unseen questions"),
+}
+"""What could be wrong with SQuAD: the variant that changes it, and the one that is otherwise the same."""
+EXACT = 0.87
+"""The share of SQuAD's questions that the paper's kind of reader answers rightly (BERT-large)."""
+SPARSE = 0.1
+"""Selections that remove less than this share say nothing about sufficiency."""
+CLEAR = 0.05
+"""The p-value below which a difference is clear."""
 Found = Mapping[str, Any]
 
 
@@ -78,33 +95,122 @@ def readers(found: Found) -> str:
     for reader in READERS:
         own = found.get(file_of(f"reader {reader}"))
         if own is not None:
-            rows.append([reader, f"{own['exact match']:.1%}", f"{own['F1']:.1%}"])
-    return table(["reader", "exact match", "F1"], rows)
+            epochs = "–" if "epochs" not in own else f"{own['epochs']:.1f}"
+            rows.append([reader, epochs, f"{own['exact match']:.1%}", f"{own['F1']:.1%}"])
+    return table(["reader", "epochs", "exact match", "F1"], rows)
 
 
 def squad(found: Found) -> str:
-    """What each variant changes."""
+    """How sufficient and sparse the selections of each variant are."""
     rows = []
-    first = runs(found, "squad", "as before")
     for variant in VARIANTS["squad"]:
         own = runs(found, "squad", variant)
         if not own:
             continue
-        gap = "" if variant == "as before" or not first else str(difference(own, first))
         rows.append(
             [
                 variant,
                 mean(own, "magnex", "sufficiency"),
                 mean(own, "magnex", "share removed"),
-                gap,
+                reaches(own, "squad"),
+                known_questions(own),
+                " ".join(str(run["steps"]) for run in own),
                 mean(own, "magnex, as many as the paper", "sufficiency"),
                 mean(own[:1], "lime", "sufficiency"),
                 mean(own[:1], "integrated-gradients", "sufficiency"),
                 str(len(own)),
             ]
         )
-    head = ["variant", "sufficiency", "sparsity", "sufficiency − as before", "of the top 24%"]
+    head = ["variant", "sufficiency", "sparsity", "0.88 at 0.76 is reached", "on dev questions", "steps"]
+    head = [*head, "of the top 24%"]
     return table([*head, "lime, as many words", "integrated-gradients", "seeds"], rows)
+
+
+def known_questions(several: Sequence[Any]) -> str:
+    """The sufficiency at the sparsity of dev questions, which come from those that are learned from."""
+    means = [
+        np.mean([run["dev"][name] for run in several]) for name in ("dev_sufficiency", "dev_share_removed")
+    ]
+    return f"{means[0]:.3f} at {means[1]:.3f}"
+
+
+def reaches(several: Sequence[Any], which: str) -> str:
+    """Whether selections are as sufficient and as sparse as the paper's, on average."""
+    if which not in GOALS:
+        return "–"
+    means = [values(several, "magnex", name).mean() for name in ("sufficiency", "share removed")]
+    return "yes" if all(own >= goal for own, goal in zip(means, GOALS[which], strict=True)) else "no"
+
+
+def causes(found: Found) -> str:
+    """What each cause has to do with the sufficiency that is missing."""
+    rows = []
+    first = runs(found, "squad", "as before")
+    if not first:
+        return table(["cause"], rows)
+    reached = values(first, "magnex", "sufficiency")
+    missing = GOALS["squad"][0] - reached.mean()
+    on_dev = np.mean([run["dev"]["dev_sufficiency"] for run in first])
+    of_reader = {"the reader has not seen the questions: dev − test": on_dev - reached.mean()}
+    if (readings := found.get(file_of("windows as before"))) is not None:
+        name = f"the reader is right too seldom: {EXACT:.0%} instead"
+        of_reader[name] = weighed(reached, rightness(readings)) - reached.mean()
+    for cause, gap in of_reader.items():
+        rows.append([cause, "as before", f"{gap:.3f}", "–", f"{min(1.0, gap / missing):.0%}"])
+    for cause, pair in CAUSES.items():
+        with_it, without = (runs(found, "squad", variant) for variant in pair)
+        if with_it and without:
+            gaps = [difference(with_it, without, name) for name in ("sufficiency", "share removed")]
+            sparsity = values(with_it, "magnex", "share removed").mean()
+            told = explains(gaps[0], missing, sparsity)
+            rows.append([cause, f"{pair[0]} − {pair[1]}", *map(str, gaps), told])
+    return table(["cause", "compared", "sufficiency", "sparsity", "explains what is missing"], rows)
+
+
+def explains(gap: Any, missing: float, sparsity: float) -> str:
+    """Whether a difference of sufficiency is clear, and how much of what is missing it is.
+
+    A variant that is less sparse than the paper's explainer explains nothing.
+    """
+    if gap.high <= 0:
+        return "no"
+    if sparsity < GOALS["squad"][1]:
+        return f"no: a sparsity of {sparsity:.2f}"
+    if gap.p_value < CLEAR:
+        return f"{min(1.0, gap.mean / missing):.0%}"
+    return f"not clearly, at most {min(1.0, gap.high / missing):.0%}"
+
+
+def by_rightness(found: Found) -> str:
+    """The sufficiency of selections where the reader is right and where it is not.
+
+    The last column weighs both as if it were right as often as the paper's reader.
+    """
+    rows = []
+    for variant, setting in VARIANTS["squad"].items():
+        own, readings = runs(found, "squad", variant), found.get(file_of(f"windows {setting.reader}"))
+        if not own or readings is None or values(own, "magnex", "share removed").mean() < SPARSE:
+            continue
+        right = rightness(readings)
+        for row in ("magnex", "lime"):
+            several = own if row == "magnex" else own[:1]
+            if row in several[0]:
+                each = values(several, row, "sufficiency")
+                rightly, wrongly = bootstrap(each[:, right]), bootstrap(each[:, ~right])
+                cells = [str(rightly), str(wrongly), f"{weighed(each, right):.3f}"]
+                rows.append([variant, row, f"{right.mean():.1%}", *cells])
+    head = ["variant", "method", "answered rightly", "sufficiency, of these", "of the others"]
+    return table([*head, f"if {EXACT:.0%} were right"], rows)
+
+
+def rightness(readings: Any) -> Any:
+    """Which questions the reader answers rightly."""
+    return np.array([each["exact match"] for each in readings["readings"]]) > 0
+
+
+def weighed(sufficiency: Any, right: Any) -> float:
+    """The mean over seeds and questions as if the reader were right as often as the paper's."""
+    return float(EXACT * sufficiency[:, right].mean() + (1 - EXACT) * sufficiency[:, ~right].mean())
 
 
 def difference(own: Sequence[Any], other: Sequence[Any], name: str = "sufficiency") -> Any:
@@ -120,7 +226,7 @@ def by_certainty(found: Found) -> str:
         if own is None:
             continue
         sure = np.array([each["certainty"] for each in own["readings"]])
-        right = np.array([each["exact match"] for each in own["readings"]]) > 0
+        right = rightness(own)
         low, high = np.quantile(sure, [1 / 3, 2 / 3])
         parts = {
             f"certainty below {low:.2f}": sure < low,
@@ -140,7 +246,7 @@ def question_words(found: Found) -> str:
     rows = []
     for variant, own in VARIANTS["squad"].items():
         several = [] if own.fix_question else runs(found, "squad", variant)
-        if several:
+        if several and values(several, "magnex", "share removed").mean() >= SPARSE:
             inside, of_it, features = (
                 values(several, "magnex", name) for name in ("in the question", "of the question", "features")
             )
@@ -164,23 +270,24 @@ def estimators(found: Found) -> str:
                         name,
                         mean(own, "magnex", "sufficiency"),
                         mean(own, "magnex", "share removed"),
+                        reaches(own, which),
                         f"{np.mean(quality):.3f}",
+                        " ".join(str(each["steps"]) for each in own),
                         f"{np.mean([each['fit seconds'] for each in own]):.0f}",
                         str(len(own)),
                     ]
                 )
         if ours and papers:
             gaps = [str(difference(papers, ours, name)) for name in ("sufficiency", "share removed")]
-            rows.append([NAMES[which], "difference", *gaps, "–", "–", ""])
-    return table(
-        ["", "estimator", "sufficiency", "sparsity", "quality, dev", "seconds of a fit", "seeds"], rows
-    )
+            rows.append([NAMES[which], "difference", *gaps, "", "–", "", "–", ""])
+    head = ["", "estimator", "sufficiency", "sparsity", "the paper's is reached", "quality, dev", "steps"]
+    return table([*head, "seconds of a fit", "seeds"], rows)
 
 
 def hindsight(found: Found) -> str:
     """How much rests on one feature, and what is lost without what is kept."""
     rows = []
-    for which in VARIANTS:
+    for which in TEXTS:
         several = runs(found, which, "as before")
         for row in ("magnex", *beside(which)):
             own = several if row == "magnex" else several[:1]
@@ -195,10 +302,18 @@ def hindsight(found: Found) -> str:
                         f"{np.mean(values(own, row, 'of one') > ENOUGH):.1%}",
                         f"{np.median(values(own, row, 'large')):.0f}",
                         mean(own, row, "comprehensiveness"),
+                        "" if row == "magnex" else ahead(several[0], row, "of one"),
+                        "" if row == "magnex" else ahead(several[0], row, "comprehensiveness"),
                     ]
                 )
     head = ["", "method", "features kept", "inputs with one", f"one alone is enough (above {ENOUGH})"]
-    return table([*head, "scores of at least half the largest, median", "comprehensiveness"], rows)
+    head += ["scores of at least half the largest, median", "comprehensiveness"]
+    return table([*head, "of one: magnex − it", "comprehensiveness: magnex − it"], rows)
+
+
+def ahead(run: Any, row: str, name: str) -> str:
+    """By how much magnex is ahead of another method on the same inputs."""
+    return str(paired_difference(*(np.array(run[each][name], dtype=float) for each in ("magnex", row))))
 
 
 def seconds(found: Found) -> str:
@@ -216,7 +331,7 @@ def seconds(found: Found) -> str:
 def together(found: Found) -> str:
     """Many texts at once, with one pass of the encoder for prediction and hidden states, and with two."""
     rows = []
-    for which in ("imdb", "sentiment", "squad"):
+    for which in TEXTS:
         several = [own["together"] for own in runs(found, which, "as before") if "together" in own]
         for own in several[:1]:
             box = own["prediction"]
@@ -238,6 +353,8 @@ PARTS = {
     "readers": readers,
     "windows": windows,
     "squad": squad,
+    "causes": causes,
+    "rightness": by_rightness,
     "certainty": by_certainty,
     "question": question_words,
     "paper's estimator": estimators,

@@ -80,14 +80,21 @@ class Pool:
             process.kill()
             print(f"{made.stem}: stopped, time is up ({time.time() - since:.0f} s)", flush=True)
 
-    def run(self, stages: Mapping[Path, Stage]) -> None:
-        """Run the stages that are not made, in their order, until all are done or time is up."""
+    def run(self, stages: Mapping[Path, Stage], needs: Mapping[Path, Path] | None = None) -> None:
+        """Run the stages that are not made, in their order, until all are done or time is up.
+
+        A stage that `needs` the file of another one is passed over until that is made.
+        """
         waiting = {made: stage for made, stage in stages.items() if not is_made(made)}
-        while (waiting or self.running) and self.in_time:
-            while waiting and not self.is_full:
-                made = next(iter(waiting))
+        needed = needs or {}
+        while self.in_time:
+            ready = [made for made in waiting if made not in needed or is_made(needed[made])]
+            for made in ready[: max(0, self.processes - len(self.running))]:
                 self.begin(made, waiting.pop(made))
+            if not self.running:
+                break
             self.collect()
         self.stop()
+        why = "what it needs is missing" if self.in_time else "time is up"
         for made in waiting:
-            print(f"{made.stem}: left out, time is up", flush=True)
+            print(f"{made.stem}: left out, {why}", flush=True)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import pertinent
+from pertinent.intervals import Difference
 from tests import tiny
 from tests.miniature import scripts
 
@@ -95,9 +96,19 @@ def test_tokens_of_an_answer(load):
 def test_batches_have_every_question_once(load):
     own = load("models")
     lengths = list(range(3 * own.BATCH + 1))
-    batches = own._batches(lengths)
+    batches = own._batches(lengths, own.BATCH)
     assert sorted(i for batch in batches for i in batch) == lengths
     assert all(batch == list(range(batch[0], batch[0] + len(batch))) for batch in batches)  # similar lengths
+
+
+def test_the_learning_rate_of_a_reader(load):
+    """It grows for a tenth of 100 steps, and falls with the larger share of steps and of time."""
+    own = load("models")
+    assert own.warmed_up(0.0, 0, 100) == pytest.approx(0.1)
+    assert own.warmed_up(0.1, 10, 100) == pytest.approx(1.0)
+    assert own.warmed_up(0.55, 55, 100) == pytest.approx(0.5)
+    assert own.warmed_up(0.91, 30, 100) == pytest.approx(0.1)
+    assert len(list(own._epochs([1, 2, 3], 2, epochs=2))) == 4
 
 
 def test_accuracy_of_a_black_box(load):
@@ -299,12 +310,15 @@ def test_lime_in_parts(load):
     np.testing.assert_allclose(ridge, [2.0, 0.001, 0.0], atol=0.03)
 
 
+DEV = {"dev_sufficiency": 0.9, "dev_share_removed": 0.8}
+
+
 def variant(sufficiency, **others):
     """What a stage of variants.py found, of two inputs with four features each."""
     own = {"sufficiency": sufficiency, "share removed": [0.5, 0.75], "features": [4, 4]}
     own |= {"comprehensiveness": [0.2, 0.4], "of one": [0.95, 0.1], "large": [1, 3]}
     own |= {"in the question": [1, 0], "of the question": [2, 2]} | others
-    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0}
+    return {"magnex": own, "history": [1.0, 1.2, 1.3, 1.4], "fit seconds": 9.0, "steps": 7, "dev": DEV}
 
 
 def test_variants_beside_each_other(load):
@@ -317,14 +331,76 @@ def test_variants_beside_each_other(load):
     }
     lines = own.squad(found).splitlines()[2:]
     assert lines[0].startswith("| as before | 0.650 [") and lines[0].endswith("| 2 |")
-    assert lines[1].split(" | ")[3].startswith("-0.100 [-0.100, -0.100]")
+    assert "| no | 0.900 at 0.800 | 7 7 |" in lines[0]
     lines = own.estimators(found).splitlines()[2:]
     assert [line.split(" | ")[1] for line in lines] == [
         "leave one out",
         "moving average, one mask (paper)",
         "difference",
     ]
-    assert "| 1.300 | 9 | 2 |" in lines[0]  # the mean of the last three measurements
+    assert "| no | 1.300 | 7 7 | 9 | 2 |" in lines[0]  # the mean of the last three measurements
+
+
+def test_the_share_of_what_is_missing_that_a_cause_explains(load):
+    """0.68 is 0.20 short of 0.88: 0.08 more on each input are 40% of that, and 0.1 less none."""
+    own = load("variants_page")
+    sparse = {"share removed": [0.8, 0.9]}
+    found = {
+        "squad_as_before_0": variant([0.6, 0.76], **sparse),
+        "squad_better_reader_0": variant([0.68, 0.84], **sparse),
+        "squad_question_removable_0": variant([0.5, 0.66], **sparse),
+    }
+    known, *lines = own.causes(found).splitlines()[2:]
+    assert known.endswith("| as before | 0.220 | – | 100% |")  # 0.9 of dev questions
+    assert len(lines) == 2
+    assert lines[0].startswith("| the question's words") and lines[0].endswith("| no |")
+    assert lines[1].startswith("| a better reader") and lines[1].endswith("| 40% |")
+    assert "| 0.080 [0.080, 0.080]" in lines[1]
+    unclear = Difference(0.01, -0.02, 0.04, 200, p_value=0.5)
+    assert own.explains(unclear, missing=0.1, sparsity=0.8) == "not clearly, at most 40%"
+    assert own.explains(Difference(0.1, 0.05, 0.2, 200, 0.001), 0.1, sparsity=0.5).startswith("no: ")
+
+
+def test_what_the_paper_reaches(load):
+    reaches = load("variants_page").reaches
+    at = {"share removed": [0.7, 0.9]}
+    assert reaches([variant([0.8, 1.0], **at)], "squad") == "yes"
+    assert reaches([variant([0.8, 0.9], **at)], "squad") == "no"
+    assert reaches([variant([1.0, 1.0])], "squad") == "no"  # 0.625 of the features are removed
+    assert reaches([variant([1.0, 1.0])], "sentiment") == "–"  # not in the paper
+
+
+def test_sufficiency_where_the_reader_is_right(load):
+    """Right about one of two: 0.87 × 1.0 + 0.13 × 0.5 if it were right as often as the paper's."""
+    own = load("variants_page")
+    found = {
+        "squad_as_before_0": variant([1.0, 0.5]),
+        "windows_as_before": {"readings": [{"exact match": 1.0}, {"exact match": 0.0}]},
+    }
+    cells = own.by_rightness(found).splitlines()[2].strip("| ").split(" | ")
+    assert cells == ["as before", "magnex", "50.0%", "1.000", "0.500", "0.935"]
+    # 0.935 instead of 0.75 are more than the 0.13 that are missing.
+    assert own.causes(found).splitlines()[3].endswith("| as before | 0.185 | – | 100% |")
+
+
+def test_what_a_stage_needs_and_the_order_of_stages(load):
+    own = load("variants")
+    assert own.box_of("squad half, seen questions 2") == own.box_of("windows half") == "reader half"
+    assert own.box_of("imdb as before 0") == "classifier" and own.box_of("cnn as before 0") is None
+    assert own.in_order(["ab", "b", "aa", "c"], ["b", "a", "aa"]) == ["b", "ab", "aa"]
+
+
+def test_a_fit_that_is_stopped_keeps_what_it_has(load):
+    """At the first step, far from all epochs; it is measured before it ends."""
+    own = load("variants")
+    model = pertinent.load("digits")
+    images = list(np.random.default_rng(0).random((8, 1, 8, 8), dtype=np.float32))
+    with own.ends_by(0.0):
+        fitted = pertinent.fit(
+            model, images, "magnex", epochs=50, batch_size=2, patience=None, progress=False
+        )
+    card = fitted.network.card
+    assert card["steps"] == 1 and len([each for each in card["history"] if "eval_quality" in each]) == 1
 
 
 def test_one_feature_is_enough_for_half_of_the_inputs(load):
@@ -332,6 +408,14 @@ def test_one_feature_is_enough_for_half_of_the_inputs(load):
     line = load("variants_page").hindsight({"imdb_as_before_0": variant([0.9, 0.9])}).splitlines()[2]
     cells = line.strip("| ").split(" | ")
     assert cells[1:6] == ["magnex", "1.5", "50.0%", "50.0%", "2"] and cells[6].startswith("0.300 [")
+
+
+def test_magnex_beside_lime_on_the_same_inputs(load):
+    run = variant([0.9, 0.9])
+    run["lime"] = run["magnex"] | {"comprehensiveness": [0.3, 0.5], "of one": [0.5, 0.15]}
+    line = load("variants_page").hindsight({"imdb_as_before_0": run}).splitlines()[3]
+    cells = line.strip("| ").split(" | ")
+    assert cells[7].startswith("0.200 [") and cells[8].startswith("-0.100 [-0.100, -0.100]")
 
 
 def test_sparsity_of_questions_and_contexts(load):

@@ -497,6 +497,23 @@ def test_a_model_that_always_answers_the_same_needs_nothing():
     assert fit.network.card["dev_quality"] == 2.0
 
 
+def test_a_fit_that_removes_nothing_says_so(caplog):
+    """The model needs every feature."""
+
+    def needs_all(rows):
+        p = np.where((np.asarray(rows) != 0).all(axis=1), 0.95, 0.05)
+        return np.column_stack([1 - p, p])
+
+    model = pertinent.wrap(needs_all, kind="table", background=np.zeros((1, 4)))
+    rows = list(1 + np.random.default_rng(0).random((20, 4)))
+    fit = pertinent.fit(model, rows, "magnex", removal="mean", epochs=2, **SHORT)
+    assert fit.network.card["dev_share_removed"] == 0
+    said = "The explainer keeps every feature"
+    assert fit.network.card["doubt"].startswith(said)
+    assert any(record.message.startswith(said) for record in caplog.records)
+    assert LEARNER.doubt({"dev_share_removed": 0.1}) is None
+
+
 def test_independent_labels():
     def labels(rows):
         rows = np.asarray(rows, dtype=float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,6 +106,15 @@ class LearnsMAGNEx(LearnsSelection):
         """The two parts of the quality."""
         su, sp = sufficiency(answers, predictions), share_removed(kept, real)
         return {"sufficiency": su, "share_removed": sp}
+
+    def doubt(self, described: Mapping[str, float]) -> str | None:
+        """Say so if no feature of any validation input is removed."""
+        if described.get("dev_share_removed", 1.0) > 0:
+            return None
+        return (
+            "The explainer keeps every feature: it has not learned to remove any. Fit it for more epochs, "
+            "with more `samples`, or, if the model needs many features, a larger `initial_probability`."
+        )
 
     def _baseline(self, quality: Tensor, memory: Tensor) -> Tensor:
         """The baseline b of Eqn. 11; it does not depend on the mask from whose quality it is subtracted."""
