@@ -25,7 +25,7 @@ from measure import (
     of_each_run,
     seconds_of_each,
 )
-from padding import spearman_of_all
+from padding import spearman_of_all, spearman_with
 from sets import SETS, SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
@@ -298,10 +298,15 @@ def transferred(target: str, job: Job) -> Result:
     """The model and its amortized explainers on texts of another set (Sec. 6.4)."""
     split = test_texts(job.data, target, job.sizes.transferred)
     truth = Truth.of(job.model, split.examples, SIZES[target].reference // 2)
-    n = {name: job.sizes.fewest if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
+    n = {name: job.sizes.fewer if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
     found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
+    for name in rows:
+        if name.endswith("padded"):
+            rows[name]["svs spearman of all"] = [
+                spearman_with(several, values) for *several, values in zip(*found[name], truth.svs, strict=False)
+            ]
     runs = {name: of_each_run(several, truth) for name, several in found.items()}
     return {"target": target, "right": right, "columns": rows, "runs": runs}
 
@@ -336,10 +341,11 @@ def stages_of(which: str) -> list[Stages]:
     target = TARGETS.get(which)
     trained: Stages = {f"amortized-{seed}": partial(amortized, seed) for seed in range(TRAININGS)}
     found: Stages = {} if target is None else {f"transfer-{target}": partial(transferred, target)}
-    phases: list[Stages] = [{"model": fine_tuned}, {"learned": learned}, trained, found]
+    references: Stages = {"learned": learned}
+    phases: list[Stages] = [{"model": fine_tuned}, references, trained, found]
     if which == "yelp":
         return phases
-    trained |= {"reference": reference}
+    references |= {"reference": reference}
     for name, trainings in FASTSHAP.items():
         trained |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
     found |= {"method-amortized": partial(method, "amortized")}

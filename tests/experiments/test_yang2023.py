@@ -101,6 +101,14 @@ def test_padding_takes_part_in_the_correlation(load):
     )
 
 
+def test_padding_counts_as_zero_beside_values_of_the_tokens(load):
+    """Ranks of the values are 4, 3 and twice 1.5, for padding; one seed has the same order, one the reverse."""
+    found = [explained(row[:2], details={"padding": row[2:]}) for row in ([4, 3, 2, 1], [1, 2, 3, 4])]
+    same = np.corrcoef([4, 3, 2, 1], [4, 3, 1.5, 1.5])[0, 1]
+    assert load("padding").spearman_with(found[:1], np.array([0.9, 0.4])) == pytest.approx(same)
+    assert load("padding").spearman_with(found, np.array([0.9, 0.4])) == pytest.approx(0.0)
+
+
 def test_classes_of_words(load, tmp_path):
     classes = load("word_classes").WordClasses(write_nltk(tmp_path / "nltk"))
     said = {"the": "function", "not": "negation", "42nd": "number", "?!": "punctuation", "dogs": "noun"}
