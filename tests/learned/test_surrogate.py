@@ -80,7 +80,7 @@ def test_a_copy_of_a_transformer_answers_like_the_model():
 
 
 def test_the_values_of_a_game_with_a_copied_column(tmp_path):
-    """Given either of the copies, the model's answer is known: they share 3x, of which the model reads one."""
+    """Either of the copies tells 3x: they share it, although the model reads one of them alone."""
     asked = []
 
     def counting(rows):
