@@ -23,6 +23,9 @@ from pertinent.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from pertinent.learned.context import TrainingContext
 
+TINY = 1e-6
+"""The smallest probability of which a logarithm is taken."""
+
 READ = 32
 """Number of inputs that are read together."""
 
@@ -71,9 +74,10 @@ class Surrogate(nn.Module):
         if kind == "value":
             return ((outputs - answers) / self.deviation).square().sum(-1)
         if kind == "label":
-            least = binary_cross_entropy_with_logits(answers.logit(1e-6), answers, reduction="none")
+            least = binary_cross_entropy_with_logits(answers.logit(TINY), answers, reduction="none")
             return (binary_cross_entropy_with_logits(outputs, answers, reduction="none") - least).sum(-1)
-        return cross_entropy(answers, outputs) - cross_entropy(answers, answers.clamp(min=1e-12).log())
+        least = cross_entropy(answers, answers.clamp(min=TINY).log())
+        return torch.as_tensor(cross_entropy(answers, outputs) - least)
 
     def ask(self, inputs: Sequence[Input], masks: Sequence[Masks], scale: Scale = "natural") -> list[Floats]:
         """The answers (n, columns) to the masks (n, features) of each input."""

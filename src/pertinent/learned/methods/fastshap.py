@@ -222,7 +222,7 @@ class FastShap(LearnedExplainer):
     @classmethod
     def check_card(cls, card: PlainData) -> None:
         """Raise an `InputError` if the description of a surrogate lacks its base values."""
-        if card.value("surrogate") is not None:
+        if "surrogate" in card:
             PlainData(card.mapping("surrogate"), "surrogate").floats("base_values", None)
 
     @property
