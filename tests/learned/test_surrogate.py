@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from transformers import BertConfig, BertForQuestionAnswering
 
 import pertinent
 from pertinent.errors import FileError, SettingError
@@ -12,6 +13,7 @@ from pertinent.learned.networks.table_scorer import TableScorer
 from pertinent.learned.networks.token_scorers import TokenScorer
 from pertinent.learned.surrogate import Surrogate
 from pertinent.removal.base import removals
+from tests import tiny
 
 RNG = np.random.default_rng(0)
 COPIED = RNG.normal(size=(400, 1))
@@ -150,3 +152,20 @@ def test_explanations_by_another_teacher_are_refused():
     few = {"epochs": 1, "surrogate": True, "progress": False}
     with pytest.raises(SettingError, match="coalition-values with surrogate=True"):
         pertinent.fit(model, ROWS[:6], "fastshap", teacher_explanations=others, **few)
+
+
+def test_a_transformer_has_a_copy_of_itself_and_a_reader_has_none():
+    few = {"epochs": 1, "surrogate": True, "samples": 4, "progress": False}
+    model = pertinent.wrap(tiny.pair("bert"))
+    texts = [tiny.text(3 + i % 4, seed=i) for i in range(12)]
+    weights = {name: tensor.clone() for name, tensor in model.model.state_dict().items()}
+    fitted = pertinent.fit(model, texts, "fastshap", fresh=True, **few)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.model.state_dict().items())
+    e = pertinent.explain(model, texts[0], fitted)
+    assert e.base_values.sum() == pytest.approx(1, abs=1e-6)  # probabilities
+    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction[e.target], abs=1e-6)
+    config = BertConfig(**tiny.BASE | {"num_labels": 2})
+    reader = pertinent.wrap((BertForQuestionAnswering(config).eval(), tiny.tokenizer()))
+    pairs = [{"question": tiny.text(3, seed=i), "context": tiny.text(8, seed=50 + i)} for i in range(4)]
+    with pytest.raises(SettingError, match="`surrogate` must be False"):
+        pertinent.fit(reader, pairs, "fastshap", **few)
