@@ -27,6 +27,7 @@ from padding import spearman_of_all, spearman_with
 from sets import SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
+from pertinent.diagnostics.stability import agreement
 from pertinent.results.explanation import Explanations
 
 TRAININGS = 5
@@ -293,6 +294,17 @@ def pairs(name: str, job: Job) -> Result:
     return result
 
 
+def example(job: Job) -> Result:
+    """The scores of the first test text by KS-200 with two seeds (Figure 1)."""
+    (text,) = job.test.examples[:1]
+    found = [each[0] for each in job.runs("KS-200", [text], 2)]
+    return {
+        "tokens": list(found[0].features),
+        "scores": [np.round(e.scores, 5).tolist() for e in found],
+        "spearman": agreement(found).spearman,
+    }
+
+
 def stages_of(which: str) -> list[Stages]:
     """The stages of a set by name; those of one phase need nothing of each other, the most telling first."""
     target = TARGETS.get(which)
@@ -309,6 +321,8 @@ def stages_of(which: str) -> list[Stages]:
     found |= {f"adapted-{m}": partial(local, m) for m in ADAPTED}
     if which == "mnli":
         found |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS}
+    if which == "imdb":
+        found |= {"example": example}
     found |= {f"method-{name}": partial(method, name) for name in (*FASTSHAP, *METHODS)}
     found |= {f"padded-{name}": partial(padded, name) for name in PADDED}
     found |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}

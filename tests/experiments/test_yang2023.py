@@ -379,3 +379,29 @@ def test_stages_of_each_set(load):
         assert {f"method-{name}" for name in load("measure").METHODS} <= phases.keys()
         assert ("pairs-KS-2000, padded" in phases) == (which == "mnli")
         assert ("transfer-sst2" in phases) == (which == "imdb")
+
+
+def test_tokens_are_laid_out_in_lines_and_a_review_is_drawn(load, tmp_path):
+    own = load("figures")
+    assert own.laid_out(["ab", "cd", "efg", "a longer one", "h"], 5) == [
+        (0, 0),
+        (0, 3),
+        (1, 0),
+        (2, 0),
+        (3, 0),
+    ]
+    own.figure_1(Stages({}), tmp_path)
+    assert not list(tmp_path.iterdir())
+    found = {"tokens": ["good", "film"], "scores": [[1.0, -0.5], [0.5, 0.0]]}
+    own.figure_1(Stages({}, stages={"example": found}), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["figure1.png"]
+
+
+def test_an_example_is_explained_with_two_seeds(load, monkeypatch):
+    """The text, its scores with each seed, and their correlation."""
+    own = load("stages")
+    monkeypatch.setattr(own, "agreement", lambda found: SimpleNamespace(spearman=float(len(found))))
+    runs = [[explained([0.123456, 1.0])], [explained([0.0, 1.0])]]
+    job = SimpleNamespace(test=SimpleNamespace(examples=["a", "b"]), runs=lambda name, texts, n: runs)
+    found = own.example(job)
+    assert found == {"tokens": ["w", "w"], "scores": [[0.12346, 1.0], [0.0, 1.0]], "spearman": 2.0}
