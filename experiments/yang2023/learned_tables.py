@@ -44,6 +44,8 @@ def fastshap(results: Results) -> str:
     rows = []
     for which in results.sets:
         run, beside = results.having(which, "method-FastSHAP-fresh"), paper.APPROXIMATION[paper.BESIDE[which]]
+        if run.stage(which, "method-FastSHAP-fresh") is None:
+            continue
         for name, label in LEARNED.items():
             stage = f"method-{name}"
             rows.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -162,19 +162,12 @@ def _loss(surrogate: Surrogate, batch: TrainingBatch) -> torch.Tensor:
 def _validation_loss(surrogate: Surrogate, batches: Iterable[TrainingBatch]) -> float:
     """The mean loss, for the same random features whenever it is measured."""
     found = []
-    for batch in _reproducibly(batches):
-        with batch.inference():
-            found.append(_loss(surrogate, batch).cpu())
-    return float(torch.cat(found).mean())
-
-
-def _reproducibly(batches: Iterable[TrainingBatch]) -> Iterator[TrainingBatch]:
-    """The batches, each with the same random numbers."""
     for number, batch in enumerate(batches):
         device = batch.real.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        with batch.inference(), torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(number)
-            yield batch
+            found.append(_loss(surrogate, batch).cpu())
+    return float(torch.cat(found).mean())
 
 
 def _loss_of_mean(surrogate: Surrogate, mean: Floats, answers: Floats) -> float:
