@@ -54,7 +54,7 @@ class Surrogate(nn.Module):
 
     @property
     def output(self) -> Output:
-        """What its outputs mean: what the model's mean, but logits in place of probabilities."""
+        """The meaning of its outputs: that of the model's, with logits in place of probabilities."""
         own = self.model.output
         return replace(own, from_logits=True) if isinstance(own, Probabilities) else own
 
