@@ -178,6 +178,12 @@ FINDINGS = (
         between("amortized", "FastSHAP-fresh", WITH_SVS),
     ),
     Finding(
+        "… of a surrogate",
+        "–",
+        "difference of ρ with SVS-25",
+        between("amortized", "FastSHAP-surrogate", WITH_SVS),
+    ),
+    Finding(
         "amortized is 40 times as fast as KS-200, on one H200",
         "40 to 60 times",
         "seconds of KS-200 / of amortized − 40, texts one by one",
