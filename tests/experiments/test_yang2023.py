@@ -406,3 +406,17 @@ def test_an_example_is_explained_with_two_seeds(load, monkeypatch):
     job = SimpleNamespace(test=SimpleNamespace(examples=["a", "b"]), runs=lambda name, texts, n: runs)
     found = own.example(job)
     assert found == {"tokens": ["w", "w"], "scores": [[0.12346, 1.0], [0.0, 1.0]], "spearman": 2.0}
+
+
+def test_another_domain_with_padding(load):
+    """By the ranks of the tokens, and by those of all players where there is padding."""
+    columns = {
+        "transfer-sst2 KS-100": {"svs spearman": [0.8, 0.8], "reference spearman": [0.9, 0.9]},
+        "transfer-sst2 KS-100, padded": {"svs spearman": [0.6, 0.6], "svs spearman of all": [0.1, 0.1]},
+    }
+    results = Stages(columns, stages={"transfer-sst2": {"right": [1, 0]}})
+    results.spread = lambda *_: 0.01
+    found = load("learned_tables").transfer(results).splitlines()
+    plain, padded = (line.strip("| ").split(" | ") for line in found if line.startswith("| Yelp"))
+    assert plain[1:4] == ["50%", "KS-100", "0.46"] and plain[4].startswith("0.80") and plain[7] == "–"
+    assert padded[4].startswith("0.60") and padded[6] == "–" and padded[7].startswith("0.10")
