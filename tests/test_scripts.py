@@ -497,7 +497,6 @@ def test_yang2023(encoder, tmp_path):
         sizes |= {
             "pairs": 30,
             "fit": 24,
-            "surrogate": 20,
             "reference": 40,
             "seeds": 2,
             "few_seeds": 2,
@@ -512,7 +511,8 @@ def test_yang2023(encoder, tmp_path):
         stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24
         names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70 seconds"
-        names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh surrogate"
+        names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
+        names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
         names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"
         names = [*names.split(), "pairs-KS-2000", "pairs-KS-2000, padded"]
         known = {name: stage for phase in stages.stages_of("mnli") for name, stage in phase.items()}

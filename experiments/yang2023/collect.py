@@ -47,17 +47,18 @@ LEARNED = {
     "FastSHAP": "FastSHAP, 32 coalitions",
     "FastSHAP-equal": "FastSHAP, as many evaluations as the references",
     "FastSHAP-fresh": "FastSHAP, as many, fresh in every step",
+    "FastSHAP-surrogate": "FastSHAP of a surrogate",
 }
 
 
 class Results:
     """The files of a folder; a stage that is missing or failed is ``None``.
 
-    The folder `small` in it may hold another run, of a small model, for what is compared there alone.
+    The folder `second` in it may hold another run, with models of its own, for what the first one lacks.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.small: Results = Results(folder / "small") if (folder / "small").is_dir() else self
+        self.second = Results(folder / "second") if (folder / "second").is_dir() else None
         self._found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
     @cached_property
@@ -75,6 +76,11 @@ class Results:
         """What a stage found."""
         found = self._found.get(f"{which}.{name}")
         return None if found is None or "error" in found else found
+
+    def having(self, which: str, stage: str) -> Results:
+        """The first run, or the second if it alone has this stage."""
+        alone = self.stage(which, stage) is None and self.second is not None
+        return self.second if alone and self.second.stage(which, stage) else self
 
     def column(self, which: str, stage: str, measure: str, row: str | None = None) -> Floats | None:
         """One number for each text, of one `row` where a stage has several."""

@@ -15,7 +15,7 @@ from pertinent.intervals import Difference
 WITH_SVS = "svs spearman"
 OfSet = Callable[[Results, str], Difference | None]
 SETS_OF_FINDINGS = ("sst2", "mnli", "imdb")
-OF_EARLIER, OF_SMALL = "¹", "²"
+OF_EARLIER, OF_SECOND = "¹", "²"
 """Marks of differences that are not of the later run's models."""
 
 
@@ -27,8 +27,6 @@ class Finding:
     paper: str
     measured: str
     of_set: OfSet
-    small: bool = False
-    """Whether it was measured in the run of a small model."""
 
 
 def between(more: str, less: str, measure: str) -> OfSet:
@@ -141,7 +139,6 @@ FINDINGS = (
         "–",
         "ρ of the tokens alone − of the tokens among 512 players",
         padding("spearman"),
-        small=True,
     ),
     Finding("the longer a text, the less stable", "Figure 3", "ρ of the shorter − the longer half", shorter),
     Finding(
@@ -173,20 +170,24 @@ FINDINGS = (
         "–",
         "difference of ρ with SVS-25",
         between("amortized", "FastSHAP-equal", WITH_SVS),
-        small=True,
     ),
     Finding(
         "… with fresh coalitions in every step",
         "–",
         "difference of ρ with SVS-25",
         between("amortized", "FastSHAP-fresh", WITH_SVS),
-        small=True,
+    ),
+    Finding(
+        "… of a surrogate",
+        "–",
+        "difference of ρ with SVS-25",
+        between("amortized", "FastSHAP-surrogate", WITH_SVS),
     ),
     Finding(
         "amortized is 40 times as fast as KS-200, on one H200",
         "40 to 60 times",
         "seconds of KS-200 / of amortized − 40, texts one by one",
-        faster("seconds", 40),
+        faster("seconds-alone", 40),
     ),
     Finding(
         "amortized is 40 times as fast as KS-200, on one core of a CPU",
@@ -302,12 +303,14 @@ def rows(results: Results) -> list[list[str]]:
 
 def measured(results: Results, finding: Finding, which: str) -> tuple[Difference | None, str]:
     """The difference of a finding on a set, and a mark that says of which run it is, if not of the later."""
-    own = results.small if finding.small else results
-    found = finding.of_set(own, which)
-    if found is None and which in EARLIER.get(finding.text, {}):
+    for run, mark in ((results, ""), (results.second, OF_SECOND)):
+        found = None if run is None else finding.of_set(run, which)
+        if found is not None:
+            return found, mark
+    if which in EARLIER.get(finding.text, {}):
         mean, low, high = EARLIER[finding.text][which]
         return Difference(mean, low, high, np.nan, 0), OF_EARLIER
-    return found, OF_SMALL if found is not None and own is not results else ""
+    return None, ""
 
 
 def head() -> list[str]:

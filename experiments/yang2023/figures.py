@@ -1,4 +1,4 @@
-"""Draw Figures 3 to 5, a panel for each set.
+"""Draw Figure 1, one review explained twice, and Figures 3 to 5, a panel for each set.
 
 python experiments/yang2023/figures.py --results RESULTS
 """
@@ -19,11 +19,16 @@ from stages import PROPORTIONS
 from pertinent.array_types import Floats
 from pertinent.diagnostics.stability import Agreement, Stability
 from pertinent.intervals import Interval
-from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
+from pertinent.report.colours import Look
+from pertinent.report.plots import LINES, MARKERS, QUIET, add_colour_bar, new_figure
 
 SAMPLED = ("KS-25", "KS-200", "KS-2000", "KS-8000", "SVS-25", "shapley-200", "shapley-500", "shapley-2000")
 MASKED = ("KS-25", "KS-200", "KS-2000", "SVS-25", "shapley-200", "amortized", "FastSHAP")
 MEASURES = ("spearman", "top_5", "top_10", "mse", "evaluations")
+LINE = 96
+"""Characters in a line of a text that is drawn."""
+TOP = 5
+"""Tokens of the largest scores, which are outlined."""
 
 
 def draw(axes: Any, number: int, label: str, x: Sequence[float], found: Sequence[Interval]) -> None:
@@ -95,6 +100,43 @@ def figure_5(axes: Any, results: Results, which: str) -> None:
     axes.set_ylabel("accuracy, %", fontsize=9, color=QUIET)
 
 
+def laid_out(tokens: Sequence[str], width: int) -> list[tuple[int, int]]:
+    """The line and the first column of each token, if a line has `width` characters."""
+    places, line, column = [], 0, 0
+    for token in tokens:
+        if column and column + len(token) > width:
+            line, column = line + 1, 0
+        places.append((line, column))
+        column += len(token) + 1
+    return places
+
+
+def figure_1(results: Results, out: Path) -> None:
+    """One review, explained by KS-200 with two seeds: tokens in the colours of their scores."""
+    found = results.stage("imdb", "example")
+    if found is None:
+        return
+    tokens, look = found["tokens"], Look()
+    places = laid_out(tokens, LINE)
+    lines = places[-1][0] + 1
+    largest = float(np.abs(found["scores"]).max())
+    figure = new_figure(9.6, 0.25 * len(found["scores"]) * (lines + 1.6) + 0.5)
+    panels = figure.subplots(len(found["scores"]), 1)
+    for seed, (axes, scores) in enumerate(zip(panels, found["scores"], strict=True)):
+        first = set(np.argsort(scores)[::-1][:TOP].tolist())
+        for i, (token, (line, column)) in enumerate(zip(tokens, places, strict=True)):
+            shade = look.scale()(0.5 + scores[i] / largest / 2)
+            edge = "#1b1d22" if i in first else "none"
+            box = {"facecolor": shade, "edgecolor": edge, "alpha": look.opacity, "pad": 1.2, "lw": 0.9}
+            axes.text(column, -line, token, family="monospace", fontsize=8.8, va="center", bbox=box)
+        axes.set(xlim=(0, LINE + 1), ylim=(-lines + 0.4, 0.6))
+        axes.set_title(f"KS-200, seed {seed}", loc="left", fontsize=9, color=QUIET)
+        axes.axis("off")
+    add_colour_bar(figure, largest, "score, log-odds", look=look, is_clipped=False)
+    figure.savefig(out / "figure1.png", dpi=150)
+    print("figure1.png", flush=True)
+
+
 FIGURES: dict[str, Callable[[Any, Results, str], None]] = {
     "figure3": figure_3,
     "figure4": figure_4,
@@ -109,6 +151,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     arguments = parser.parse_args()
     results = Results(arguments.results)
+    figure_1(results, arguments.out)
     for name, fill in FIGURES.items():
         figure = new_figure(4.0 * len(results.sets) + 1.2, 3.6)
         panels = np.atleast_1d(figure.subplots(1, len(results.sets)))

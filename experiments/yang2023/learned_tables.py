@@ -41,26 +41,22 @@ def training(results: Results) -> str:
 
 def fastshap(results: Results) -> str:
     """The rows of Table 3 that are trained, with what each asks of the model."""
-    rows, own = [], results.small
-    for which in own.sets:
-        beside = paper.APPROXIMATION[paper.BESIDE[which]]
-        places: list[tuple[str, str, str, str | None]] = [
-            (name, label, f"method-{name}", None) for name, label in LEARNED.items()
-        ]
-        places += [
-            ("surrogate", f"FastSHAP of a surrogate, beside the values {row}", "surrogate", row)
-            for row in ("of the model", "of the surrogate")
-        ]
-        for name, label, stage, row in places:
+    rows = []
+    for which in results.sets:
+        run, beside = results.having(which, "method-FastSHAP-fresh"), paper.APPROXIMATION[paper.BESIDE[which]]
+        if run.stage(which, "method-FastSHAP-fresh") is None:
+            continue
+        for name, label in LEARNED.items():
+            stage = f"method-{name}"
             rows.append(
                 [
                     f"{SETS[which].name}, {label}",
-                    asked(own, which, name),
+                    asked(run, which, name),
                     number(beside.get(name, (None,))[0]),
-                    shown(own.column(which, stage, "svs spearman", row)),
-                    number(own.spread(which, stage, "svs spearman"), ".3f"),
-                    shown(own.column(which, stage, "reference spearman", row)),
-                    shown(own.column(which, stage, "reference mse", row), 4),
+                    shown(run.column(which, stage, "svs spearman")),
+                    number(run.spread(which, stage, "svs spearman"), ".3f"),
+                    shown(run.column(which, stage, "reference spearman")),
+                    shown(run.column(which, stage, "reference mse"), 4),
                 ]
             )
     head = ["", "evaluations of a training text", "ρ with SVS-25: paper", "ours", "SD over trainings"]
@@ -68,15 +64,15 @@ def fastshap(results: Results) -> str:
 
 
 def asked(results: Results, which: str, name: str) -> str:
-    """Evaluations of the model that a training takes for each text; a surrogate needs one, its decision."""
-    if name == "surrogate":
-        return "1"
+    """Evaluations of the model that a training takes for each text; a surrogate learns from one of them."""
     if name == "amortized":
         found = results.stage(which, "learned")
         return "–" if found is None else f"{found['evaluations']:,.0f}"
     found = results.stage(which, f"{name}-0")
     if found is None:
         return "–"
+    if found.get("surrogate"):
+        return "1"
     times = 1 + found["epochs"] if name.endswith("fresh") else 1
     return f"{2 + times * found['samples']:,.0f}"
 
@@ -87,9 +83,10 @@ def adaption(results: Results) -> str:
     kinds = ("SVS", "alg. 1", "SVS-antithetic", "ours")
     for which in results.sets:
         beside, rows = paper.BESIDE[which], []
+        run = results.having(which, f"adapted-{ADAPTED[0]}")
         for m in sorted(ADAPTED):
             stage = f"adapted-{m}"
-            found = {kind: results.column(which, stage, "svs spearman", kind) for kind in kinds}
+            found = {kind: run.column(which, stage, "svs spearman", kind) for kind in kinds}
             rows.append(
                 [
                     str(m),
@@ -98,11 +95,11 @@ def adaption(results: Results) -> str:
                     shown(found["SVS"]),
                     shown(found["alg. 1"]),
                     shown_difference(difference(found["alg. 1"], found["SVS"])),
-                    number(results.spread(which, stage, "svs spearman", "alg. 1"), ".3f"),
+                    number(run.spread(which, stage, "svs spearman", "alg. 1"), ".3f"),
                     shown(found["SVS-antithetic"]),
                     shown(found["ours"]),
                     shown_difference(difference(found["ours"], found["SVS-antithetic"])),
-                    *(shown(results.column(which, stage, "reference mse", kind), 4) for kind in kinds),
+                    *(shown(run.column(which, stage, "reference mse", kind), 4) for kind in kinds),
                 ]
             )
         rows = [row for row in rows if row[3] != "–"]
@@ -111,11 +108,11 @@ def adaption(results: Results) -> str:
         head = ["m", "ρ with SVS-25: paper, SVS", "paper, Alg. 1", "SVS", "Alg. 1", "difference"]
         head += ["SD over runs", "with reverses", "ours", "difference"]
         head += ["MSE to the reference: SVS", "Alg. 1", "with reverses", "ours"]
-        stage = f"adapted-{next(m for m in ADAPTED if results.stage(which, f'adapted-{m}'))}"
-        alone = results.column(which, stage, "svs spearman", "prediction")
-        error = shown(results.column(which, stage, "reference mse", "prediction"), 4)
+        stage = f"adapted-{next(m for m in ADAPTED if run.stage(which, f'adapted-{m}'))}"
+        alone = run.column(which, stage, "svs spearman", "prediction")
+        error = shown(run.column(which, stage, "reference mse", "prediction"), 4)
         texts = 0 if alone is None else len(alone)
-        spread = number(results.spread(which, stage, "svs spearman", "prediction"), ".3f")
+        spread = number(run.spread(which, stage, "svs spearman", "prediction"), ".3f")
         name = (
             f"**{SETS[which].name}**, {texts} texts, beside {beside}. The prediction alone: ρ {shown(alone)}"
         )
@@ -133,15 +130,15 @@ def transfer(results: Results) -> str:
         for method in TRANSFERRED if found else ():
             values = [
                 shown(results.column(which, stage, measure, method))
-                for measure in ("svs spearman", "reference spearman")
+                for measure in ("svs spearman", "reference spearman", "svs spearman of all")
             ]
             published = number(paper.TRANSFER.get(method, (None,))[0])
             right = f"{100 * np.mean(found['right']):.0f}%"
             spread = number(results.spread(which, stage, "svs spearman", method), ".3f")
-            rows.append([name, right, NAMES.get(method, method), published, values[0], spread, values[1]])
+            rows.append([name, right, NAMES.get(method, method), published, values[0], spread, *values[1:]])
     head = ["model and explainer → texts", "accuracy", "method", "paper (Yelp → SST-2)", "ρ with SVS-25"]
     rows = [row for row in rows if row[4] != "–"]
-    return table([*head, "SD over runs", "ρ with the reference"], rows)
+    return table([*head, "SD over runs", "ρ with the reference", "512 players, ρ of all with SVS-25"], rows)
 
 
 def selection(results: Results) -> str:

@@ -32,7 +32,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "shapley-2000": ("shapley", {"budget": 2002}),
     "KS-8000": ("kernel-shap", {"samples": 8000}),
 }
-LEARNED = ("amortized", "FastSHAP", "FastSHAP-equal", "FastSHAP-fresh")
+LEARNED = ("amortized", "FastSHAP", "FastSHAP-equal", "FastSHAP-fresh", "FastSHAP-surrogate")
 """Methods that are trained, and draw nothing when they explain."""
 SHARES = (0.01, 0.05, 0.1, 0.2)
 """Of the features that are masked, the most important first (Figure 5)."""
@@ -93,12 +93,6 @@ def explained(
     if found.failures:
         raise RuntimeError(f"Text {found.failures[0].index}: {found.failures[0].reason}")
     return found
-
-
-def decisions(model: Model, texts: Examples) -> list[int]:
-    """The class that a model predicts for each text."""
-    found = pertinent.explain(model, list(texts), "random", features="sentences", progress=False)
-    return [int(e.prediction.argmax()) for e in found]
 
 
 def columns(found: Sequence[Explanations], truth: Truth) -> Columns:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pertinent.array_types import Floats
 from pertinent.asks import Arithmetic, Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.rank_correlation import spearman
@@ -54,5 +55,17 @@ class Padded(Explainer):
 
 def spearman_of_all(explanations: Sequence[Explanation]) -> float:
     """Spearman's correlation between seeds over all players, padding among them."""
-    rows = np.stack([np.concatenate([e.scores, e.details["padding"]]) for e in explanations])
+    rows = _of_all(explanations)
     return float(spearman(rows)[np.triu_indices(len(rows), 1)].mean())
+
+
+def spearman_with(explanations: Sequence[Explanation], values: Floats) -> float:
+    """Mean Spearman's correlation over all players with values of the tokens; those of padding are 0."""
+    rows = _of_all(explanations)
+    known = np.concatenate([values, np.zeros(rows.shape[1] - len(values))])
+    return float(np.mean([spearman(np.stack([row, known]))[0, 1] for row in rows]))
+
+
+def _of_all(explanations: Sequence[Explanation]) -> Floats:
+    """The scores (seeds, players) of the tokens and, after them, of the padding."""
+    return np.stack([np.concatenate([e.scores, e.details["padding"]]) for e in explanations])

@@ -51,8 +51,8 @@ def seconds(results: Results) -> str:
     """Section 6.1: the seconds of one text, and how many times as fast the amortized model is."""
     rows = []
     for which in paper.BESIDE:
-        for stage, device in (("seconds", "H200"), ("seconds-cpu", "one core of a CPU")):
-            alone = (results.stage(which, stage) or {}).get("alone", {})
+        for stage, device in (("seconds-alone", "H200"), ("seconds-cpu", "one core of a CPU")):
+            alone = (results.having(which, stage).stage(which, stage) or {}).get("alone", {})
             for name in ("KS-200", "KS-2000"):
                 if name in alone:
                     slow, fast = np.array(alone[name]), np.array(alone["amortized"])
@@ -88,14 +88,15 @@ def padding(results: Results) -> str:
     rows = []
     for which in results.sets:
         for name in PADDED:
-            everything = results.column(which, f"padded-{name}", "spearman of all")
-            alone = results.column(which, f"method-{name}", "spearman")
+            run = results.having(which, f"padded-{name}")
+            everything = run.column(which, f"padded-{name}", "spearman of all")
+            alone = run.column(which, f"method-{name}", "spearman")
             rows.append(
                 [
                     f"{SETS[which].name}, {name}",
                     f"{paper.STABILITY[paper.BESIDE[which]][name][0]:.2f}",
                     shown(everything),
-                    shown(results.column(which, f"padded-{name}", "spearman")),
+                    shown(run.column(which, f"padded-{name}", "spearman")),
                     "–" if alone is None or everything is None else shown(alone[: len(everything)]),
                 ]
             )

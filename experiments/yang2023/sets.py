@@ -112,8 +112,6 @@ class Sizes:
     """For local adaption, padding and other sets."""
     epochs: int = 10
     """At most, of amortized models."""
-    surrogate: int = 20_000
-    """Training texts of the surrogate that FastSHAP asks."""
     limit: int | None = None
     """Training examples of the classifier."""
 
@@ -130,7 +128,6 @@ SIZES = {
         timed_on_cpu=10,
         fit=1000,
         reference=10_000,
-        surrogate=5000,
     ),
     "yelp": Sizes(fit=500),
 }

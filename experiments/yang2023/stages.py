@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,25 +19,23 @@ from measure import (
     accuracy,
     adapted,
     columns,
-    decisions,
     explained,
     of_each_run,
     seconds_of_each,
 )
-from padding import spearman_of_all
-from sets import SETS, SIZES, TARGETS, read, test_texts, training_texts
+from padding import spearman_of_all, spearman_with
+from sets import SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
+from pertinent.diagnostics.stability import agreement
 from pertinent.results.explanation import Explanations
 
 TRAININGS = 5
 """Trainings of each amortized model."""
-FASTSHAP = {"FastSHAP": 5, "FastSHAP-equal": 2, "FastSHAP-fresh": 2}
-"""Trainings of FastSHAP, with 32 coalitions or with as many evaluations as the references took."""
+FASTSHAP = {"FastSHAP": 5, "FastSHAP-equal": 2, "FastSHAP-fresh": 2, "FastSHAP-surrogate": 2}
+"""Trainings of FastSHAP: with 32 coalitions, with as many evaluations as the references took, or with one."""
 ADAPTED = (5, 2, 3, 1, 10)
 """Permutations of local adaption."""
-KEPT = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Shares of tokens that a surrogate learns to decide from."""
 PROPORTIONS = (10, 30, 50, 70)
 """Of the training texts, in percent (Table 4); with all of them it is the amortized model itself."""
 PADDED = ("KS-200", "KS-25", "SVS-25", "KS-2000", "KS-8000")
@@ -117,7 +114,8 @@ def amortized(seed: int, job: Job) -> Result:
 def fastshap(name: str, seed: int, job: Job) -> Result:
     """FastSHAP with 32 coalitions of each text, or with as many evaluations as the references took.
 
-    With fresh coalitions these are shared out among the teacher and the epochs.
+    With fresh coalitions these are shared out among the teacher and the epochs. A surrogate is asked about
+    32 fresh coalitions in every step; the model only about whole texts.
     """
     texts, start = training_texts(job.data, job.which, job.sizes.fit), time.perf_counter()
     spent = round(np.mean([e.evaluations for e in job.references]))
@@ -125,6 +123,7 @@ def fastshap(name: str, seed: int, job: Job) -> Result:
         "FastSHAP": {},
         "FastSHAP-equal": {"samples": spent - 2},
         "FastSHAP-fresh": {"samples": max(2, round(spent / (job.sizes.epochs + 1))), "fresh": True},
+        "FastSHAP-surrogate": {"surrogate": True, "fresh": True},
     }[name]
     fitted: Any = pertinent.fit(
         job.model,
@@ -141,54 +140,7 @@ def fastshap(name: str, seed: int, job: Job) -> Result:
         "training seconds": time.perf_counter() - start,
         "samples": settings.get("samples", 32),
         "epochs": fitted.network.card["history"][-1]["epoch"],
-    }
-
-
-def surrogate(job: Job) -> Result:
-    """FastSHAP with fresh coalitions of a surrogate, asked in place of the model (Jethani et al. 2021).
-
-    The surrogate is a copy of the model, trained to decide as the model does from some of the tokens. Its
-    values are another game, so agreement is measured with the values of both.
-    """
-    model: Any = job.model
-    network, tokenizer = model.in_transformers()
-    train = read(job.data, job.which, "train", job.sizes.surrogate).examples
-    start = time.perf_counter()
-    taught = pertinent.train(
-        (deepcopy(network), tokenizer),
-        train,
-        decisions(model, train),
-        out=job.folder / "surrogate",
-        sparsity=KEPT,
-        epochs=2,
-        batch_size=128,
-        learning_rate=3e-5,
-        max_length=SETS[job.which].max_length,
-        progress=False,
-    )
-    texts = training_texts(job.data, job.which, job.sizes.fit)
-    fitted: Any = pertinent.fit(
-        taught.model,
-        texts,
-        "fastshap",
-        fresh=True,
-        validation_fraction=0.1,
-        epochs=job.sizes.epochs,
-        **OPTIONS,
-    )
-    seconds = time.perf_counter() - start
-    found = explained(taught.model, job.test.examples, fitted, seed=0)
-    own = job.test.examples[: job.sizes.fewer]
-    truth = Truth.of(taught.model, own, job.sizes.reference)
-    same = [int(a == b) for a, b in zip(decisions(model, own), decisions(taught.model, own), strict=True)]
-    return {
-        "columns": {
-            "of the model": columns([found], job.truth),
-            "of the surrogate": columns([Explanations(list(found)[: len(own)])], truth),
-        },
-        "same decision": float(np.mean(same)),
-        "training texts": len(train),
-        "training seconds": seconds,
+        "surrogate": fitted.network.card.get("surrogate"),
     }
 
 
@@ -201,7 +153,7 @@ ALONE = ("KS-200", "KS-2000", "amortized")
 
 
 def timed(job: Job) -> Result:
-    """Seconds for each text after a warm-up: many texts at once, and one after the other."""
+    """Seconds for each text after a warm-up, of many texts at once."""
     n = job.sizes.timed
     seconds = {}
     for name in (*METHODS, "amortized", "adapted-2", "adapted-3", "adapted-5"):
@@ -210,7 +162,12 @@ def timed(job: Job) -> Result:
         start = time.perf_counter()
         explained(job.model, job.test.examples[:n], method, seed=0, **settings)
         seconds[name] = (time.perf_counter() - start) / n
-    return {"texts": n, "seconds": seconds, "alone": _timed_alone(job, ALONE, job.test.examples[:n])}
+    return {"texts": n, "seconds": seconds}
+
+
+def timed_alone(job: Job) -> Result:
+    """Seconds for each text, one text after the other."""
+    return {"alone": _timed_alone(job, ALONE, job.test.examples[: job.sizes.timed])}
 
 
 def timed_on_cpu(job: Job) -> Result:
@@ -298,10 +255,16 @@ def transferred(target: str, job: Job) -> Result:
     """The model and its amortized explainers on texts of another set (Sec. 6.4)."""
     split = test_texts(job.data, target, job.sizes.transferred)
     truth = Truth.of(job.model, split.examples, SIZES[target].reference // 2)
-    n = {name: job.sizes.fewest if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
+    n = {name: job.sizes.fewer if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
     found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
+    for name, row in rows.items():
+        if name.endswith("padded"):
+            row["svs spearman of all"] = [
+                spearman_with(several, values)
+                for *several, values in zip(*found[name], truth.svs, strict=False)
+            ]
     runs = {name: of_each_run(several, truth) for name, several in found.items()}
     return {"target": target, "right": right, "columns": rows, "runs": runs}
 
@@ -331,23 +294,36 @@ def pairs(name: str, job: Job) -> Result:
     return result
 
 
+def example(job: Job) -> Result:
+    """The scores of the first test text by KS-200 with two seeds (Figure 1)."""
+    (text,) = job.test.examples[:1]
+    found = [each[0] for each in job.runs("KS-200", [text], 2)]
+    return {
+        "tokens": list(found[0].features),
+        "scores": [np.round(e.scores, 5).tolist() for e in found],
+        "spearman": agreement(found).spearman,
+    }
+
+
 def stages_of(which: str) -> list[Stages]:
     """The stages of a set by name; those of one phase need nothing of each other, the most telling first."""
     target = TARGETS.get(which)
     trained: Stages = {f"amortized-{seed}": partial(amortized, seed) for seed in range(TRAININGS)}
     found: Stages = {} if target is None else {f"transfer-{target}": partial(transferred, target)}
-    phases: list[Stages] = [{"model": fine_tuned}, {"learned": learned}, trained, found]
+    references: Stages = {"learned": learned}
+    phases: list[Stages] = [{"model": fine_tuned}, references, trained, found]
     if which == "yelp":
         return phases
-    trained |= {"reference": reference}
+    references |= {"reference": reference}
     for name, trainings in FASTSHAP.items():
         trained |= {f"{name}-{seed}": partial(fastshap, name, seed) for seed in range(trainings)}
     found |= {"method-amortized": partial(method, "amortized")}
     found |= {f"adapted-{m}": partial(local, m) for m in ADAPTED}
     if which == "mnli":
         found |= {f"pairs-{name}": partial(pairs, name) for name in ON_PAIRS}
+    if which == "imdb":
+        found |= {"example": example}
     found |= {f"method-{name}": partial(method, name) for name in (*FASTSHAP, *METHODS)}
-    found |= {"surrogate": surrogate}
     found |= {f"padded-{name}": partial(padded, name) for name in PADDED}
     found |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
-    return [*phases, {"seconds": timed, "seconds-cpu": timed_on_cpu}]
+    return [*phases, {"seconds": timed, "seconds-alone": timed_alone, "seconds-cpu": timed_on_cpu}]

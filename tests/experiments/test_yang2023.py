@@ -101,6 +101,14 @@ def test_padding_takes_part_in_the_correlation(load):
     )
 
 
+def test_padding_counts_as_zero_beside_values_of_the_tokens(load):
+    """Ranks of the values are 4, 3 and, of padding, 1.5; one seed has the same order, one the reverse."""
+    found = [explained(row[:2], details={"padding": row[2:]}) for row in ([4, 3, 2, 1], [1, 2, 3, 4])]
+    same = np.corrcoef([4, 3, 2, 1], [4, 3, 1.5, 1.5])[0, 1]
+    assert load("padding").spearman_with(found[:1], np.array([0.9, 0.4])) == pytest.approx(same)
+    assert load("padding").spearman_with(found, np.array([0.9, 0.4])) == pytest.approx(0.0)
+
+
 def test_classes_of_words(load, tmp_path):
     classes = load("word_classes").WordClasses(write_nltk(tmp_path / "nltk"))
     said = {"the": "function", "not": "negation", "42nd": "number", "?!": "punctuation", "dogs": "noun"}
@@ -169,8 +177,9 @@ class Stages:
     def stage(self, which, name):
         return self._stages.get(name)
 
-    @property
-    def small(self):
+    second = None
+
+    def having(self, which, stage):
         return self
 
 
@@ -244,28 +253,31 @@ def test_the_spread_over_trainings_and_the_stages_of_the_learning_curve(load, tm
 
 
 def test_findings_of_other_runs_are_marked(load, tmp_path):
-    """What the later run lacks is as the earlier one printed it; a small run has its own folder."""
+    """What the later run lacks is of the second, in a folder of its own, or as the earlier one printed it."""
     collect, own = load("collect"), load("conclusions")
-    (tmp_path / "small").mkdir()
-    for path, value in (("sst2.method-KS-200.json", 0.5), ("small/sst2.method-KS-200.json", 0.9)):
+    (tmp_path / "second").mkdir()
+    for path, value in (("sst2.method-KS-200.json", 0.5), ("second/sst2.method-KS-200.json", 0.9)):
         (tmp_path / path).write_text(json.dumps({"columns": {"spearman": [value] * 2}}))
-    (tmp_path / "small" / "sst2.padded-KS-200.json").write_text('{"columns": {"spearman": [0.6, 0.6]}}')
+    (tmp_path / "second" / "sst2.padded-KS-200.json").write_text('{"columns": {"spearman": [0.6, 0.6]}}')
     results = collect.Results(tmp_path)
-    assert results.small.small is results.small
+    assert results.having("sst2", "padded-KS-200") is results.second
+    assert results.having("sst2", "method-KS-200") is results.having("sst2", "model") is results
     first = own.FINDINGS[0]
     assert own.measured(results, first, "sst2")[0].mean == pytest.approx(-0.1)
-    found, mark = own.measured(results, first, "mnli")
-    assert (found.mean, found.low, found.high, mark) == (-0.18, -0.20, -0.16, own.OF_EARLIER)
+    (fast,) = [each for each in own.FINDINGS if each.text == "amortized is better than FastSHAP"]
+    found, mark = own.measured(results, fast, "imdb")
+    assert (found.mean, found.low, found.high, mark) == (0.11, 0.08, 0.14, own.OF_EARLIER)
     assert own.measured(results, first, "imdb") == (None, "")
     (tokens,) = [each for each in own.FINDINGS if "ranks the tokens" in each.text]
     found, mark = own.measured(results, tokens, "sst2")
-    assert found.mean == pytest.approx(0.3) and mark == own.OF_SMALL
+    assert found.mean == pytest.approx(0.3) and mark == own.OF_SECOND
     assert load("earlier").EARLIER.keys() <= {each.text for each in own.FINDINGS}
 
 
 def test_evaluations_of_a_training(load):
     stages = {"learned": {"evaluations": 552.4}, "FastSHAP-0": {"samples": 32, "epochs": 10.0}}
     stages |= {"FastSHAP-fresh-0": {"samples": 50, "epochs": 9.0}}
+    stages |= {"FastSHAP-surrogate-0": {"samples": 32, "epochs": 9.0, "surrogate": {"dev_loss": 0.1}}}
     asked = load("learned_tables").asked
     found = {name: asked(Stages({}, stages=stages), "sst2", name) for name in load("measure").LEARNED}
     assert found == {
@@ -273,12 +285,13 @@ def test_evaluations_of_a_training(load):
         "FastSHAP": "34",
         "FastSHAP-equal": "–",
         "FastSHAP-fresh": "502",
+        "FastSHAP-surrogate": "1",
     }
 
 
 def test_times_as_fast(load):
     alone = {"KS-200": [0.3, 0.5], "amortized": [0.01, 0.01]}
-    results = Stages({}, stages={"seconds": {"alone": alone}})
+    results = Stages({}, stages={"seconds-alone": {"alone": alone}})
     line, *_ = load("sampled_tables").seconds(results).splitlines()[2:]
     cells = line.strip("| ").split(" | ")
     assert cells[:2] == ["SST-2, H200, KS-200", "2"] and cells[4].startswith("40.0 ") and cells[5] == "69"
@@ -367,3 +380,43 @@ def test_stages_of_each_set(load):
         assert {f"method-{name}" for name in load("measure").METHODS} <= phases.keys()
         assert ("pairs-KS-2000, padded" in phases) == (which == "mnli")
         assert ("transfer-sst2" in phases) == (which == "imdb")
+
+
+def test_tokens_are_laid_out_in_lines_and_a_review_is_drawn(load, tmp_path):
+    own = load("figures")
+    assert own.laid_out(["ab", "cd", "efg", "a longer one", "h"], 5) == [
+        (0, 0),
+        (0, 3),
+        (1, 0),
+        (2, 0),
+        (3, 0),
+    ]
+    own.figure_1(Stages({}), tmp_path)
+    assert not list(tmp_path.iterdir())
+    found = {"tokens": ["good", "film"], "scores": [[1.0, -0.5], [0.5, 0.0]]}
+    own.figure_1(Stages({}, stages={"example": found}), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["figure1.png"]
+
+
+def test_an_example_is_explained_with_two_seeds(load, monkeypatch):
+    """The text, its scores with each seed, and their correlation."""
+    own = load("stages")
+    monkeypatch.setattr(own, "agreement", lambda found: SimpleNamespace(spearman=float(len(found))))
+    runs = [[explained([0.123456, 1.0])], [explained([0.0, 1.0])]]
+    job = SimpleNamespace(test=SimpleNamespace(examples=["a", "b"]), runs=lambda name, texts, n: runs)
+    found = own.example(job)
+    assert found == {"tokens": ["w", "w"], "scores": [[0.12346, 1.0], [0.0, 1.0]], "spearman": 2.0}
+
+
+def test_another_domain_with_padding(load):
+    """By the ranks of the tokens, and by those of all players where there is padding."""
+    columns = {
+        "transfer-sst2 KS-100": {"svs spearman": [0.8, 0.8], "reference spearman": [0.9, 0.9]},
+        "transfer-sst2 KS-100, padded": {"svs spearman": [0.6, 0.6], "svs spearman of all": [0.1, 0.1]},
+    }
+    results = Stages(columns, stages={"transfer-sst2": {"right": [1, 0]}})
+    results.spread = lambda *_: 0.01
+    found = load("learned_tables").transfer(results).splitlines()
+    plain, padded = (line.strip("| ").split(" | ") for line in found if line.startswith("| Yelp"))
+    assert plain[1:4] == ["50%", "KS-100", "0.46"] and plain[4].startswith("0.80") and plain[7] == "–"
+    assert padded[4].startswith("0.60") and padded[6] == "–" and padded[7].startswith("0.10")

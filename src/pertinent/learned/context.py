@@ -24,7 +24,7 @@ from pertinent.learned.base import LearnedClasses, TrainingTargets
 from pertinent.learned.fitted_network import FittedNetwork
 from pertinent.learned.network_trainer import Loss, Measurement, NetworkTrainer, TrainingExamples
 from pertinent.learned.networks.joint_networks import JointNetworks
-from pertinent.learned.networks.scorer import Scorer, device_of, small_scorer_for
+from pertinent.learned.networks.scorer import Approximator, Scorer, device_of, small_scorer_for
 from pertinent.learned.networks.token_scorers import HiddenStateScorer, scorer_for
 from pertinent.learned.networks.word_scorer import PaperWordScorer, WordScorer
 from pertinent.learned.selection import Layouts, ScoringNetwork
@@ -38,6 +38,7 @@ from pertinent.training.training_settings import TrainerSettings
 
 if TYPE_CHECKING:
     from pertinent.learned.fit_run import FitRun
+    from pertinent.learned.surrogate import Surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class TrainingContext:
         The right class or value of each input; all are ``None`` if the user gave no labels.
     classes
         The classes for which scores are learned.
+    surrogate
+        A network that learners may ask in place of the model.
     """
 
     fit: FitRun
@@ -64,6 +67,7 @@ class TrainingContext:
     explanations: Sequence[Explanation]
     labels: Sequence[Any]
     classes: LearnedClasses
+    surrogate: Surrogate | None = None
 
     @property
     def model(self) -> Model:
@@ -123,6 +127,12 @@ class TrainingContext:
         scorer.deviation.copy_(torch.from_numpy(deviation))
         return scorer.to(device_of(self.model))
 
+    def new_approximator(self, inputs: Sequence[Input], n_columns: int) -> tuple[Scorer, Approximator]:
+        """Make a network that predicts the model's answer from some features, and a scorer to read for it."""
+        with self._initial_weights():
+            reader = scorer_for(self.model, inputs).of(self.model, inputs, 1)
+            return reader, reader.approximator(self.model, n_columns)
+
     def new_networks(
         self, training: TrainingExamples, layouts: Layouts, n_columns: int, n_memory: int
     ) -> JointNetworks:
@@ -141,7 +151,7 @@ class TrainingContext:
                     options = {"context": layout.context, "bias": layout.bias}
                     scorers[name] = scorer.of(model, inputs, columns, **options)
             first = next(iter(scorers.values()))
-            others = {name: first.approximator(n_columns) for name in layouts if name not in scorers}
+            others = {name: first.approximator(model, n_columns) for name in layouts if name not in scorers}
         return JointNetworks({**scorers, **others}, n_memory).to(device_of(model))
 
     def predict(self, scorer: Scorer, inputs: Sequence[Input]) -> list[Floats]:

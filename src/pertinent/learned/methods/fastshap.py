@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.asks import Values
+from pertinent.decoding import PlainData
+from pertinent.digests import generator
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
@@ -19,9 +21,12 @@ from pertinent.learned.base import (
     Tensor,
     TrainingTargets,
     learned,
+    normalized,
+    of_columns,
     root_mean_square,
 )
 from pertinent.learned.scores import LearnsScores
+from pertinent.masks import full_mask
 from pertinent.settings import Range
 
 if TYPE_CHECKING:
@@ -41,6 +46,9 @@ class CoalitionValues(Explainer):
     ----------
     samples
         Number of masks besides the empty and the full one.
+    surrogate
+        Ask the model about the whole input alone: fastshap then trains a surrogate, which is asked about the
+        coalitions.
     """
 
     name = "coalition-values"
@@ -48,24 +56,23 @@ class CoalitionValues(Explainer):
     summary = "answers to random coalitions, for fastshap to learn from"
     columnwise = False
     samples: Annotated[int, Range(at_least=2)] = 32
+    surrogate: bool = False
 
     def evaluations(self, n_features: int) -> int:
-        """The samples, the empty mask and the full mask."""
-        return int(min(self.samples + 2, 2**n_features))
+        """The samples, the empty mask and the full mask; with a surrogate the full mask alone."""
+        return 1 if self.surrogate else int(min(self.samples + 2, 2**n_features))
 
     def explain(self, task: Task) -> Steps:
         """Ask for the coalitions."""
         d = task.n_features
+        if self.surrogate:
+            whole = yield Values(full_mask(d))
+            return Finding(np.zeros((whole.shape[1], d)), details={"whole": whole[0].tolist()})
         ends = yield from task.ask_ends()
         masks, weight = self.draw(d, task.rng)
         values = (yield Values(masks)) if len(masks) else np.zeros((0, ends.shape[1]))
-        details = {
-            "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
-            "weights": weight.tolist(),
-            "values": values.tolist(),
-            "ends": ends.tolist(),
-        }
         gain = (ends[1] - ends[0])[:, None]
+        details = coalition_details(masks, weight, values, ends)
         return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
 
     def draw(self, d: int, rng: np.random.Generator) -> tuple[Masks, Floats]:
@@ -89,7 +96,8 @@ class LearnsCoalitions(LearnsScores):
     ----------
     fresh
         Draw new coalitions in every step and ask the model about them, as the paper does: each epoch costs as
-        many evaluations as the teacher. Otherwise those of the teacher are used in all epochs.
+        many evaluations as the teacher. Otherwise those of the teacher are used in all epochs. A surrogate is
+        asked in place of the model, which costs no evaluations.
     """
 
     spec = LearnerSpec(CoalitionValues())
@@ -114,6 +122,31 @@ class LearnsCoalitions(LearnsScores):
             "columns": np.array(columns),
         }
 
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
+        """Train the network; if the teacher asked no coalitions, first a surrogate, which answers them."""
+        teacher = _teacher(context)
+        if not teacher.surrogate:
+            return super().train(context)
+        from pertinent.learned.surrogate import train_surrogate
+
+        surrogate, described = train_surrogate(context)
+        drawn = [
+            teacher.draw(input.n_features, generator(context.seed, "coalitions", input.fingerprint))
+            for input in context.inputs
+        ]
+        answers = surrogate.ask(context.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
+        told = []
+        for e, (masks, weights), values in zip(context.explanations, drawn, answers, strict=True):
+            if "whole" not in e.details:
+                raise SettingError(
+                    f"`teacher_explanations` must be of {CoalitionValues.name} with surrogate=True, but are "
+                    f"of {e.method} with other settings."
+                )
+            ends = np.array([described["base_values"], e.details["whole"]])
+            told.append(replace(e, details=coalition_details(masks, weights, values, ends)))
+        scorer, card = super().train(replace(context, explanations=told, surrogate=surrogate))
+        return scorer, {**card, "surrogate": described}
+
     def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
         """The teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
         if not self.fresh:
@@ -122,11 +155,11 @@ class LearnsCoalitions(LearnsScores):
 
         from pertinent.learned.network_trainer import stacked
 
-        teacher = context.fit.request.method
-        assert isinstance(teacher, CoalitionValues)
+        teacher = _teacher(context)
         rng = np.random.default_rng(int(torch.randint(2**62, ())))  # the trainer restores torch's generator
         drawn = [teacher.draw(input.n_features, rng) for input in batch.inputs]
-        answers = context.answers.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
+        asked = context.surrogate or context.answers
+        answers = asked.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
         known = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
         own: dict[str, list[Array]] = {
             "masks": [masks for masks, _ in drawn],
@@ -175,22 +208,58 @@ class FastShap(LearnedExplainer):
     Note
     ----
     By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
-    in every step (``fresh=True``), and asks a surrogate in place of the model, trained to give the model's
-    answer from some of the features: `train` makes one for texts if it is given the model's own decisions as
-    labels, and fastshap is then fitted to it.
+    in every step (``fresh=True``), and asks a surrogate in place of the model (``surrogate=True``): a network
+    that was trained to give the model's answer to the whole input from some of its features. Its values are
+    those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal plays no part: scores then
+    sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy of a
+    transformer, or a small network, and is not kept.
     """
 
     learner = LearnsCoalitions
     paper = "Jethani et al. 2021, Eqn. 5 and 6"
     summary = "Shapley values predicted by a network trained on answers to random coalitions"
 
+    @classmethod
+    def check_card(cls, card: PlainData) -> None:
+        """Raise an `InputError` if the description of a surrogate lacks its base values."""
+        if "surrogate" in card:
+            PlainData(card.mapping("surrogate"), "surrogate").floats("base_values", None)
+
+    @property
+    def _base_values(self) -> Floats | None:
+        """The surrogate's mean answer (columns,) to no features; ``None`` if there was no surrogate."""
+        described = self.network.card.get("surrogate")
+        return None if described is None else np.array(described["base_values"])
+
     def evaluations(self, n_features: int) -> int:
-        """One pass of the network, the empty mask and the full mask."""
-        return 3
+        """One pass of the network, the full mask, and the empty mask unless there was a surrogate."""
+        return 3 if self._base_values is None else 2
 
     def explain(self, task: Task) -> Steps:
         """Predict, and normalize."""
-        return (yield from self.normalize_scores(task, (yield from self.predict(task))))
+        scores, base_values = (yield from self.predict(task)), self._base_values
+        if base_values is None:
+            return (yield from self.normalize_scores(task, scores))
+        whole = yield Values(full_mask(task.n_features))
+        columns = self.columns(task)
+        total = whole[0, columns] - base_values[columns]
+        return Finding(of_columns(normalized(scores, total)), base_values=base_values)
+
+
+def coalition_details(masks: Masks, weights: Floats, values: Floats, ends: Floats) -> dict[str, Any]:
+    """Coalitions, their weights, the answers to them, and those to the empty and the full mask, in JSON."""
+    return {
+        "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
+        "weights": weights.tolist(),
+        "values": values.tolist(),
+        "ends": ends.tolist(),
+    }
+
+
+def _teacher(context: TrainingContext) -> CoalitionValues:
+    teacher = context.fit.request.method
+    assert isinstance(teacher, CoalitionValues)
+    return teacher
 
 
 def _unpacked(texts: Sequence[str], d: int) -> Masks:

@@ -13,7 +13,7 @@ from torch.nn.functional import gelu, interpolate, max_pool2d, relu
 from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
-from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
+from pertinent.learned.networks.scorer import ArrayApproximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 WIDTH = 64
@@ -71,7 +71,7 @@ class ImageScorer(Scorer):
         pixels = np.stack([_image(input).pixels for input in inputs]).astype(np.float32)
         return ScorerBatch({"pixels": pixels}, np.stack([_image(input).labels.ravel() for input in inputs]))
 
-    def approximator(self, n_columns: int) -> ImageApproximator:
+    def approximator(self, model: Model, n_columns: int) -> ImageApproximator:
         """An approximator that standardises channels in the same way."""
         return ImageApproximator(self.mean, self.spread, n_columns)
 
@@ -92,7 +92,7 @@ class ImageScorer(Scorer):
         return scores.flatten(2).transpose(1, 2)
 
 
-class ImageApproximator(Approximator):
+class ImageApproximator(ArrayApproximator):
     """Two convolutions and two dense layers, over an image of any size."""
 
     mean: torch.Tensor

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from pertinent.learned.networks.scorer import Scorer
-from pertinent.models.torch import devices
+from pertinent.learned.networks.scorer import Approximator, Scorer
 
 if TYPE_CHECKING:
     from pertinent.learned.context import ModelAnswers
@@ -65,11 +64,10 @@ class SelectionBatch:
         """The logits (rows, columns) of a network for inputs that keep a share (rows, width) of a feature."""
         logits, passes = [], self._batch.passes
         shares = torch.split(kept, [len(batch.owners) for batch in passes])
+        approximator = self._parts[network]
+        assert isinstance(approximator, Approximator)
         for batch, own in zip(passes, shares, strict=True):
-            owners = devices.send(batch.owners, kept.device)
-            of_parts = own.gather(1, owners.clamp(min=0)).masked_fill(owners < 0, 1.0)
-            arrays = {name: devices.send(each, kept.device) for name, each in batch.arrays.items()}
-            logits.append(self._parts[network](of_parts, **arrays))
+            logits.append(approximator.logits(self._batch.model, batch, own))
         return torch.cat(logits)
 
     def ask(self, kept: torch.Tensor) -> torch.Tensor:

@@ -35,6 +35,13 @@ class ScorerBatch:
     arrays: Any
     owners: Ints
 
+    def pick(self, rows: Ints) -> ScorerBatch:
+        """A batch of these rows, which may be repeated."""
+        arrays = self.arrays
+        if isinstance(arrays, Mapping):
+            return ScorerBatch({name: each[rows] for name, each in arrays.items()}, self.owners[rows])
+        return ScorerBatch(arrays.pick(rows), self.owners[rows])
+
 
 class Scorer(torch.nn.Module, ABC):
     """A network that scores the parts of an input; a feature's score is the sum over its parts.
@@ -109,7 +116,7 @@ class Scorer(torch.nn.Module, ABC):
         owners = devices.send(batch.owners, parts.device)
         return feature_scores(parts * self.deviation, owners, width)
 
-    def approximator(self, n_columns: int) -> Approximator:
+    def approximator(self, model: Model, n_columns: int) -> Approximator:
         """Make a network that reads the same batches and predicts the model's answer."""
         raise NotImplementedError(f"{self.title} has no approximator.")
 
@@ -124,7 +131,36 @@ class Scorer(torch.nn.Module, ABC):
 
 
 class Approximator(torch.nn.Module, ABC):
-    """Predicts a model's answer to an input with some parts removed, from the batches that a scorer reads."""
+    """Predicts a model's answer to an input with some parts removed, from the batches that a scorer reads.
+
+    Attributes
+    ----------
+    copies_model
+        Whether it is a copy of the model, so that its outputs are answers before it is trained.
+    """
+
+    copies_model: ClassVar[bool] = False
+
+    def logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns) of inputs that keep a share (rows, width) of each feature."""
+        owners = devices.send(batch.owners, kept.device)
+        of_parts = kept.gather(1, owners.clamp(min=0)).masked_fill(owners < 0, 1.0)
+        return self.part_logits(model, batch, of_parts)
+
+    @abstractmethod
+    def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns) of inputs that keep a share (rows, parts) of each part."""
+
+
+class ArrayApproximator(Approximator):
+    """An approximator that reads arrays by name."""
+
+    def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Send the arrays to the device, and run the network."""
+        arrays: Mapping[str, Any] = batch.arrays
+        sent = {name: devices.send(each, kept.device) for name, each in arrays.items()}
+        logits: torch.Tensor = self(kept, **sent)
+        return logits
 
     @abstractmethod
     def forward(self, kept: torch.Tensor, **arrays: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.rows import missing
 from pertinent.inputs.table import TableInput
-from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
+from pertinent.learned.networks.scorer import ArrayApproximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class TableScorer(RowScorer):
             nn.Linear(HIDDEN, n_scores),
         )
 
-    def approximator(self, n_columns: int) -> TableApproximator:
+    def approximator(self, model: Model, n_columns: int) -> TableApproximator:
         """An approximator that reads columns of the same widths."""
         return TableApproximator([column.width for column in self.columns], n_columns)
 
@@ -136,7 +136,7 @@ class TableScorer(RowScorer):
         return scores.reshape(len(scores), len(self.columns), -1)
 
 
-class TableApproximator(Approximator):
+class TableApproximator(ArrayApproximator):
     """Two hidden layers over the encoded columns.
 
     It does not see which numbers are kept, because the selection could then encode the answer by itself. A

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
@@ -12,10 +13,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput, Tokens
-from pertinent.learned.networks.scorer import Scorer, ScorerBatch, small_scorer_for
+from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch, small_scorer_for
 from pertinent.models.base import Model
+from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.models.transformer import TransformerModel
 from pertinent.removal.base import TokenRows
@@ -74,6 +77,12 @@ class TokenScorer(TransformerScorer):
         """Write the configuration in the format of transformers."""
         self.encoder.config.save_pretrained(folder)
 
+    def approximator(self, model: Model, n_columns: int) -> TokenApproximator:
+        """A copy of the model, which must be a classifier or a regressor."""
+        if not isinstance(_transformer(model).head, ClassificationHead):
+            raise SettingError("`surrogate` must be False for a model that is not a classifier.")
+        return TokenApproximator(model)
+
     @property
     def title(self) -> str:
         """The name of the encoder."""
@@ -88,6 +97,25 @@ class TokenScorer(TransformerScorer):
         """Scores (rows, tokens, columns)."""
         scores: torch.Tensor = self.head(self.encoder(**options).last_hidden_state)
         return scores
+
+
+class TokenApproximator(Approximator):
+    """A copy of a transformer and its head, which does not attend to removed tokens."""
+
+    copies_model = True
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        network, _ = _transformer(model).in_transformers()
+        self.network = copy.deepcopy(network).float().requires_grad_(True)
+
+    def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns); a token is attended to if its share is not 0."""
+        tokens: TokenBatch = batch.arrays
+        attend = kept.detach().bool().cpu().numpy()
+        attend = attend if tokens.attend is None else attend & tokens.attend
+        wrapped = _transformer(model)
+        return wrapped.head.answer_of(wrapped.forward(replace(tokens, attend=attend), self.network)).float()
 
 
 class _Texts(NamedTuple):

@@ -17,7 +17,7 @@ from pertinent.array_types import Ints
 from pertinent.digests import digest
 from pertinent.inputs.base import Input
 from pertinent.inputs.text import TextInput, cut
-from pertinent.learned.networks.scorer import Approximator, Scorer, ScorerBatch
+from pertinent.learned.networks.scorer import ArrayApproximator, Scorer, ScorerBatch
 from pertinent.models.base import Model
 
 BUCKETS = 2**14
@@ -79,7 +79,7 @@ class WordScorer(Scorer):
                 laid[row, : len(values)] = values
         return ScorerBatch({"ids": ids, "segments": segments}, owners)
 
-    def approximator(self, n_columns: int) -> TextApproximator:
+    def approximator(self, model: Model, n_columns: int) -> TextApproximator:
         """One that knows as many words."""
         return TextApproximator(self.n_words, n_columns)
 
@@ -137,7 +137,7 @@ class PaperWordScorer(WordScorer):
         return scores
 
 
-class TextApproximator(Approximator):
+class TextApproximator(ArrayApproximator):
     """Embeddings, a convolution over three words, and the maximum over the text (Vo et al. 2023, App. A)."""
 
     def __init__(self, n_words: int, n_columns: int) -> None:
