@@ -1,4 +1,4 @@
-"""Write what extra.py, baselines.py and paper_form.py found into README.md, between its markers.
+"""Write what extra.py, baselines.py and paper_form.py found into README.md and paper_form.md.
 
 python experiments/vo2023/extra_page.py --records RECORDS
 
@@ -16,6 +16,7 @@ import numpy as np
 from baselines import LEVEL, gap, grids_table, named, runs_of, shown_gap, tuned_table, tuned_verdict
 from extra import DRAWS, FI, SAMPLES, SIZES, WIDTHS
 from paper import ABLATED, CLASS_FAITHFULNESS, CLASS_IOU, TABLE_11, TUNED
+from paper_form import choice_table, choice_verdict
 from pictures import escaped, marked
 from records import EXAMPLES, MEASURES, read_all
 from results import fill_in, shown, table
@@ -27,6 +28,7 @@ from pertinent.report.plots import LINES, new_figure
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
+PAPER_FORM = "paper_form.md"
 LONGEST = 600
 """Characters of a text that are shown."""
 Found = Mapping[str, Any]
@@ -228,6 +230,8 @@ def main() -> None:
         "figure 5": by_samples(extra),
     }
     fill_in(arguments.page, tables)
+    choice = {"choice": choice_table(made), "choice verdict": choice_verdict(made)}
+    fill_in(arguments.page.with_name(PAPER_FORM), choice)
     if "imdb samples" in extra:
         draw_samples(extra, arguments.out / "figure5.png")
 
