@@ -1,5 +1,6 @@
 """Numbers of `experiments/vo2023` on cases with a known answer."""
 
+import gzip
 import json
 from types import SimpleNamespace
 
@@ -525,3 +526,60 @@ def test_a_method_by_its_settings(load, monkeypatch):
     found = own.by_setting(SimpleNamespace(), "imdb", 2, "lime", settings)
     assert [*found] == ["100", "200"] and found["200"]["faithfulness"] == [1.0, 1.0]
     assert len(found["200"]["words"][0]) == own.K
+
+
+def test_what_a_row_costs_and_alphas(load):
+    """Minutes of two fits of 60 and 180 seconds; the α of Table 6 is the row with a selector."""
+    own = load("tables")
+    metrics = ("faithfulness", "class-faithfulness", "positive-delta-log-odds", "negative-delta-log-odds")
+    values = {"sufficiency 0.1": [0.1, 0.3], "comprehensiveness 0.1": [0.5, 0.7]}
+    values |= {metric: [0.0, 1.0] for metric in metrics}
+    run = {"values": values, "words": [["w"]] * 2, "evaluations": 1.0}
+    runs = {
+        "imdb_aim_with_a_selector_0": run | {"fit seconds": 60.0},
+        "imdb_aim_with_a_selector_1": run | {"fit seconds": 180.0},
+        "imdb_aim_alpha_0.5_0": run,
+    }
+    cells = own.cost(runs).splitlines()[2].strip("| ").split(" | ")
+    assert (
+        cells[2].startswith("0.20 [") and cells[3].startswith("0.60 [") and cells[4:] == ["1", "2.0", "11.19"]
+    )
+    rows = {
+        cells[1]: cells
+        for cells in (line.strip("| ").split(" | ") for line in own.alphas(runs).splitlines()[2:])
+    }
+    assert rows["1.8"][2] == "99.62" and rows["1.8"][-1] == "2" and rows["2.0"][-1] == "–"
+    assert rows["0.5"][3].startswith("50.0 [") and rows["0.5"][5].startswith("(8.83) 0.50 [")
+
+
+def test_words_of_the_black_boxes(load, monkeypatch):
+    """The most frequent words are known, in small letters; others are unknown, and texts are cut."""
+    own = load("black_boxes")
+    monkeypatch.setattr(own, "KNOWN", 2)
+    tokenizer = own.word_tokenizer(["Good film.", "a good film", "good"], 3)
+    assert tokenizer("film GOOD actor good", truncation=True)["input_ids"] == [3, 2, 1]
+
+
+def test_black_boxes_do_not_read_padding(load):
+    """Logits of a text are the same alone and behind a longer one."""
+    import torch
+
+    own = load("black_boxes")
+    rows = [torch.tensor([2, 3, 4]), torch.tensor([5, 2, 3, 4, 6, 2, 5])]
+    for which in own.BODIES:
+        torch.manual_seed(0)
+        model = own.TextClassifier(which, 8).eval()
+        with torch.no_grad():
+            together = model(*own._padded(rows, "cpu")).logits
+            alone = torch.cat([model(*own._padded([row], "cpu")).logits for row in rows])
+        assert torch.allclose(together, alone, atol=1e-5)
+    places = own._positions(torch.zeros(1, 2, 4))
+    assert places[0].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert places[1].tolist() == pytest.approx([np.sin(1), np.cos(1), np.sin(0.01), np.cos(0.01)])
+
+
+def test_arrays_in_the_format_of_mnist(load, tmp_path):
+    content = bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(6)])
+    with gzip.open(tmp_path / "images.gz", "wb") as file:
+        file.write(content)
+    assert load("sets").read_idx(tmp_path / "images.gz").tolist() == [[0, 1, 2], [3, 4, 5]]
