@@ -544,10 +544,8 @@ def test_what_a_row_costs_and_alphas(load):
     assert (
         cells[2].startswith("0.20 [") and cells[3].startswith("0.60 [") and cells[4:] == ["1", "2.0", "11.19"]
     )
-    rows = {
-        cells[1]: cells
-        for cells in (line.strip("| ").split(" | ") for line in own.alphas(runs).splitlines()[2:])
-    }
+    lines = [line.strip("| ").split(" | ") for line in own.alphas(runs).splitlines()]
+    rows = {cells[1]: cells for cells in lines if cells[0] == "imdb"}
     assert rows["1.8"][2] == "99.62" and rows["1.8"][-1] == "2" and rows["2.0"][-1] == "–"
     assert rows["0.5"][3].startswith("50.0 [") and rows["0.5"][5].startswith("(8.83) 0.50 [")
 
