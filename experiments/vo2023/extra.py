@@ -2,7 +2,8 @@
 
     python experiments/vo2023/extra.py --data DATA --results RESULTS [--sets imdb]
 
-The black boxes are those of `baselines.py`, in the same folder. Each part writes one JSON file into RESULTS.
+The black boxes are those of `baselines.py`, in the same folder. Each part writes one JSON file into RESULTS,
+as far as it has come.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,7 @@ WORDS = 40
 """Texts whose words are kept."""
 
 
-def every_class(options: Options, which: str, n: int, method: str) -> dict[str, Any]:
+def every_class(options: Options, which: str, n: int, method: str) -> Iterator[dict[str, Any]]:
     """A method that explains one class at a time, for each class: how often that class is then predicted."""
     model, _, test, _ = black_box(which, BOXES[0], options)
     of_class: list[Any] = []
@@ -56,7 +57,7 @@ def every_class(options: Options, which: str, n: int, method: str) -> dict[str, 
     }.items():
         rows = pertinent.evaluate(model, Explanations(together), [metric], progress=False).rows
         values[name] = [row.value for row in rows]
-    return {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in together]}
+    yield {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in together]}
 
 
 def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
@@ -68,8 +69,8 @@ def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
 
 def by_setting(
     options: Options, which: str, n: int, method: str, settings: Sequence[Mapping[str, int]]
-) -> dict[str, Any]:
-    """The top 10 words of a method by its settings: how faithful they are, and the seconds a text."""
+) -> Iterator[dict[str, Any]]:
+    """The top 10 words of a method by its settings so far: how faithful they are, and the seconds a text."""
     model, _, test, _ = black_box(which, BOXES[0], options)
     result: dict[str, Any] = {}
     for own in settings:
@@ -82,11 +83,11 @@ def by_setting(
             "seconds": seconds,
             "words": [[word for word, _ in e.top(K)] for e in found],
         }
-    return result
+        yield result
 
 
-def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
-    """The top K words of L2X fitted with each K, in its paper's form, and those of the same AIM."""
+def words_by_size(options: Options, which: str, tau: float) -> Iterator[dict[str, Any]]:
+    """The top K words of L2X fitted with each K, in its paper's form; then those of one AIM, too."""
     model, inputs, test, _ = black_box(which, BOXES[0], options)
     common = {"removal": "pad-token", "seed": 0, "progress": False}
     training = {"epochs": options.epochs, "batch_size": options.batch_size, "patience": None}
@@ -98,11 +99,12 @@ def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
         result["words"][f"l2x {k}"] = [[word for word, _ in e.top(k)] for e in found]
         rows = pertinent.evaluate(model, found, [Faithfulness(k=k)], progress=False).rows
         result["faithfulness"][f"l2x {k}"] = [row.value for row in rows]
+    yield result
     aim = pertinent.fit(model, inputs[: options.fit_on], "aim", **common, **training)
     found = pertinent.explain(model, test, aim, **common)
     for k in SIZES:
         result["words"][f"aim {k}"] = [[word for word, _ in e.top(k)] for e in found]
-    return result
+    yield result
 
 
 def nested(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> float:
@@ -136,7 +138,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for which in arguments.sets:
         common = options, which, arguments.sampled
-        parts: dict[str, Callable[[], dict[str, Any]]] = {
+        parts: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
             "classes": partial(every_class, *common, FI),
             "samples": partial(by_setting, *common, "lime", [{"samples": n} for n in SAMPLES]),
             "widths": partial(
@@ -148,7 +150,8 @@ def main() -> None:
         for name in arguments.parts:
             path = arguments.results / f"{which} {name}.json"
             if not path.is_file():
-                path.write_text(json.dumps(parts[name]()))
+                for found in parts[name]():
+                    path.write_text(json.dumps(found))
                 print(f"{which}, {name}: done", flush=True)
 
 

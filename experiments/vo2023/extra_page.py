@@ -1,4 +1,4 @@
-"""Write what extra.py, baselines.py and paper_form.py found into README.md and paper_form.md.
+"""Write what extra.py, baselines.py and paper_form.py found into README.md, between its markers.
 
 python experiments/vo2023/extra_page.py --records RECORDS
 
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from baselines import LEVEL, gap, grids_table, named, runs_of, shown_gap, tuned_table, tuned_verdict
-from extra import DRAWS, FI, SAMPLES, SIZES, WIDTHS
+from extra import DRAWS, FI, SIZES, WIDTHS
 from paper import ABLATED, CLASS_FAITHFULNESS, CLASS_IOU, TABLE_11, TUNED
-from paper_form import choice_table, choice_verdict
 from pictures import escaped, marked
 from records import EXAMPLES, MEASURES, read_all
 from results import fill_in, shown, table
@@ -28,7 +27,6 @@ from pertinent.report.plots import LINES, new_figure
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
-PAPER_FORM = "paper_form.md"
 LONGEST = 600
 """Characters of a text that are shown."""
 Found = Mapping[str, Any]
@@ -68,9 +66,7 @@ def by_samples(extra: Found) -> str:
     """Figure 5: LIME by its number of samples."""
     rows = []
     for which in TEXTS:
-        own = extra.get(f"{which} samples")
-        for samples in map(str, SAMPLES) if own is not None else ():
-            one = own[samples]
+        for samples, one in extra.get(f"{which} samples", {}).items():
             rows.append([which, f"{int(samples):,}", share(one["faithfulness"]), f"{one['seconds']:.4f}"])
     return table(["set", "samples", "faithfulness", "seconds a text"], rows)
 
@@ -81,9 +77,11 @@ def draw_samples(extra: Found, path: Path) -> None:
     left = figure.subplots()
     right = left.twinx()
     own = extra["imdb samples"]
-    faithfulness = [100 * np.mean(own[str(n)]["faithfulness"]) for n in SAMPLES]
-    left.plot(SAMPLES, faithfulness, marker="o", color=LINES[0], label="faithfulness, %")
-    right.plot(SAMPLES, [own[str(n)]["seconds"] for n in SAMPLES], marker="s", ls="--", color=LINES[1])
+    samples, seconds = [*map(int, own)], [one["seconds"] for one in own.values()]
+    left.plot(
+        samples, [100 * np.mean(one["faithfulness"]) for one in own.values()], marker="o", color=LINES[0]
+    )
+    right.plot(samples, seconds, marker="s", ls="--", color=LINES[1])
     left.set_xscale("log")
     left.set_xlabel("samples of LIME for each text")
     left.set_ylabel("faithfulness, %", color=LINES[0])
@@ -115,7 +113,7 @@ def by_setting(extra: Found) -> str:
             ("draws", DRAWS, f"{FI}, draws {{}}"),
         ):
             own = extra.get(f"{which} {part}", {})
-            for value in map(str, values if own else ()):
+            for value in [str(value) for value in values if str(value) in own]:
                 paper, one = TUNED[which][name.format(value)], own[value]
                 found = {measure: np.array([one["counted"][measure]]) for measure in MEASURES}
                 rows.append(
@@ -230,8 +228,6 @@ def main() -> None:
         "figure 5": by_samples(extra),
     }
     fill_in(arguments.page, tables)
-    choice = {"choice": choice_table(made), "choice verdict": choice_verdict(made)}
-    fill_in(arguments.page.with_name(PAPER_FORM), choice)
     if "imdb samples" in extra:
         draw_samples(extra, arguments.out / "figure5.png")
 

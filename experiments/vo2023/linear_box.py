@@ -57,11 +57,8 @@ def linear_classifier(which: str, training: Any, *, epochs: int, device: str, we
     return pertinent.wrap((module.eval(), tokenizer), max_length=LONGEST[which], compaction=False)
 
 
-def true_words(model: Any, texts: list[str], found: Any) -> dict[str, Any]:
-    """Means over texts of `agreement` with a linear black box, also ``relative`` to the mean over classes.
-
-    ``true words of texts`` is the share of each text that has enough words.
-    """
+def true_words(model: Any, texts: list[str], found: Any) -> dict[str, float]:
+    """Means over texts of `agreement` with a linear black box, also ``relative`` to the mean over classes."""
     weights = model.model.embeddings.weight.detach().double().cpu().numpy()
     shares: list[tuple[float, ...]] = []
     for e in found:
@@ -77,8 +74,7 @@ def true_words(model: Any, texts: list[str], found: Any) -> dict[str, Any]:
             shares.append((*agreement(scores, truth), *agreement(relative, truth)))
     names = ("true words", "true signs", "rank correlation")
     means = np.mean(shares, axis=0).tolist()
-    found = dict(zip((*names, *(f"{name}, relative" for name in names)), means, strict=True))
-    return found | {"true words of texts": [own[0] for own in shares]}
+    return dict(zip((*names, *(f"{name}, relative" for name in names)), means, strict=True))
 
 
 def agreement(scores: Any, truth: Any, k: int = K) -> tuple[float, float, float]:

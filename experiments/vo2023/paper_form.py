@@ -44,8 +44,6 @@ from forms import SETTINGS
 from linear_box import K, linear_classifier, true_words
 from sets import TEXTS, read
 
-from pertinent.intervals import paired_difference
-
 sys.path.append(str(Path(__file__).parents[1]))
 
 from shared.pages import fill_in, table
@@ -62,7 +60,6 @@ PAPER = PLAIN | {"trained": "both", "explore": 0.0}
 FORMS: dict[str, dict[str, Any]] = {
     "from probabilities": {},
     "from probabilities, no context": {"context": False},
-    "from probabilities, with a selector": {"trained": "both"},
     "explainer alone": DECISIONS,
     "both, explore 0": DECISIONS | {"trained": "both", "explore": 0.0},
     "both, explore .5": DECISIONS | {"trained": "both"},
@@ -78,9 +75,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 """Forms learn from decisions, as in the paper, unless they say so. In the last, the embeddings of segments
 are random, as they were when its selector died."""
-MAIN = tuple(FORMS)[:7]
-DEFAULT, *OTHER_DEFAULTS = MAIN[:3]
-"""The form of AIM that is the default, and those that could be."""
+MAIN = tuple(FORMS)[:6]
 SAMPLED: dict[str, dict[str, Any]] = {
     "lime": {"budget": 1000},
     "leave-one-out": {},
@@ -278,7 +273,7 @@ def work(tasks: Any, done: Any, options: Options) -> None:
 
 def fits_of(arguments: Any) -> Iterator[Fit]:
     """What is to be done, the most telling first: the main forms of all seeds, then the others."""
-    for forms, seeds in ((MAIN, arguments.seeds), ((*tuple(FORMS)[7:], *OTHERS), arguments.more_seeds)):
+    for forms, seeds in ((MAIN, arguments.seeds), ((*tuple(FORMS)[6:], *OTHERS), arguments.more_seeds)):
         for seed in range(seeds):
             for which in arguments.sets:
                 for form in forms:
@@ -331,62 +326,6 @@ def page_table(made: dict[str, Any], which: str, box: str) -> str:
     shown = [place for place in range(len(SHOWN) + 2) if any(row[place] != "–" for row in rows)]
     head = ["form", *SHOWN, "seeds"]
     return table([head[i] for i in shown], [[row[i] for i in shown] for row in rows])
-
-
-CRITERIA = {
-    "true words": "true words",
-    "+Δ log-odds": "positive-delta-log-odds",
-    "comprehensiveness at 10%": "comprehensiveness",
-    "class faithfulness": "class-faithfulness",
-}
-
-
-def choice_table(made: dict[str, Any]) -> str:
-    """The default beside the other forms that learn from probabilities, by each criterion, paired by text."""
-    rows = []
-    for which in TEXTS:
-        for box in BOXES:
-            for name, metric in CRITERIA.items():
-                own = of_texts(made, which, box, DEFAULT, metric)
-                if not own:
-                    continue
-                cells = [f"{np.mean(own):.3f}"]
-                for form in OTHER_DEFAULTS:
-                    other = of_texts(made, which, box, form, metric)
-                    n = min(len(own), len(other))
-                    cells.append(compared(own[:n], other[:n])[0] if n else "–")
-                rows.append([f"{which}, {box}", name, *cells, str(len(own))])
-    head = ["black box", "criterion", f"`{DEFAULT}`", *(f"its lead over `{form}`" for form in OTHER_DEFAULTS)]
-    return table([*head, "seeds"], rows)
-
-
-def choice_verdict(made: dict[str, Any]) -> str:
-    """How often the default is ahead of, level with and behind each of the other forms."""
-    lines = []
-    for form in OTHER_DEFAULTS:
-        found = []
-        for which, box, metric in itertools.product(TEXTS, BOXES, CRITERIA.values()):
-            pair = [of_texts(made, which, box, each, metric) for each in (DEFAULT, form)]
-            n = min(map(len, pair))
-            if n:
-                found.append(compared(pair[0][:n], pair[1][:n])[1])
-        counts = ", ".join(f"{found.count(word)} {word}" for word in ("ahead", "level", "behind"))
-        if found:
-            lines.append(f"- The default beside `{form}`, of {len(found)} comparisons: {counts}.\n")
-    return "".join(lines)
-
-
-def of_texts(made: dict[str, Any], which: str, box: str, form: str, metric: str) -> list[list[float]]:
-    """The values of each text, for every seed that has them."""
-    runs = [own for name, own in made.items() if name.startswith(f"{which} | {box} | {form} | ")]
-    return [own["values"][metric] for own in runs if metric in own.get("values", {})]
-
-
-def compared(own: list[list[float]], other: list[list[float]]) -> tuple[str, str]:
-    """The mean difference with its interval, and whether the first is ahead, level (p ≥ 0.05) or behind."""
-    found = paired_difference(np.array(own), np.array(other))
-    verdict = "level" if found.p_value >= 0.05 else "ahead" if found.mean > 0 else "behind"
-    return f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}] {verdict}", verdict
 
 
 def over_seeds(runs: list[dict[str, Any]], name: str) -> str:

@@ -19,7 +19,6 @@ import numpy as np
 from baselines import BOX, DEV, SHOWN, named
 from extra import SIZES, nested
 from paper import ABLATED
-from paper_form import BOXES, CRITERIA, DEFAULT, OTHER_DEFAULTS
 from sets import TEXTS
 from words import K
 
@@ -28,9 +27,6 @@ from pertinent.metric.top_features import lower
 
 EXAMPLES = {"imdb": 2, "hatexplain": 0, "ag_news": 1}
 """Texts whose words are shown; those of HateXplain are offensive."""
-DEFAULTS = (DEFAULT, *OTHER_DEFAULTS)
-VALUES = sorted({*SHOWN.values(), *CRITERIA.values()})
-"""What is kept of each text."""
 Records = dict[str, Any]
 
 
@@ -61,7 +57,6 @@ def of_fits(made: Mapping[str, Any]) -> Records:
     """The fits of baselines.py and paper_form.py; those that were only tried keep their means alone."""
     shown = [f"{which} | {BOX} | {form} | " for which in TEXTS for form in named(made, which).values()]
     shown += [f"imdb | {BOX} | {form} | " for form in ABLATED]
-    shown += [f"{which} | {box} | {form} | " for which in TEXTS for box in BOXES for form in DEFAULTS]
     found: Records = {}
     for name, own in made.items():
         if "words" not in own:
@@ -73,9 +68,8 @@ def of_fits(made: Mapping[str, Any]) -> Records:
             if key in own
         }
         if name.startswith(tuple(shown)):
-            values = own["values"] | {"true words": own.get("true words of texts", [])}
-            kept = {key: np.round(values[key], 3).tolist() for key in VALUES if values.get(key)}
-            found[name] |= {"values": kept} | ({"counted": counted(own["words"])} if own["words"] else {})
+            values = {metric: np.round(own["values"][metric], 3).tolist() for metric in SHOWN.values()}
+            found[name] |= {"values": values, "counted": counted(own["words"])}
     return found
 
 
@@ -94,6 +88,7 @@ def of_part(name: str, own: Mapping[str, Any]) -> Records:
                 f"{row} {k}": nested(words[f"{row} {k}"], words[f"{row} {more}"])
                 for row in ("l2x", "aim")
                 for k, more in pairwise(SIZES)
+                if f"{row} {k}" in words
             },
         }
     return {

@@ -101,7 +101,6 @@ def test_a_linear_box_of_words_explained_by_its_own_weights(load):
     right = SimpleNamespace(index=0, target=1, scores=apart, class_scores=None)
     wrong = SimpleNamespace(index=0, target=1, scores=-apart, class_scores=None)
     assert own.true_words(model, ["text"], [right])["true words"] == 1.0
-    assert own.true_words(model, ["text"], [right, right])["true words of texts"] == [1.0, 1.0]
     assert own.true_words(model, ["text"], [right])["true signs"] == 1.0
     assert own.true_words(model, ["text"], [wrong])["rank correlation"] == pytest.approx(-1.0)
     shifted = np.stack([weights[ids[1:-1], 0], weights[ids[1:-1], 1]]) + 5.0
@@ -297,22 +296,6 @@ def test_forms_over_seeds(load):
     ]
 
 
-def test_the_default_beside_other_forms(load):
-    """By true words it is ahead by 0.5 in both seeds, by Δ log-odds level with itself."""
-    own = load("paper_form")
-    half = {"true words": [0.5] * 30, "positive-delta-log-odds": [1.0, 2.0] * 15}
-    made = {
-        "imdb | linear | from probabilities | 0": {"values": half | {"true words": [1.0] * 30}},
-        "imdb | linear | from probabilities | 1": {"values": half | {"true words": [1.0] * 30}},
-        "imdb | linear | from probabilities | 2": {"faithfulness": 1.0},
-        "imdb | linear | from probabilities, no context | 0": {"values": half},
-    }
-    first, second = own.choice_table(made).splitlines()[2:]
-    assert first == "| imdb, linear | true words | 1.000 | 0.500 [0.500, 0.500] ahead | – | 2 |"
-    assert second == "| imdb, linear | +Δ log-odds | 1.500 | 0.000 [0.000, 0.000] level | – | 2 |"
-    assert own.choice_verdict(made).endswith(", of 2 comparisons: 1 ahead, 1 level, 0 behind.\n")
-
-
 def tuned(**faithfulness):
     """Results of forms on validation texts and on two test texts of AG News, by seed."""
     metrics = ("faithfulness", "positive-delta-log-odds", "negative-delta-log-odds", "comprehensiveness")
@@ -459,9 +442,6 @@ def test_records_are_numbers(load, monkeypatch, tmp_path):
     assert tried == {"dev faithfulness": 0.7, "faithfulness": 1.0}
     assert chosen["values"]["faithfulness"] == [1.0, 0.0] and chosen["counted"] == {"purity": [1.0, 2.0]}
     assert own.of_fits(found) == found
-    linear = {"values": {}, "true words of texts": [0.5, 1.0], "words": []}
-    name = "imdb | linear | from probabilities | 0"
-    assert own.of_fits({name: linear})[name] == {"values": {"true words": [0.5, 1.0]}}
     (tmp_path / "made.json").write_text(json.dumps(found))
     assert own.read_all([tmp_path / "made.json", tmp_path / "extra.json"]) == found
     words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)} | {
@@ -480,7 +460,7 @@ def test_words_of_l2x_by_k(load):
     stay = {"l2x 5": 0.5, "aim 5": 1.0}
     found = {
         "imdb sizes": {"stay": stay, "faithfulness": {f"l2x {k}": [1.0, 0.0] for k in (5, 10, 20)}},
-        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in own.SAMPLES},
+        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in (50, 100)},
     }
     rows = [line.strip("| ").split(" | ") for line in own.by_size(found).splitlines()[2:]]
     assert rows[0][2] == "83.42" and rows[0][3].startswith("50.0 [") and rows[0][4:] == ["50.0", "100.0"]
@@ -523,7 +503,7 @@ def test_a_method_by_its_settings(load, monkeypatch):
     explain = pertinent.explain
     monkeypatch.setattr(pertinent, "explain", lambda *a, **k: explain(*a, **k | {"removal": "mean"}))
     settings = [{"samples": 100}, {"samples": 200}]
-    found = own.by_setting(SimpleNamespace(), "imdb", 2, "lime", settings)
+    *_, found = own.by_setting(SimpleNamespace(), "imdb", 2, "lime", settings)
     assert [*found] == ["100", "200"] and found["200"]["faithfulness"] == [1.0, 1.0]
     assert len(found["200"]["words"][0]) == own.K
 
