@@ -56,7 +56,7 @@ def counted(words: Sequence[Sequence[str]]) -> dict[str, list[float]]:
 def of_fits(made: Mapping[str, Any]) -> Records:
     """The fits of baselines.py and paper_form.py; those that were only tried keep their means alone."""
     shown = [f"{which} | {BOX} | {form} | " for which in TEXTS for form in named(made, which).values()]
-    shown += [f"imdb | {BOX} | {form} | " for form in ABLATED]
+    shown += [f"{which} | {BOX} | {form} | " for which in TEXTS for form in ABLATED]
     found: Records = {}
     for name, own in made.items():
         if "words" not in own:
