@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from baselines import LEVEL, gap, grids_table, named, runs_of, shown_gap, tuned_table, tuned_verdict
+from baselines import grids_table, named, runs_of, tuned_table, tuned_verdict
 from extra import DRAWS, FI, SIZES, WIDTHS
 from paper import ABLATED, CLASS_FAITHFULNESS, CLASS_IOU, TABLE_11, TUNED
 from pictures import escaped, marked
@@ -76,17 +76,18 @@ def draw_samples(extra: Found, path: Path) -> None:
     figure = new_figure(5.5, 3.2)
     left = figure.subplots()
     right = left.twinx()
-    own = extra["imdb samples"]
-    samples, seconds = [*map(int, own)], [one["seconds"] for one in own.values()]
-    left.plot(
-        samples, [100 * np.mean(one["faithfulness"]) for one in own.values()], marker="o", color=LINES[0]
-    )
-    right.plot(samples, seconds, marker="s", ls="--", color=LINES[1])
+    for which, mark in zip(TEXTS, "os^", strict=True):
+        own = extra.get(f"{which} samples", {})
+        faithfulness = [100 * np.mean(one["faithfulness"]) for one in own.values()]
+        left.plot([*map(int, own)], faithfulness, marker=mark, color=LINES[0], label=which if own else None)
+        seconds = [one["seconds"] for one in own.values()]
+        right.plot([*map(int, own)], seconds, marker=mark, ls="--", color=LINES[1])
     left.set_xscale("log")
     left.set_xlabel("samples of LIME for each text")
     left.set_ylabel("faithfulness, %", color=LINES[0])
     right.set_ylabel("seconds for each text", color=LINES[1])
     left.grid(alpha=0.25)
+    left.legend(frameon=False)
     figure.savefig(path, dpi=110)
 
 
@@ -193,23 +194,6 @@ def paper_figures(which: str, row: str) -> tuple[str, str]:
     return figures[0], figures[1]
 
 
-def ablation_verdict(made: Found) -> str:
-    """By how many points each form of Table 7 keeps fewer or more decisions than the paper's AIM."""
-    whole, *others = ABLATED
-    rows = []
-    for which in TEXTS:
-        own = runs_of(made, which, whole)
-        for form in others:
-            runs = runs_of(made, which, form)
-            if own and runs:
-                found = gap(runs, own)
-                paper = f"{ABLATED[form][2] - ABLATED[whole][2]:.1f}" if which == "imdb" else "–"
-                verdict = "level" if found.p_value >= LEVEL else "better" if found.mean > 0 else "worse"
-                seeds = str(min(len(runs), len(own)))
-                rows.append([which, f"`{form}`", paper, shown_gap(found), verdict, seeds])
-    return table(["set", "form", "points beside `paper` (paper)", "here", "it is", "seeds"], rows)
-
-
 def main() -> None:
     """Fill in the tables, and draw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -226,12 +210,11 @@ def main() -> None:
         "l2x by K": by_size(extra),
         "l2x's words": words_by_size(extra),
         "words as published": words_table(made),
-        "ablations": ablation_verdict(made),
         "by setting": by_setting(extra),
         "figure 5": by_samples(extra),
     }
     fill_in(arguments.page, tables)
-    if "imdb samples" in extra:
+    if any(name.endswith(" samples") for name in extra):
         draw_samples(extra, arguments.out / "figure5.png")
 
 

@@ -478,23 +478,6 @@ def test_lime_and_functional_information_by_setting(load):
     assert " | 27.62 | 30.0 [" in lines[0] and " | 4.90 | 0.30 [" in lines[0]
 
 
-def test_forms_of_table_7_beside_the_papers(load):
-    own = load("extra_page")
-    half, alike = [1.0, 0.0] * 20, [1.0] * 40
-    made = {
-        f"imdb | network | {form} | 0": {"values": {"faithfulness": values}}
-        for form, values in (
-            ("paper", alike),
-            ("paper, D.1: from the selector", half),
-            ("paper, D.3: explainer alone", alike),
-        )
-    }
-    first, second = own.ablation_verdict(made).splitlines()[2:]
-    assert first.startswith("| imdb | `paper, D.1: from the selector` | -19.4 | -50.0 [")
-    assert second.startswith("| imdb | `paper, D.3: explainer alone` | -38.0 | 0.0 [")
-    assert first.endswith("worse | 1 |") and second.endswith("level | 1 |")
-
-
 def test_a_method_by_its_settings(load, monkeypatch):
     """Log-odds of 12 columns: the ten largest decide; two settings of LIME are tried."""
     own, weights = load("extra"), np.arange(12, 0, -1) / 20
