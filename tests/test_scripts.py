@@ -187,8 +187,7 @@ def test_vo2023_paper_form(vo2023, tmp_path, monkeypatch):
 
 def test_vo2023_baselines_and_settings(vo2023, tmp_path, monkeypatch):
     """L2X tuned, FI by class and by draws, words by K; their numbers are kept, and written into the pages."""
-    own = ROOT / "experiments" / "vo2023"
-    pages = [Path(shutil.copy(own / name, tmp_path)) for name in ("README.md", "paper_form.md")]
+    readme = Path(shutil.copy(ROOT / "experiments" / "vo2023" / "README.md", tmp_path))
     few = ("--data", vo2023 / "data", "--folder", tmp_path / "boxes", "--train", 48, "--test", 4)
     few += ("--epochs", 1, "--box-epochs", 1, "--batch-size", 16, "--device", "cpu", "--sets", "imdb")
     with scripts("experiments/vo2023") as load:
@@ -225,8 +224,8 @@ def test_vo2023_baselines_and_settings(vo2023, tmp_path, monkeypatch):
         page = resample_less(load("extra_page"))
         resample_less(baselines)
         monkeypatch.setattr(page, "DRAWS", (50,))
-        call(page, "--records", tmp_path / "records", "--page", pages[0], "--out", tmp_path)
-    text = pages[0].read_text()
+        call(page, "--records", tmp_path / "records", "--page", readme)
+    text = readme.read_text()
     assert "| imdb | `l2x, tuned: τ 0.1` |" in text and "- imdb: AIM keeps" in text
     assert "| imdb | `functional-information, draws 50` |" in text and "words of `l2x`" in text
 

@@ -23,7 +23,6 @@ from sets import CLASSES, TEXTS
 from words import BREVITY, PURITY
 
 from pertinent.intervals import Interval, bootstrap
-from pertinent.report.plots import LINES, new_figure
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"
@@ -63,32 +62,12 @@ def share(values: Sequence[float]) -> str:
 
 
 def by_samples(extra: Found) -> str:
-    """Figure 5: LIME by its number of samples."""
+    """Figure 5, without seconds: LIME by its number of samples."""
     rows = []
     for which in TEXTS:
-        for samples, one in extra.get(f"{which} samples", {}).items():
-            rows.append([which, f"{int(samples):,}", share(one["faithfulness"]), f"{one['seconds']:.4f}"])
-    return table(["set", "samples", "faithfulness", "seconds a text"], rows)
-
-
-def draw_samples(extra: Found, path: Path) -> None:
-    """Figure 5 as a picture: faithfulness, and seconds for each text."""
-    figure = new_figure(5.5, 3.2)
-    left = figure.subplots()
-    right = left.twinx()
-    for which, mark in zip(TEXTS, "os^", strict=True):
         own = extra.get(f"{which} samples", {})
-        faithfulness = [100 * np.mean(one["faithfulness"]) for one in own.values()]
-        left.plot([*map(int, own)], faithfulness, marker=mark, color=LINES[0], label=which if own else None)
-        seconds = [one["seconds"] for one in own.values()]
-        right.plot([*map(int, own)], seconds, marker=mark, ls="--", color=LINES[1])
-    left.set_xscale("log")
-    left.set_xlabel("samples of LIME for each text")
-    left.set_ylabel("faithfulness, %", color=LINES[0])
-    right.set_ylabel("seconds for each text", color=LINES[1])
-    left.grid(alpha=0.25)
-    left.legend(frameon=False)
-    figure.savefig(path, dpi=110)
+        rows += [[which, f"{int(samples):,}", share(one["faithfulness"])] for samples, one in own.items()]
+    return table(["set", "samples", "faithfulness"], rows)
 
 
 def by_size(extra: Found) -> str:
@@ -195,11 +174,10 @@ def paper_figures(which: str, row: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Fill in the tables, and draw."""
+    """Fill in the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--records", type=Path, required=True)
     parser.add_argument("--page", type=Path, default=README)
-    parser.add_argument("--out", type=Path, default=HERE, help="a folder for figure5.png")
     arguments = parser.parse_args()
     made, extra = (read_all([arguments.records / f"{name}.json"]) for name in ("made", "extra"))
     tables = {
@@ -214,8 +192,6 @@ def main() -> None:
         "figure 5": by_samples(extra),
     }
     fill_in(arguments.page, tables)
-    if any(name.endswith(" samples") for name in extra):
-        draw_samples(extra, arguments.out / "figure5.png")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -543,3 +544,13 @@ def test_arrays_in_the_format_of_mnist(load, tmp_path):
     with gzip.open(tmp_path / "images.gz", "wb") as file:
         file.write(content)
     assert load("sets").read_idx(tmp_path / "images.gz").tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_page_is_of_the_records(load, tmp_path):
+    """The tables without intervals, as the records that are kept give them."""
+    own = load("extra_page")
+    with tarfile.open(own.HERE / "records.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    made, extra = (own.read_all([tmp_path / f"{name}.json"]) for name in ("made", "extra"))
+    page = own.README.read_text(encoding="utf-8")
+    assert own.grids_table(made) in page and own.words_by_size(extra) in page
