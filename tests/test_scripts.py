@@ -185,6 +185,51 @@ def test_vo2023_paper_form(vo2023, tmp_path, monkeypatch):
     assert "| `both, explore 0, before` |" in page.read_text()
 
 
+def test_vo2023_baselines_and_settings(vo2023, tmp_path, monkeypatch):
+    """L2X tuned, FI by class and by draws, words by K; their numbers are kept, and written into the pages."""
+    readme = Path(shutil.copy(ROOT / "experiments" / "vo2023" / "README.md", tmp_path))
+    few = ("--data", vo2023 / "data", "--folder", tmp_path / "boxes", "--train", 48, "--test", 4)
+    few += ("--epochs", 1, "--box-epochs", 1, "--batch-size", 16, "--device", "cpu", "--sets", "imdb")
+    with scripts("experiments/vo2023") as load:
+        baselines, extra, records = (load(name) for name in ("baselines", "extra", "records"))
+        fits = [baselines.Fit("imdb", "network", form, 0) for form in (baselines.AIM, "l2x, τ 0.1")]
+        monkeypatch.setattr(baselines, "phases", lambda *_: [fits])
+        monkeypatch.setattr(baselines, "train_boxes", lambda *_: None)
+        carried_out = load("paper_form").carried_out
+
+        def here(fits, options, *_):
+            return [(fit, carried_out(fit, options) | {"wall seconds": 1.0}) for fit in fits]
+
+        monkeypatch.setattr(baselines, "run", here)
+        call(baselines, *few, "--out", tmp_path / "made.json")
+        monkeypatch.setattr(extra, "DRAWS", (50,))
+        call(
+            extra,
+            *few,
+            "--results",
+            tmp_path / "extra",
+            "--sampled",
+            2,
+            "--parts",
+            "classes",
+            "sizes",
+            "draws",
+        )
+        monkeypatch.setattr(
+            records, "MEASURES", dict.fromkeys(records.MEASURES, lambda words: float(len(words)))
+        )
+        for _ in range(2):  # what is there stays
+            made = ("--made", tmp_path / "made.json", "--extra", tmp_path / "extra")
+            call(records, *made, "--out", tmp_path / "records")
+        page = resample_less(load("extra_page"))
+        resample_less(baselines)
+        monkeypatch.setattr(page, "DRAWS", (50,))
+        call(page, "--records", tmp_path / "records", "--page", readme)
+    text = readme.read_text()
+    assert "| imdb | `l2x, tuned: τ 0.1` |" in text and "- imdb: AIM keeps" in text
+    assert "| imdb | `functional-information, draws 50` |" in text and "words of `l2x`" in text
+
+
 def test_vo2023_known_features(capsys):
     with scripts("experiments/vo2023") as load:
         own = load("known_features")

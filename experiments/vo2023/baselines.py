@@ -1,12 +1,12 @@
 """L2X and VIBI in their papers' own form, tuned as Vo et al. 2023 tuned them (Tables 13 and 15 to 17).
 
     python experiments/vo2023/baselines.py --data DATA --out FILE [--sets imdb]
-    python experiments/vo2023/baselines.py --page FILE [FILE ...]   # write the tables of README.md
 
 Every temperature τ and weight β of the paper's grids is tried once, with the approximator on the selected
 features (`subsets="selected"`), as in the papers. The setting whose explainer keeps most decisions of
 validation texts is then fitted with every seed, and measured on test texts beside L2X and VIBI with their
-defaults here, and beside AIM. FILE is as that of `paper_form.py`, whose functions do the work.
+defaults here, and beside AIM. FILE is as that of `paper_form.py`, whose functions do the work; `records.py`
+and `extra_page.py` write the tables of README.md from it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from typing import Any
 import numpy as np
 from forms import AIM, TUNED, UNTUNED
 from paper import FAITHFULNESS
+from paper import TUNED as PUBLISHED
 from paper_form import Fit, Options, run, train_boxes
 from paper_form import shown as logged
 from results import shown
 from sets import TEXTS
 
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.intervals import Difference, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from shared.pages import fill_in, table
+from shared.pages import table
 
 BOX = "network"
-PAGE = Path(__file__).parent / "README.md"
 DEV = "dev faithfulness"
+LEVEL = 0.05
+"""Of p-values."""
 
 
 def grid(which: str, method: str) -> list[Fit]:
@@ -77,7 +79,7 @@ def rows(made: Mapping[str, Any], which: str) -> list[list[str]]:
     for name, form in named(made, which).items():
         runs, method = runs_of(made, which, form), name.partition(",")[0]
         if runs:
-            gap = "" if form == AIM or not aim else shown_gap(aim, runs)
+            ahead = "" if form == AIM or not aim else shown_gap(gap(aim, runs))
             found.append(
                 [
                     which,
@@ -85,7 +87,7 @@ def rows(made: Mapping[str, Any], which: str) -> list[list[str]]:
                     str(FAITHFULNESS[which][method]),
                     f"{100 * np.mean([own[DEV] for own in runs]):.1f}",
                     *(_over(runs, metric) for metric in SHOWN.values()),
-                    gap,
+                    ahead,
                     str(len(runs)),
                 ]
             )
@@ -93,8 +95,9 @@ def rows(made: Mapping[str, Any], which: str) -> list[list[str]]:
 
 
 def runs_of(made: Mapping[str, Any], which: str, form: str) -> list[Any]:
-    """The results of a form, with every seed."""
-    return [own for key, own in made.items() if key.startswith(f"{which} | {BOX} | {form} | ")]
+    """The results of a form, with every seed whose texts were kept."""
+    prefix = f"{which} | {BOX} | {form} | "
+    return [own for key, own in made.items() if key.startswith(prefix) and "values" in own]
 
 
 def _over(runs: Sequence[Any], metric: str) -> str:
@@ -104,11 +107,16 @@ def _over(runs: Sequence[Any], metric: str) -> str:
     return shown(bootstrap(own, within=(0.0, 1.0) if share else None), 100 if share else 1)
 
 
-def shown_gap(aim: Sequence[Any], runs: Sequence[Any]) -> str:
-    """By how many percent points AIM is more faithful to the same texts, with its interval."""
-    own = [np.mean([run["values"]["faithfulness"] for run in each], axis=0) for each in (aim, runs)]
-    gap = paired_difference(*own)
-    return f"{shown(gap, 100)} {gap.p_text}"
+def gap(runs: Sequence[Any], others: Sequence[Any]) -> Difference:
+    """By how much runs are more faithful to the same texts than others, over as many seeds as both have."""
+    n = min(len(runs), len(others))
+    own, other = (np.array([run["values"]["faithfulness"] for run in each[:n]]) for each in (runs, others))
+    return paired_difference(own, other)
+
+
+def shown_gap(found: Difference) -> str:
+    """A difference in percent points with its interval."""
+    return f"{shown(found, 100)} {found.p_text}"
 
 
 def named(made: Mapping[str, Any], which: str) -> dict[str, str]:
@@ -136,6 +144,30 @@ def tuned_table(made: Mapping[str, Any]) -> str:
     return table(head, [row for which in TEXTS for row in rows(made, which)])
 
 
+def tuned_verdict(made: Mapping[str, Any]) -> str:
+    """For each set, how far AIM is ahead of L2X and VIBI, and what tuning changed."""
+    lines = []
+    for which in TEXTS:
+        runs = {name: runs_of(made, which, form) for name, form in named(made, which).items()}
+        aim = runs.pop("aim")
+        gaps = [gap(aim, own) for own in runs.values() if own and aim]
+        if not gaps:
+            continue
+        points = [100 * each.mean for each in gaps]
+        ahead = sum(each.mean > 0 and each.p_value < LEVEL for each in gaps)
+        said = (
+            f"- {which}: AIM keeps {min(points):.1f} to {max(points):.1f} points more decisions than L2X and "
+        )
+        said += f"VIBI, tuned or not (ahead in {ahead} of {len(gaps)} rows)."
+        for method in TUNED:
+            tuned = [own for name, own in runs.items() if name.startswith(f"{method}, tuned") and own]
+            if tuned and runs[method]:
+                change = gap(tuned[0], runs[method])
+                said += f" Tuning changes {method} by {shown_gap(change)}."
+        lines.append(f"{said}\n")
+    return "".join(lines)
+
+
 def grids_table(made: Mapping[str, Any]) -> str:
     """Faithfulness of validation and test texts by setting, one seed each."""
     found = []
@@ -145,9 +177,12 @@ def grids_table(made: Mapping[str, Any]) -> str:
             for fit in grid(which, method):
                 own = made.get(fit.name)
                 if own is not None:
-                    cells = [f"{own[name]:.3f}" for name in (DEV, "faithfulness")]
-                    found.append([which, f"`{fit.form}`", *cells, "chosen" if fit.form == chosen else ""])
-    return table(["set", "setting", "of validation texts", "of test texts", ""], found)
+                    cells = [f"{100 * own[name]:.1f}" for name in (DEV, "faithfulness")]
+                    paper = f"{PUBLISHED[which][fit.form][2]:.1f}"
+                    note = "chosen" if fit.form == chosen else ""
+                    found.append([which, f"`{fit.form}`", paper, *cells, note])
+    head = ["set", "setting", "faithfulness (paper)", "of validation texts", "of test texts", ""]
+    return table(head, found)
 
 
 def main() -> None:
@@ -155,9 +190,8 @@ def main() -> None:
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--page", type=Path, nargs="+", help="results to write into README.md")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--seeds", type=int, default=5)
@@ -171,10 +205,6 @@ def main() -> None:
     parser.add_argument("--fit-on", type=int)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
-    if arguments.page:
-        made = {k: v for path in arguments.page for k, v in json.loads(path.read_text()).items()}
-        fill_in(PAGE, {"tuned": tuned_table(made), "grids": grids_table(made)})
-        return
     last, out = time.time() + arguments.seconds, arguments.out
     arguments.folder.mkdir(parents=True, exist_ok=True)
     options = Options(*(getattr(arguments, name) for name in Options._fields))

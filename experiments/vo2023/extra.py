@@ -1,8 +1,9 @@
-"""Functional information for every class (Table 5), LIME by its samples (Figure 5), L2X's words (App. G).
+"""FI for every class (Table 5), L2X by K (App. G), and LIME and FI by setting (Tables 14, 18, Figure 5).
 
     python experiments/vo2023/extra.py --data DATA --results RESULTS [--sets imdb]
 
-The black boxes are those of `baselines.py`, in the same folder. Each part writes one JSON file into RESULTS.
+The black boxes are those of `baselines.py`, in the same folder. Each part writes one JSON file into RESULTS,
+as far as it has come.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,13 +26,20 @@ import pertinent
 from pertinent.metric.top_features import ClassFaithfulness, ClassIoU, Faithfulness
 from pertinent.results.explanation import Explanations
 
+FI = "functional-information"
 SAMPLES = (50, 100, 200, 500, 1000, 2000, 5000)
+"""Evaluations of LIME (Figure 5)."""
+WIDTHS = (15, 20, 25, 30, 35)
+"""Kernel widths of LIME (Table 14)."""
+DRAWS = (50, 100, 200)
+"""Draws of functional information (Table 18)."""
 SIZES = (5, 10, 20)
+PARTS = ("classes", "sizes", "samples", "widths", "draws")
 WORDS = 40
 """Texts whose words are kept."""
 
 
-def every_class(options: Options, which: str, method: str, n: int) -> dict[str, Any]:
+def every_class(options: Options, which: str, n: int, method: str) -> Iterator[dict[str, Any]]:
     """A method that explains one class at a time, for each class: how often that class is then predicted."""
     model, _, test, _ = black_box(which, BOXES[0], options)
     of_class: list[Any] = []
@@ -49,7 +57,7 @@ def every_class(options: Options, which: str, method: str, n: int) -> dict[str, 
     }.items():
         rows = pertinent.evaluate(model, Explanations(together), [metric], progress=False).rows
         values[name] = [row.value for row in rows]
-    return {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in together]}
+    yield {"values": values, "words": [[word for word, _ in e.top(2 * K)] for e in together]}
 
 
 def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
@@ -59,23 +67,27 @@ def as_one(of_class: Sequence[Sequence[Any]]) -> list[Any]:
     ]
 
 
-def by_samples(options: Options, which: str, n: int) -> dict[str, Any]:
-    """How faithful LIME's top 10 words are, and the seconds for each text, by the number of samples."""
+def by_setting(
+    options: Options, which: str, n: int, method: str, settings: Sequence[Mapping[str, int]]
+) -> Iterator[dict[str, Any]]:
+    """The top 10 words of a method by its settings so far: how faithful they are, and the seconds a text."""
     model, _, test, _ = black_box(which, BOXES[0], options)
     result: dict[str, Any] = {}
-    for samples in SAMPLES:
+    for own in settings:
         start = time.perf_counter()
-        found = pertinent.explain(
-            model, test[:n], "lime", samples=samples, removal="pad-token", progress=False
-        )
+        found = pertinent.explain(model, test[:n], method, **own, removal="pad-token", progress=False)
         seconds = (time.perf_counter() - start) / n
         rows = pertinent.evaluate(model, found, [Faithfulness(k=K)], progress=False).rows
-        result[str(samples)] = {"faithfulness": [row.value for row in rows], "seconds": seconds}
-    return result
+        result[str(next(iter(own.values())))] = {
+            "faithfulness": [row.value for row in rows],
+            "seconds": seconds,
+            "words": [[word for word, _ in e.top(K)] for e in found],
+        }
+        yield result
 
 
-def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
-    """The top K words of L2X fitted with each K, in its paper's form, and those of the same AIM."""
+def words_by_size(options: Options, which: str, tau: float) -> Iterator[dict[str, Any]]:
+    """The top K words of L2X fitted with each K, in its paper's form; then those of one AIM, too."""
     model, inputs, test, _ = black_box(which, BOXES[0], options)
     common = {"removal": "pad-token", "seed": 0, "progress": False}
     training = {"epochs": options.epochs, "batch_size": options.batch_size, "patience": None}
@@ -87,11 +99,12 @@ def words_by_size(options: Options, which: str, tau: float) -> dict[str, Any]:
         result["words"][f"l2x {k}"] = [[word for word, _ in e.top(k)] for e in found]
         rows = pertinent.evaluate(model, found, [Faithfulness(k=k)], progress=False).rows
         result["faithfulness"][f"l2x {k}"] = [row.value for row in rows]
+    yield result
     aim = pertinent.fit(model, inputs[: options.fit_on], "aim", **common, **training)
     found = pertinent.explain(model, test, aim, **common)
     for k in SIZES:
         result["words"][f"aim {k}"] = [[word for word, _ in e.top(k)] for e in found]
-    return result
+    yield result
 
 
 def nested(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> float:
@@ -110,7 +123,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
-    parser.add_argument("--parts", nargs="+", default=["classes", "samples", "sizes"])
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--sampled", type=int, default=100, help="texts for methods that sample each of them")
     parser.add_argument("--train", type=int, default=20_000)
     parser.add_argument("--test", type=int, default=200)
@@ -124,15 +137,21 @@ def main() -> None:
     for folder in (arguments.folder, arguments.results):
         folder.mkdir(parents=True, exist_ok=True)
     for which in arguments.sets:
-        parts: dict[str, Callable[[], dict[str, Any]]] = {
-            "classes": partial(every_class, options, which, "functional-information", arguments.sampled),
-            "samples": partial(by_samples, options, which, arguments.sampled),
+        common = options, which, arguments.sampled
+        parts: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+            "classes": partial(every_class, *common, FI),
+            "samples": partial(by_setting, *common, "lime", [{"samples": n} for n in SAMPLES]),
+            "widths": partial(
+                by_setting, *common, "lime", [{"kernel_width": w, "samples": 1000} for w in WIDTHS]
+            ),
+            "draws": partial(by_setting, *common, FI, [{"samples": n} for n in DRAWS]),
             "sizes": partial(words_by_size, options, which, TAUS["l2x"][1]),
         }
         for name in arguments.parts:
             path = arguments.results / f"{which} {name}.json"
             if not path.is_file():
-                path.write_text(json.dumps(parts[name]()))
+                for found in parts[name]():
+                    path.write_text(json.dumps(found))
                 print(f"{which}, {name}: done", flush=True)
 
 

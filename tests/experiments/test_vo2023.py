@@ -1,6 +1,8 @@
 """Numbers of `experiments/vo2023` on cases with a known answer."""
 
+import gzip
 import json
+import tarfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -315,7 +317,7 @@ def test_a_form_is_chosen_by_validation_texts(load):
     forms = {
         "l2x, τ 0.1": [(0.7, [1.0, 1.0])],
         "l2x, τ 0.2": [(0.8, [1.0, 0.0]), (0.9, [0.0, 0.0])],
-        "from probabilities": [(0.9, [1.0, 1.0])],
+        "from probabilities": [(0.9, [1.0, 1.0])] * 2,
     }
     made = tuned(**forms)
     assert own.best("ag_news", "l2x", made) == "l2x, τ 0.2" and own.best("ag_news", "vibi", made) is None
@@ -326,9 +328,27 @@ def test_a_form_is_chosen_by_validation_texts(load):
     assert cells[6].startswith("75.0 [") and cells[7] == "2"
     lines = own.grids_table(made).splitlines()
     assert lines[2:] == [
-        "| ag_news | `l2x, τ 0.1` | 0.700 | 1.000 |  |",
-        "| ag_news | `l2x, τ 0.2` | 0.800 | 0.500 | chosen |",
+        "| ag_news | `l2x, τ 0.1` | 89.4 | 70.0 | 100.0 |  |",
+        "| ag_news | `l2x, τ 0.2` | 90.1 | 80.0 | 50.0 | chosen |",
     ]
+
+
+def test_how_far_aim_is_ahead_and_what_tuning_changed(load):
+    """Of 40 texts AIM keeps all, L2X half of them, and tuned every fourth."""
+    own = load("baselines")
+    half, fourth = [1.0, 0.0] * 20, [1.0, 0.0, 0.0, 0.0] * 10
+    made = tuned(
+        **{
+            "from probabilities": [(1.0, [1.0] * 40)] * 2,
+            "l2x": [(0.5, half)] * 3,
+            "l2x, τ 0.1": [(0.3, fourth)] * 2,
+        }
+    )
+    gap = own.gap(*(own.runs_of(made, "ag_news", form) for form in ("from probabilities", "l2x")))
+    assert gap.mean == 0.5 and gap.n == 40 and gap.p_value < 0.001
+    said = own.tuned_verdict(made)
+    assert said.startswith("- ag_news: AIM keeps 50.0 to 75.0 points more decisions than L2X and VIBI")
+    assert "(ahead in 2 of 2 rows). Tuning changes l2x by -25.0 [" in said and "vibi" not in said
 
 
 def test_grids_come_first_and_then_the_seeds_of_what_was_chosen(load):
@@ -385,27 +405,152 @@ def test_an_image_of_its_best_patches(load):
     assert own.two_of_each([SimpleNamespace(target=t) for t in (1, 0, 1, 1, 0, 2)], 3) == [1, 4, 0, 2, 5]
 
 
-def test_words_as_published_beside_every_occurrence(load, monkeypatch):
-    own = load("extra_page")
+@pytest.fixture
+def known_words(monkeypatch):
+    """One stop word, and a WordNet that knows two words, which are no synonyms."""
     monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
+    known = {word: SimpleNamespace(own={word}, similar=set()) for word in ("film", "good")}
+    nothing = SimpleNamespace(own=set(), similar=set())
+    return lambda word: known.get(word, nothing)
+
+
+def test_words_as_published_beside_every_occurrence(load, monkeypatch, known_words):
+    own = load("records")
+    monkeypatch.setattr(own, "senses", known_words)
     monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
-    found = own.measures([{"words": [["The", "the", "film", "."], ["good", "the"]]}])
-    assert found["purity"].mean == pytest.approx((3 / 4 + 1 / 2) / 2)
-    assert found["as published"].mean == pytest.approx((2 / 10 + 1 / 10) / 2)
-    assert found["brevity"].mean == pytest.approx((3 + 2) / 2)
-    assert own.paper_figures("imdb", "aim") == ("8.22", "2.48")
-    assert own.paper_figures("imdb", "paper, D.1: from the selector") == ("22.72", "3.15")
-    assert own.paper_figures("imdb", "lime") == ("36.55", "7.73")
+    assert own.counted([["The", "the", "film", "."], ["good", "film"]]) == {
+        "purity": [3 / 4, 0.0],
+        "purity as published": [2 / 10, 0.0],  # "the" and ".", of ten
+        "brevity": [3.0, 2.0],
+        "brevity as published": [3.0, 1.0],  # all words that WordNet knows are one cluster
+    }
+    page = load("extra_page")
+    runs = [{"counted": {name: [0.2, 0.4] for name in page.MEASURES}}] * 2
+    assert page.measures(runs)["purity"].mean == pytest.approx(0.3)
+    assert page.paper_figures("imdb", "aim") == ("8.22", "2.48")
+    assert page.paper_figures("imdb", "paper, D.1: from the selector") == ("22.72", "3.15")
+    assert page.paper_figures("imdb", "lime") == ("36.55", "7.73")
+
+
+def test_records_are_numbers(load, monkeypatch, tmp_path):
+    """What was chosen keeps the values of its texts, what was only tried its means; words are counted."""
+    own = load("records")
+    monkeypatch.setattr(own, "counted", lambda words: {"purity": [float(len(each)) for each in words]})
+    made = tuned(**{"l2x, τ 0.1": [(0.7, [1.0, 1.0])], "l2x, τ 0.2": [(0.8, [1.0, 0.0])]})
+    whole = {name: run | {"words": [["a"], ["a", "b"]]} for name, run in made.items()}
+    found = own.of_fits(whole)
+    tried, chosen = (found[f"ag_news | network | l2x, τ {tau} | 0"] for tau in (0.1, 0.2))
+    assert tried == {"dev faithfulness": 0.7, "faithfulness": 1.0}
+    assert chosen["values"]["faithfulness"] == [1.0, 0.0] and chosen["counted"] == {"purity": [1.0, 2.0]}
+    assert own.of_fits(found) == found
+    (tmp_path / "made.json").write_text(json.dumps(found))
+    assert own.read_all([tmp_path / "made.json", tmp_path / "extra.json"]) == found
+    words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)} | {
+        "l2x 10": [["a", "c"]]
+    }
+    sizes = own.of_part("hatexplain sizes", {"words": words, "faithfulness": {}, "texts": ["an offence"]})
+    assert (
+        sizes["stay"] == {"l2x 5": 0.5, "l2x 10": 0.5, "aim 5": 1.0, "aim 10": 1.0} and sizes["texts"] == []
+    )
+    draws = own.of_part("imdb draws", {"50": {"faithfulness": [1.0], "seconds": 2.0, "words": [["a"]]}})
+    assert draws == {"50": {"faithfulness": [1.0], "seconds": 2.0, "counted": {"purity": [1.0]}}}
 
 
 def test_words_of_l2x_by_k(load):
     own = load("extra_page")
-    words = {f"{row} {k}": [["a", "b"]] for row in ("l2x", "aim") for k in (5, 10, 20)}
-    words["l2x 10"] = [["a", "c"]]
+    stay = {"l2x 5": 0.5, "aim 5": 1.0}
     found = {
-        "imdb sizes": {"words": words, "faithfulness": {f"l2x {k}": [1.0, 0.0] for k in (5, 10, 20)}},
-        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in own.SAMPLES},
+        "imdb sizes": {"stay": stay, "faithfulness": {f"l2x {k}": [1.0, 0.0] for k in (5, 10, 20)}},
+        "imdb samples": {str(n): {"faithfulness": [1.0], "seconds": 0.5} for n in (50, 100)},
     }
     rows = [line.strip("| ").split(" | ") for line in own.by_size(found).splitlines()[2:]]
     assert rows[0][2] == "83.42" and rows[0][3].startswith("50.0 [") and rows[0][4:] == ["50.0", "100.0"]
+    assert rows[2][4:] == ["–", "–"]
     assert own.by_samples(found).splitlines()[2].startswith("| imdb | 50 | 100.0")
+
+
+def test_lime_and_functional_information_by_setting(load):
+    own = load("extra_page")
+    one = {"faithfulness": [1.0, 0.0], "counted": {name: [0.2, 0.4] for name in own.MEASURES}}
+    found = {"ag_news draws": {str(n): one for n in own.DRAWS}}
+    lines = own.by_setting(found).splitlines()[2:]
+    assert len(lines) == 3
+    assert lines[0].startswith("| ag_news | `functional-information, draws 50` | 75.75 | 50.0 [")
+    assert " | 27.62 | 30.0 [" in lines[0] and " | 4.90 | 0.30 [" in lines[0]
+
+
+def test_a_method_by_its_settings(load, monkeypatch):
+    """Log-odds of 12 columns: the ten largest decide; two settings of LIME are tried."""
+    own, weights = load("extra"), np.arange(12, 0, -1) / 20
+    monkeypatch.setattr(own, "black_box", lambda *_: (logistic(weights), None, np.ones((2, 12)), 1.0))
+    explain = pertinent.explain
+    monkeypatch.setattr(pertinent, "explain", lambda *a, **k: explain(*a, **k | {"removal": "mean"}))
+    settings = [{"samples": 100}, {"samples": 200}]
+    *_, found = own.by_setting(SimpleNamespace(), "imdb", 2, "lime", settings)
+    assert [*found] == ["100", "200"] and found["200"]["faithfulness"] == [1.0, 1.0]
+    assert len(found["200"]["words"][0]) == own.K
+
+
+def test_what_a_row_costs_and_alphas(load):
+    """Minutes of two fits of 60 and 180 seconds; the α of Table 6 is the row with a selector."""
+    own = load("tables")
+    metrics = ("faithfulness", "class-faithfulness", "positive-delta-log-odds", "negative-delta-log-odds")
+    values = {"sufficiency 0.1": [0.1, 0.3], "comprehensiveness 0.1": [0.5, 0.7]}
+    values |= {metric: [0.0, 1.0] for metric in metrics}
+    run = {"values": values, "words": [["w"]] * 2, "evaluations": 1.0}
+    runs = {
+        "imdb_aim_with_a_selector_0": run | {"fit seconds": 60.0},
+        "imdb_aim_with_a_selector_1": run | {"fit seconds": 180.0},
+        "imdb_aim_alpha_0.5_0": run,
+    }
+    cells = own.cost(runs).splitlines()[2].strip("| ").split(" | ")
+    assert (
+        cells[2].startswith("0.20 [") and cells[3].startswith("0.60 [") and cells[4:] == ["1", "2.0", "11.19"]
+    )
+    lines = [line.strip("| ").split(" | ") for line in own.alphas(runs).splitlines()]
+    rows = {cells[1]: cells for cells in lines if cells[0] == "imdb"}
+    assert rows["1.8"][2] == "99.62" and rows["1.8"][-1] == "2" and rows["2.0"][-1] == "–"
+    assert rows["0.5"][3].startswith("50.0 [") and rows["0.5"][5].startswith("(8.83) 0.50 [")
+
+
+def test_words_of_the_black_boxes(load, monkeypatch):
+    """The most frequent words are known, in small letters; others are unknown, and texts are cut."""
+    own = load("black_boxes")
+    monkeypatch.setattr(own, "KNOWN", 2)
+    tokenizer = own.word_tokenizer(["Good film.", "a good film", "good"], 3)
+    assert tokenizer("film GOOD actor good", truncation=True)["input_ids"] == [3, 2, 1]
+
+
+def test_black_boxes_do_not_read_padding(load):
+    """Logits of a text are the same alone and behind a longer one."""
+    import torch
+
+    own = load("black_boxes")
+    rows = [torch.tensor([2, 3, 4]), torch.tensor([5, 2, 3, 4, 6, 2, 5])]
+    for which in own.BODIES:
+        torch.manual_seed(0)
+        model = own.TextClassifier(which, 8).eval()
+        with torch.no_grad():
+            together = model(*own._padded(rows, "cpu")).logits
+            alone = torch.cat([model(*own._padded([row], "cpu")).logits for row in rows])
+        assert torch.allclose(together, alone, atol=1e-5)
+    places = own._positions(torch.zeros(1, 2, 4))
+    assert places[0].tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert places[1].tolist() == pytest.approx([np.sin(1), np.cos(1), np.sin(0.01), np.cos(0.01)])
+
+
+def test_arrays_in_the_format_of_mnist(load, tmp_path):
+    content = bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, *range(6)])
+    with gzip.open(tmp_path / "images.gz", "wb") as file:
+        file.write(content)
+    assert load("sets").read_idx(tmp_path / "images.gz").tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_the_page_is_of_the_records(load, tmp_path):
+    """The tables without intervals, as the records that are kept give them."""
+    own = load("extra_page")
+    with tarfile.open(own.HERE / "records.tar.xz") as packed:
+        packed.extractall(tmp_path, filter="data")
+    made, extra = (own.read_all([tmp_path / f"{name}.json"]) for name in ("made", "extra"))
+    page = own.README.read_text(encoding="utf-8")
+    assert own.grids_table(made) in page and own.words_by_size(extra) in page
