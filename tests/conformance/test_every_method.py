@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 from tests import tiny
 from tests.games import as_model, as_probabilities, random_interactions, random_table
 
@@ -537,3 +539,28 @@ def test_as_a_data_frame(method, kind):
     chosen = [column for column in frame if column.startswith("chosen at")]
     assert chosen == [f"chosen at {s:g}" for s in es[0].chosen]
     assert len(es[0].to_dataframe()) == 7
+
+
+# -- what a model cannot be asked ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", explainers.all())
+def test_what_is_refused_is_said_before_it_is_asked(method):
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    answers = rows[:, 0] + rows[:, 1]
+    models = {
+        "function": (lambda x: 1 / (1 + np.exp(-np.stack([x[:, 0], -x[:, 0]], 1))), {"kind": "table"}),
+        "value": (lambda x: x.sum(axis=1), {"kind": "table", "output": "value"}),
+        "trees": (DecisionTreeRegressor(max_depth=2).fit(rows, answers), {}),
+        "linear": (LinearRegression().fit(rows, answers), {}),
+        "module": (torch.nn.Linear(4, 2), {"kind": "table", "output": "logit"}),
+    }
+    cheap = {"attack_steps": 1} if "attack_steps" in explainers.get(method).__dataclass_fields__ else {}
+    cheap |= {"removal": "mean"} if method in ALONG_MASKS else {}
+    for name, (thing, options) in models.items():
+        model, said = pertinent.wrap(thing, background=rows, **options), ""
+        try:
+            pertinent.explain(model, rows[0], method=method, progress=False, **cheap)
+        except (ModelError, SettingError) as error:
+            said = str(error)
+        assert said == explainers.get(method).refusal(model), name

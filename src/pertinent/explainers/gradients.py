@@ -30,6 +30,7 @@ class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
     smallest_budget = 2
+    asks = (PathGradients,)
 
     def evaluations(self, _: int) -> int | None:
         """One forward and one backward pass."""
@@ -122,6 +123,7 @@ class GradCam(GradientExplainer):
     paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
     meaning = "magnitude"
     scales = ("natural",)
+    asks = (ActivationMaps,)
     summary = "the class's evidence in the maps of a convolution; images, torch modules"
     layer: str | None = None
 
