@@ -95,7 +95,7 @@ def check_removal(
     model = run.model
     removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
-    reads_prompts = model.output.name == "log-likelihood"
+    reads_prompts = model.output.name == "log-likelihood" and Surprises in model.handlers
     if reads_prompts:
         require(labels is None, "labels", "left out for a language model", labels)
     elif model.output.kind != "class":
