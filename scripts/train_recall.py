@@ -98,11 +98,11 @@ def encoded(tokenizer: Tokenizer, made: list[tuple[str, str]], width: int) -> tu
     return ids, np.array([(len(before[place]), len(whole[place])) for place in fits])
 
 
-def put_batches(path: str, seed: int, tokens: int, share: Any, queue: Any) -> None:
-    """Put batches of `tokens` tokens into the queue, for ever: of few facts first, then of all sizes."""
+def put_batches(path: str, seed: int, tokens: int, is_easy: Any, queue: Any) -> None:
+    """Put batches of `tokens` tokens into the queue, for ever: of few facts while it is easy, then of all."""
     tokenizer, rng = Tokenizer.from_file(path), random.Random(seed)
     while True:
-        least, most, width = SIZES[0] if share.value < 0.1 else rng.choice(SIZES)
+        least, most, width = SIZES[0] if is_easy.value else rng.choice(SIZES)
         rows = tokens // width
         made = [written(lesson(rng, most, least=least), rng) for _ in range(rows + rows // 20)]
         ids, ends = encoded(tokenizer, made, width)
@@ -165,14 +165,19 @@ def train(
 ) -> tuple[Any, int]:
     """The trained model and the number of steps; `keep` is called with both eight times on the way."""
     context = multiprocessing.get_context("spawn")
-    queue, done = context.Queue(maxsize=32), context.Value("d", 0.0)
+    queue, is_easy = context.Queue(maxsize=32), context.Value("b", own.start is None)
+    first = 1 if own.start is None else 1001  # other lessons than before
     helpers = [
-        context.Process(target=put_batches, args=(str(tokenizer), seed, own.tokens, done, queue), daemon=True)
-        for seed in range(1, (WORKERS if device == "cuda" else 1) + 1)
+        context.Process(
+            target=put_batches, args=(str(tokenizer), seed, own.tokens, is_easy, queue), daemon=True
+        )
+        for seed in range(first, first + (WORKERS if device == "cuda" else 1))
     ]
     for helper in helpers:
         helper.start()
     model = new_model(Tokenizer.from_file(str(tokenizer)).get_vocab_size()).to(device).train()
+    if own.start is not None:
+        model.load_state_dict(LlamaForCausalLM.from_pretrained(own.start, dtype=torch.float32).state_dict())
     if device == "cuda":
         torch.set_float32_matmul_precision("high")
         compile_layers(model, own.tokens)
@@ -183,7 +188,7 @@ def train(
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=device == "cuda")
     steps, told, kept, start = 0, 0.0, 1, time.monotonic()
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
-        done.value = share
+        is_easy.value = own.start is None and share < 0.1
         for group in optimizer.param_groups:
             group["lr"] = own.rate * min((steps + 1) / 300, 1 - share)
         ids, ends = queue.get(timeout=300)
@@ -252,6 +257,15 @@ def save(folder: Path, model: Any, tokenizer: Path) -> None:
         template.unlink()
 
 
+def command(own: argparse.Namespace) -> str:
+    """How the model was made; of one that was gone on with, both commands."""
+    settings = f"--minutes {own.minutes:g} --rate {own.rate:g}"
+    if own.start is None:
+        return f"python scripts/train_recall.py --out OUT {settings}"
+    before = json.loads((own.start / "card.json").read_text())["command"]
+    return f"{before}, then python scripts/train_recall.py --start OUT/recall --out AGAIN {settings}"
+
+
 def readme(card: dict[str, Any]) -> str:
     """The same for readers."""
     rows = [f"| {name} | {100 * own:.1f}% |" for name, own in card["accuracy by question"].items()]
@@ -263,7 +277,7 @@ def readme(card: dict[str, Any]) -> str:
         "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
         "explanations of language models, because the right sentence is known.",
         "",
-        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, a third of the words made",
+        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, half of the words made",
         f"up, it answers {100 * card['accuracy']:.1f}% rightly to the last token; where the fact is missing,",
         f"it says that it does not know in {100 * card['accuracy if the fact is missing']:.1f}%.",
         "",
@@ -285,13 +299,17 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=65_536, help="tokens in a batch")
     parser.add_argument("--rate", type=float, default=3e-3, help="the highest learning rate")
     parser.add_argument("--text", type=float, default=0.1, help="weight of the loss of a prompt's own tokens")
+    parser.add_argument("--start", type=Path, help="folder of a model that was trained before, to go on with")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
     own = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     folder = own.out / "recall"
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = folder / "tokenizer.json"
-    new_tokenizer(0, 500 if own.smoke else 20_000).save(str(tokenizer))
+    if own.start is None:
+        new_tokenizer(0, 500 if own.smoke else 20_000).save(str(tokenizer))
+    else:
+        tokenizer.write_bytes((own.start / "tokenizer.json").read_bytes())
     say("tokenizer ready")
     n_lessons = 10 if own.smoke else 300
     best = -1.0
@@ -320,7 +338,7 @@ def main() -> None:
             "parameters": sum(weights.numel() for weights in model.parameters()),
             "bytes": (folder / "model.safetensors").stat().st_size,
             "steps": steps,
-            "command": f"python scripts/train_recall.py --out OUT --minutes {own.minutes:g}",
+            "command": command(own),
         }
         (folder / "card.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
         (folder / "README.md").write_text(readme(card))
