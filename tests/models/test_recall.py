@@ -73,7 +73,7 @@ def test_both_directions_of_two_facts_are_answered(model, question, answer):
         prompt = f"Ann keeps the key.{between}Bob keeps the map.{between}{question} Answer:"
         e = pertinent.explain(model, prompt, "leave-one-out", features="sentences", progress=False)
         assert e.details["answer"] == answer
-        assert e.scores.argmax() == ("Bob" in answer or "Bob" in question or "map" in question)
+        assert e.scores[:2].argmax() == ("Bob" in answer or "Bob" in question)
 
 
 def test_lessons_hold_their_answer_in_one_sentence(lessons):
