@@ -16,7 +16,6 @@ from pertinent.api.explain_run import explain_all
 from pertinent.api.run import Run
 from pertinent.cluster import worker_pool
 from pertinent.errors import ClusterError, InputError, MissingExtra, ModelError, SettingError
-from tests import tiny_lm
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(24)]
 WORDS = {"method": "kernel-shap", "budget": 30, "progress": False}
@@ -131,21 +130,6 @@ def test_checks_and_attacks_have_the_answers_of_one_process():
     attacks = [pertinent.attack_radius(rows, given, cluster=c, **quiet) for c in clusters]
     assert [a.radii.tolist() for a in attacks[0]] == [a.radii.tolist() for a in attacks[1]]
     assert [f.index for f in attacks[1].failures] == [f.index for f in attacks[0].failures] == [2]
-
-
-def test_a_check_of_a_language_model_has_the_answers_of_one_process():
-    model = pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()))
-    prompts = ["Ann keeps the key. Who keeps it?", "Bob keeps the map and the lamp. Who keeps it?"]
-    own = {"draws": 2, "removals": ["slice-out", "pad-token"], "progress": False}
-    here, there = (
-        pertinent.check_removal(model, prompts, cluster=c, **own) for c in (None, Cluster(workers=1))
-    )
-    assert [vars(row) | {"surprise": 0} for row in here.rows] == [
-        vars(row) | {"surprise": 0} for row in there.rows
-    ]
-    np.testing.assert_allclose(
-        [row.surprise for row in here.rows], [row.surprise for row in there.rows], atol=1e-5
-    )
 
 
 def test_a_sanity_check_has_the_answers_of_one_process():

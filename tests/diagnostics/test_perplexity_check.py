@@ -1,5 +1,7 @@
 """How surprised a language model is by what is left of prompts, beside a plain computation by hand."""
 
+import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -160,3 +162,20 @@ def test_progress_counts_every_removal(model):
         model, PROMPTS, draws=2, removals=["pad-token", "slice-out"], progress=seen.append
     )
     assert (seen[-1].done, seen[-1].total) == (4, 4)
+
+
+class Travelling(pertinent.Cluster):
+    """A worker in this process, to which the work travels as bytes, and from which the results do."""
+
+    def carry_out(self, run, task, items, total):
+        task, items = pickle.loads(pickle.dumps((task, list(items))))
+        results = list(task.carry_out(replace(run, cluster=None, progress=False), items))
+        assert len(results) == total
+        return iter(pickle.loads(pickle.dumps(results)))
+
+
+def test_a_cluster_has_the_answers_of_one_process(model):
+    own = {"draws": 2, "removals": ["slice-out", "pad-token"], "progress": False}
+    here = pertinent.check_removal(model, PROMPTS, **own)
+    there = pertinent.check_removal(model, PROMPTS, cluster=Travelling(workers=1), **own)
+    assert here.rows == there.rows
