@@ -203,6 +203,8 @@ def test_other_words_are_refused_and_the_message_shows_what_differs(tmp_path, sc
             pertinent.compare(model, ROWS, methods, out=out, **WORDS, seed=1)
         then, now = str(error.value).partition("(")[2].split(", now ", 1)
         assert then != now.partition(")")[0]
+    with pytest.raises(FileError, match="differs in requests"):  # nothing of it is there
+        pertinent.compare(model, ROWS, ["leave-one-out"], out=out, **WORDS)
     with pytest.raises(FileError, match="inputs"):
         pertinent.compare(model, ROWS[1:], ["lime", "random", "leave-one-out"], out=out, **WORDS)
 

@@ -14,7 +14,6 @@ from pertinent.api.explain_one import measured
 from pertinent.api.explain_run import explain_all, sendable
 from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
 from pertinent.api.run import Run, Work, raise_first, wrapped
-from pertinent.api.run_files import with_requests_kept
 from pertinent.asks import Algorithm
 from pertinent.engine.job import Done
 from pertinent.engine.progress import Callback
@@ -23,10 +22,9 @@ from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import Input
 from pertinent.metric.base import Metric, metric_labels
 from pertinent.models.base import Model
-from pertinent.registry import settings_of
 from pertinent.removal.base import NOT_KEPT, Removal, removals
 from pertinent.results.evaluation import Evaluation
-from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.settings import Count, Seed, checked
 
@@ -306,23 +304,10 @@ def compare(
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.of(model, inputs, "compare", cluster=cluster, **options)
-    every = requests if out is None else with_requests_kept(Path(out), requests)
-    found = explain_all(run, every, out)
-    if len(every) > len(requests):
-        found = _made_by(requests, found)
+    found = explain_all(run, requests, out)
     if not len(found):
         raise_first(found.failures, "explained")
     evaluation = evaluation_of(list(found), measures, found.failures)
     if found.failures and not evaluation.rows:
         raise_first(found.failures, "measured", found)
     return evaluation
-
-
-def _made_by(requests: Sequence[Request], found: Explanations) -> Explanations:
-    """The explanations by the methods of these requests."""
-    methods = [(request.method.name, settings_of(request.method)) for request in requests]
-    named = {None, *(name for name, _ in methods)}
-    return Explanations(
-        [e for e in found if (e.method, e.settings) in methods],
-        [failure for failure in found.failures if failure.method in named],
-    )

@@ -82,9 +82,12 @@ def with_requests_kept(out: Path, requests: Sequence[Request]) -> list[Request]:
     journal = journal_of(out)
     before = read_run(out) if out.exists() else next(read_journal(journal), {}) if journal.is_file() else {}
     then = (before or {}).get("requests")
+    if not isinstance(then, list) or not all(isinstance(each, dict) for each in then):
+        return list(requests)
     now = json.loads(json.dumps([request.to_dict() for request in requests]))
-    more = [each for each in then if each not in now] if isinstance(then, list) else []
-    if not more or any(_but_method(each) not in map(_but_method, now) for each in more):
+    more = [each for each in then if each not in now]
+    is_alike = all(_but_method(each) in map(_but_method, now) for each in more)
+    if not more or not is_alike or not any(each in then for each in now):
         return list(requests)
     names = ", ".join(dict.fromkeys(str(each.get("method")) for each in more))
     advice = f"name {'it' if len(more) == 1 else 'them'}, too, or choose another file."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients
+from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients, Question
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive
@@ -30,7 +30,7 @@ class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
     smallest_budget = 2
-    asks = (PathGradients,)
+    asks: ClassVar[tuple[type[Question], ...]] = (PathGradients,)
 
     def evaluations(self, _: int) -> int | None:
         """One forward and one backward pass."""
