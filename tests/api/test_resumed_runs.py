@@ -331,7 +331,10 @@ def test_sigterm_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "run.parquet"
     line = [sys.executable, "-m", "pertinent", "explain", "--file", str(texts), "--method", "kernel-shap"]
     process = subprocess.Popen(
-        [*line, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*line, "--budget", "100", "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     journal = Path(f"{out}.journal")
     while process.poll() is None and (not journal.is_file() or journal.read_bytes().count(b"\n") < 4):
