@@ -78,7 +78,7 @@ def made_up(rng: random.Random, *, capital: bool) -> str:
 
 def _some(words: list[str], rng: random.Random, *, new: bool) -> str:
     """A word of the list, or a made-up one; every tenth of the list is `new`: training never shows it."""
-    if rng.random() < 0.5:
+    if rng.random() < 0.35:
         return made_up(rng, capital=words[0][0].isupper())
     place = rng.randrange(len(words))
     while (place % 10 == 9) != new:

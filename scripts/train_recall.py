@@ -259,7 +259,7 @@ def save(folder: Path, model: Any, tokenizer: Path) -> None:
 
 def command(own: argparse.Namespace) -> str:
     """How the model was made; of one that was gone on with, both commands."""
-    settings = f"--minutes {own.minutes:g} --rate {own.rate:g}"
+    settings = f"--minutes {own.minutes:g} --rate {own.rate:g} --tokens {own.tokens}"
     if own.start is None:
         return f"python scripts/train_recall.py --out OUT {settings}"
     before = json.loads((own.start / "card.json").read_text())["command"]
@@ -277,7 +277,7 @@ def readme(card: dict[str, Any]) -> str:
         "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
         "explanations of language models, because the right sentence is known.",
         "",
-        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, half of the words made",
+        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, a third of the words made",
         f"up, it answers {100 * card['accuracy']:.1f}% rightly to the last token; where the fact is missing,",
         f"it says that it does not know in {100 * card['accuracy if the fact is missing']:.1f}%.",
         "",
