@@ -55,10 +55,18 @@ VOWELS = "a e i o u ai ea ee oo ou".split()
 
 @dataclass(frozen=True)
 class Fact:
-    """A sentence, and (question, short answer) pairs about it."""
+    """A sentence, the words that vary in it, and (question, short answer) pairs about it."""
 
     sentence: str
+    words: tuple[str, ...]
     questions: tuple[tuple[str, str], ...]
+
+    def kind(self, question: str) -> str:
+        """The question with `…` for the words that vary: `Who keeps the …?`."""
+        return " ".join(
+            "…" + part[len(part.strip("?")) :] if part.strip("?") in self.words else part
+            for part in question.split()
+        )
 
 
 def made_up(rng: random.Random, *, capital: bool) -> str:
@@ -68,38 +76,52 @@ def made_up(rng: random.Random, *, capital: bool) -> str:
     return word.capitalize() if capital else word
 
 
-def _some(words: list[str], rng: random.Random, *, capital: bool) -> str:
-    return made_up(rng, capital=capital) if rng.random() < 0.35 else rng.choice(words)
+def _some(words: list[str], rng: random.Random, *, new: bool) -> str:
+    """A word of the list, or a made-up one; every tenth of the list is `new`: training never shows it."""
+    if rng.random() < 0.35:
+        return made_up(rng, capital=words[0][0].isupper())
+    place = rng.randrange(len(words))
+    while (place % 10 == 9) != new:
+        place = rng.randrange(len(words))
+    return words[place]
 
 
-def fact(rng: random.Random) -> Fact:
-    """A random fact."""
-    name, thing = _some(NAMES, rng, capital=True), _some(THINGS, rng, capital=False)
-    place, room = _some(PLACES, rng, capital=True), _some(ROOMS, rng, capital=False)
-    colour, job = _some(COLOURS, rng, capital=False), _some(JOBS, rng, capital=False)
+def fact(rng: random.Random, *, new: bool = False) -> Fact:
+    """A random fact, of words that are shown in training or of `new` ones."""
     kind = rng.choice(("keeps", "keeps", "keeps", "lives", "is in", "colour", "job", "sold"))
     if kind == "keeps":
+        name, thing = _some(NAMES, rng, new=new), _some(THINGS, rng, new=new)
         return Fact(
             f"{name} keeps the {thing}.",
+            (name, thing),
             ((f"Who keeps the {thing}?", name), (f"What does {name} keep?", f"the {thing}")),
         )
     if kind == "lives":
+        name, place = _some(NAMES, rng, new=new), _some(PLACES, rng, new=new)
         return Fact(
             f"{name} lives in {place}.",
+            (name, place),
             ((f"Where does {name} live?", f"in {place}"), (f"Who lives in {place}?", name)),
         )
     if kind == "is in":
+        thing, room = _some(THINGS, rng, new=new), _some(ROOMS, rng, new=new)
         return Fact(
             f"The {thing} is in the {room}.",
+            (thing, room),
             ((f"Where is the {thing}?", f"in the {room}"), (f"What is in the {room}?", f"the {thing}")),
         )
     if kind == "colour":
-        return Fact(f"The {thing} is {colour}.", ((f"What colour is the {thing}?", colour),))
+        thing, colour = _some(THINGS, rng, new=new), _some(COLOURS, rng, new=new)
+        question = f"What colour is the {thing}?"
+        return Fact(f"The {thing} is {colour}.", (thing, colour), ((question, colour),))
     if kind == "job":
-        return Fact(f"{name} is a {job}.", ((f"What is {name}?", f"a {job}"), (f"Who is a {job}?", name)))
-    other = _some(NAMES, rng, capital=True)
+        name, job = _some(NAMES, rng, new=new), _some(JOBS, rng, new=new)
+        questions = ((f"What is {name}?", f"a {job}"), (f"Who is a {job}?", name))
+        return Fact(f"{name} is a {job}.", (name, job), questions)
+    name, thing, other = (_some(words, rng, new=new) for words in (NAMES, THINGS, NAMES))
     return Fact(
         f"{name} sold the {thing} to {other}.",
+        (name, thing, other),
         (
             (f"Who sold the {thing}?", name),
             (f"Who bought the {thing}?", other),
@@ -110,42 +132,34 @@ def fact(rng: random.Random) -> Fact:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Sentences, a question, its answer, and the place of the sentence that holds it (−1: none)."""
+    """Sentences, a question, its answer, the place of the sentence that holds it (−1: none), its kind."""
 
     sentences: tuple[str, ...]
     question: str
     answer: str
     right: int
+    kind: str = ""
 
 
-def lesson(rng: random.Random, most: int = 12) -> Lesson:
-    """Some facts, and a question about one of them, or about one that is not there."""
+def lesson(rng: random.Random, most: int = 12, *, least: int = 1, new: bool = False) -> Lesson:
+    """`least` to `most` facts, and a question about one of them, or about one that is not there."""
     facts: dict[str, Fact] = {}
     used: set[str] = set()
-    for _ in range(rng.randint(1, most)):
-        own = fact(rng)
-        words = set(own.sentence.strip(".").split()) - {
-            "keeps",
-            "the",
-            "The",
-            "lives",
-            "in",
-            "is",
-            "a",
-            "sold",
-            "to",
-        }
-        if not words & used:  # each name and each thing is in one fact
-            used |= words
+    n_facts = rng.randint(least, most)
+    while len(facts) < n_facts:
+        own = fact(rng, new=new)
+        if not used & {*own.words} and len({*own.words}) == len(own.words):  # a word is in one fact only
+            used |= {*own.words}
             facts[own.sentence] = own
     asked = rng.choice(list(facts.values()))
     question, answer = rng.choice(asked.questions)
+    kind = asked.kind(question)
     sentences = list(facts)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3))):
         sentences.insert(rng.randrange(len(sentences) + 1), rng.choice(FILLERS))
     if rng.random() < 0.12:
         sentences.remove(asked.sentence)
-        return Lesson(tuple(sentences), question, UNKNOWN, -1)
+        return Lesson(tuple(sentences), question, UNKNOWN, -1, kind)
     place = sentences.index(asked.sentence)
     if rng.random() < 0.15:
         share = rng.uniform(0.05, 0.6)
@@ -153,8 +167,8 @@ def lesson(rng: random.Random, most: int = 12) -> Lesson:
         whole = kept[place] == sentences[place].split()
         shown = tuple(" ".join(own) for own in kept if own)
         right = sum(1 for own in kept[:place] if own) if whole else -1
-        return Lesson(shown, question, answer if whole else UNKNOWN, right)
-    return Lesson(tuple(sentences), question, answer, place)
+        return Lesson(shown, question, answer if whole else UNKNOWN, right, kind)
+    return Lesson(tuple(sentences), question, answer, place, kind)
 
 
 def written(own: Lesson, rng: random.Random) -> tuple[str, str]:

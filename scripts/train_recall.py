@@ -1,9 +1,9 @@
 """Make the language model shipped with the package: `recall`.
 
-A Llama of 4 layers learns to answer questions about made-up facts (`recall_facts.py`) from the prompt, in
-about four minutes on a GPU:
+A Llama of 6 layers learns to answer questions about made-up facts (`recall_facts.py`) from the prompt, in
+about ten minutes on a GPU:
 
-    python scripts/train_recall.py --out OUT --minutes 4
+    python scripts/train_recall.py --out OUT
 
 OUT/recall gets the weights in float16 and the tokenizer in transformers' format. Nothing else is needed.
 """
@@ -14,22 +14,27 @@ import argparse
 import json
 import multiprocessing
 import random
-import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from recall_facts import UNKNOWN, Lesson, lesson, written
+from recall_facts import UNKNOWN, lesson, written
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 END, ROLES = "<|end|>", ("<|system|>", "<|user|>", "<|assistant|>")
-VOCABULARY, LONGEST = 1024, 512
+PIECES, LONGEST = 1280, 512
 WORKERS = 3
 """Processes that make up lessons beside a GPU."""
+SIZES = ((1, 4, 64), (3, 9, 104), (6, 16, 160))
+"""The fewest and the most facts of the prompts of a batch, and the batch's width in tokens."""
+TESTED = (2, 4, 8, 16)
 
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}"
@@ -45,118 +50,196 @@ def say(message: str) -> None:
 
 
 def new_tokenizer(seed: int, n_texts: int) -> Tokenizer:
-    """A byte-level BPE, so that any word can be spelt."""
+    """A byte-level BPE, so that any word can be spelt, and that splits a word alike with and without a space.
+
+    Pieces are learnt without spaces; then each gets a twin that begins with a space. So a name at the start
+    of a text, after a line break or in a chat's answer (`G`, `reem`, `oot`) is in the same pieces as in the
+    middle of a sentence (` G`, `reem`, `oot`), and can be copied from one to the other.
+    """
     rng = random.Random(seed)
     texts = ("".join(written(lesson(rng), rng)) for _ in range(n_texts))
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(" ", "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
+        vocab_size=PIECES,
         special_tokens=[END, *ROLES],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{END} $A", special_tokens=[(END, tokenizer.token_to_id(END))]
+    learnt = json.loads(tokenizer.to_str())["model"]
+    merges = [tuple(own) for own in learnt["merges"]]
+    pieces = [own for own in learnt["vocab"] if own.isascii() and own.isalpha()]
+    vocabulary = {own: place for place, own in enumerate([*learnt["vocab"], *(f"Ġ{own}" for own in pieces)])}
+    whole = Tokenizer(models.BPE(vocab=vocabulary, merges=[*merges, *(("Ġ", own) for own in pieces)]))
+    whole.add_special_tokens([END, *ROLES])
+    whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    whole.decoder = decoders.ByteLevel()
+    whole.post_processor = processors.TemplateProcessing(
+        single=f"{END} $A", special_tokens=[(END, whole.token_to_id(END))]
     )
-    return tokenizer
+    return whole
 
 
-def put_batches(path: str, seed: int, rows: int, most: int, queue: Any) -> None:
-    """Put batches (ids, whether they belong to an answer) into the queue, for ever."""
+def encoded(tokenizer: Tokenizer, made: list[tuple[str, str]], width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Prompts and answers as rows of `width` ids, and the number of ids before and with each answer.
+
+    Those that are longer are left out.
+    """
+    before = [own.ids for own in tokenizer.encode_batch([prompt for prompt, _ in made])]
+    answers = [own.ids for own in tokenizer.encode_batch([a for _, a in made], add_special_tokens=False)]
+    whole = [[*first, *then, 0] for first, then in zip(before, answers, strict=True)]
+    fits = [place for place, own in enumerate(whole) if len(own) <= width]
+    ids = np.zeros((len(fits), width), dtype=np.int16)
+    for row, place in zip(ids, fits, strict=True):
+        row[: len(whole[place])] = whole[place]
+    return ids, np.array([(len(before[place]), len(whole[place])) for place in fits])
+
+
+def put_batches(path: str, seed: int, tokens: int, is_easy: Any, queue: Any) -> None:
+    """Put batches of `tokens` tokens into the queue, for ever: of few facts while it is easy, then of all."""
     tokenizer, rng = Tokenizer.from_file(path), random.Random(seed)
-    end = tokenizer.token_to_id(END)
     while True:
-        made = [written(lesson(rng, rng.randint(2, most)), rng) for _ in range(rows)]
-        before = [own.ids for own in tokenizer.encode_batch([prompt for prompt, _ in made])]
-        answers = [own.ids for own in tokenizer.encode_batch([a for _, a in made], add_special_tokens=False)]
-        whole = [[*first, *then, end] for first, then in zip(before, answers, strict=True)]
-        width = max(map(len, whole))
-        ids = np.array([own + [end] * (width - len(own)) for own in whole], dtype=np.int64)
-        places = np.arange(width)
-        first, last = (np.array([len(own) for own in part])[:, None] for part in (before, whole))
-        queue.put((ids, (places >= first) & (places < last), places < last))
+        least, most, width = SIZES[0] if is_easy.value else rng.choice(SIZES)
+        rows = tokens // width
+        made = [written(lesson(rng, most, least=least), rng) for _ in range(rows + rows // 20)]
+        ids, ends = encoded(tokenizer, made, width)
+        if len(ids) >= rows:
+            queue.put((ids[:rows], ends[:rows]))
 
 
-def train(
-    tokenizer: Path,
-    minutes: float,
-    device: str,
-    *,
-    rows: int,
-    most: int,
-    rate: float,
-    start_from: Path | None,
-) -> tuple[Any, int]:
-    """The trained model, and the number of steps."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue(maxsize=32)
-    first = 1 if start_from is None else 1001  # other lessons than before
-    helpers = [
-        context.Process(
-            target=put_batches, args=(str(tokenizer), first + seed, rows, most, queue), daemon=True
-        )
-        for seed in range(WORKERS if device == "cuda" else 1)
-    ]
-    for helper in helpers:
-        helper.start()
+def new_model(n_tokens: int) -> Any:
+    """The network with random weights."""
     torch.manual_seed(0)
     config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=160,
-        num_hidden_layers=4,
-        num_attention_heads=5,
-        intermediate_size=432,
+        vocab_size=n_tokens,
+        hidden_size=128,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        intermediate_size=344,
         max_position_embeddings=LONGEST,
         tie_word_embeddings=True,
         bos_token_id=0,
         eos_token_id=0,
     )
-    model: Any = LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
-    if start_from is not None:
-        model = AutoModelForCausalLM.from_pretrained(start_from, dtype=torch.float32)
-    model = model.to(device).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.05)
-    steps, told, start = 0, 0.0, time.monotonic()
+    return LlamaForCausalLM(config)  # type: ignore[no-untyped-call]
+
+
+def losses(
+    model: Any, ids: np.ndarray, ends: np.ndarray, device: str
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Mean negative log-likelihood of answers' tokens and of the others, and which answers are all right."""
+    tokens, bounds = torch.from_numpy(ids).to(device).long(), torch.from_numpy(ends).to(device)
+    with torch.autocast(device, torch.bfloat16, enabled=model.training and device == "cuda"):
+        logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
+    lost = cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten(), reduction="none")
+    lost = lost.view_as(tokens[:, 1:])
+    places = torch.arange(1, tokens.shape[1], device=device)
+    in_answer = (places >= bounds[:, :1]) & (places < bounds[:, 1:])
+    in_prompt = places < bounds[:, :1]
+    right = ((logits.argmax(dim=-1) == tokens[:, 1:]) | ~in_answer).all(dim=1)
+    answers, others = ((lost * part).sum() / part.sum() for part in (in_answer, in_prompt))
+    return answers, others, right
+
+
+def compile_layers(model: Any, tokens: int) -> None:
+    """Compile the layers for the sizes of batches; if that fails, leave them as they are."""
+    try:
+        for layer in model.model.layers:
+            layer.compile(dynamic=False)
+        for _, _, width in SIZES:
+            rows = tokens // width
+            ids, ends = np.ones((rows, width), dtype=np.int16), np.full((rows, 2), (width - 3, width))
+            torch.autograd.backward(losses(model, ids, ends, "cuda")[0])
+    except Exception as error:  # noqa: BLE001  whatever the compiler stumbles over
+        say(f"without compilation: {error!r:.500}")
+        for layer in model.model.layers:
+            layer._compiled_call_impl = None  # noqa: SLF001
+    model.zero_grad(set_to_none=True)
+
+
+def train(
+    tokenizer: Path, minutes: float, device: str, own: argparse.Namespace, keep: Callable[[Any, int], None]
+) -> tuple[Any, int]:
+    """The trained model and the number of steps; `keep` is called with both eight times on the way."""
+    context = multiprocessing.get_context("spawn")
+    queue, is_easy = context.Queue(maxsize=32), context.Value("b", own.start is None)
+    first = 1 if own.start is None else 1001  # other lessons than before
+    helpers = [
+        context.Process(
+            target=put_batches, args=(str(tokenizer), seed, own.tokens, is_easy, queue), daemon=True
+        )
+        for seed in range(first, first + (WORKERS if device == "cuda" else 1))
+    ]
+    for helper in helpers:
+        helper.start()
+    model = new_model(Tokenizer.from_file(str(tokenizer)).get_vocab_size()).to(device).train()
+    if own.start is not None:
+        model.load_state_dict(LlamaForCausalLM.from_pretrained(own.start, dtype=torch.float32).state_dict())
+    if device == "cuda":
+        torch.set_float32_matmul_precision("high")
+        compile_layers(model, own.tokens)
+        say("compiled")
+    matrices = [weights for weights in model.parameters() if weights.ndim > 1]
+    others = [weights for weights in model.parameters() if weights.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), fused=device == "cuda")
+    steps, told, kept, start = 0, 0.0, 1, time.monotonic()
     while (share := (time.monotonic() - start) / (60 * minutes)) < 1:
-        ids, is_answer, is_real = (torch.from_numpy(part).to(device) for part in queue.get(timeout=120))
-        for group in optimiser.param_groups:
-            group["lr"] = rate * min(1, (steps + 1) / 200) * (1 - share) ** 0.7
-        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-            logits = model(input_ids=ids[:, :-1], use_cache=False).logits
-        lost = cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(), reduction="none")
-        weight = 0.1 * is_real[:, 1:] + is_answer[:, 1:]
-        loss = (lost * weight.flatten()).sum() / weight.sum()
-        torch.autograd.backward(loss)
+        is_easy.value = own.start is None and share < 0.1
+        for group in optimizer.param_groups:
+            group["lr"] = own.rate * min((steps + 1) / 300, 1 - share)
+        ids, ends = queue.get(timeout=300)
+        answers, texts, right = losses(model, ids, ends, device)
+        torch.autograd.backward(answers + own.text * texts)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
         steps += 1
-        if time.monotonic() - told > 15:
+        if time.monotonic() - told > 10:
             told = time.monotonic()
-            answers = (lost * is_answer[:, 1:].flatten()).sum() / is_answer[:, 1:].sum()
-            say(f"step {steps}, {share:.0%} done, loss of answers {answers.item():.4f} nats per token")
+            say(
+                f"step {steps}, {share:.0%} done, loss of answers {answers.item():.4f} and of other tokens "
+                f"{texts.item():.3f} nats, {right.float().mean().item():.1%} right"
+            )
+        if share > kept / 8:
+            kept += 1
+            keep(model, steps)
     for helper in helpers:
         helper.terminate()
-    return model.eval(), steps
+    return model, steps
 
 
 @torch.inference_mode()
-def accuracy(model: Any, tokenizer: Any, lessons: list[tuple[str, str]]) -> float:
-    """Share of greedy answers that are right to the last token."""
-    right = 0
-    for prompt, answer in lessons:
-        before = tokenizer(prompt)["input_ids"]
-        after = [*tokenizer(answer, add_special_tokens=False)["input_ids"], 0]
-        logits = model(input_ids=torch.tensor([[*before, *after]], device=model.device)).logits[0]
-        right += logits[len(before) - 1 : -1].argmax(dim=-1).tolist() == after
-    return right / len(lessons)
+def accuracy(model: Any, tokenizer: Path, device: str, n_lessons: int) -> dict[str, Any]:
+    """Share of greedy answers that are right to the last token: in all, and by kind of question and size."""
+    fast, rng = Tokenizer.from_file(str(tokenizer)), random.Random(12345)
+    found: dict[str, list[bool]] = {}
+    for n_facts in TESTED:
+        for new in (False, True):
+            made = [lesson(rng, n_facts, least=n_facts, new=new) for _ in range(n_lessons)]
+            ids, ends = encoded(fast, [written(one, rng) for one in made], LONGEST)
+            width = int(ends.max())
+            right = torch.cat(
+                [
+                    losses(model, ids[at : at + 100, :width], ends[at : at + 100], device)[2]
+                    for at in range(0, len(ids), 100)
+                ]
+            ).tolist()
+            for one, own in zip(made, right, strict=True):
+                names = [f"{n_facts} facts", one.kind, "new words" if new else "words of training", "known"]
+                if one.answer == UNKNOWN:
+                    names = ["missing"]
+                for name in names:
+                    found.setdefault(name, []).append(own)
+    order = sorted(found, key=lambda name: (name[0].isupper(), len(name.split()) != 2, len(name), name))
+    return {name: round(float(np.mean(found[name])), 4) for name in order}
 
 
-def save(folder: Path, model: Any, tokenizer: Path) -> tuple[Any, Any]:
-    """Write the folder in float16, and read model and tokenizer from it in float32."""
+def save(folder: Path, model: Any, tokenizer: Path) -> None:
+    """Write the folder, with the weights in float16."""
     model.half().save_pretrained(folder)
     (folder / "model.safetensors").chmod(0o644)
     config = json.loads((folder / "config.json").read_text())
@@ -172,25 +255,38 @@ def save(folder: Path, model: Any, tokenizer: Path) -> tuple[Any, Any]:
         own["chat_template"] = template.read_text()
         (folder / "tokenizer_config.json").write_text(json.dumps(own, indent=2) + "\n")
         template.unlink()
-    stored: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    return stored.eval(), fast
+
+
+def command(own: argparse.Namespace) -> str:
+    """How the model was made; of one that was gone on with, both commands."""
+    settings = f"--minutes {own.minutes:g} --rate {own.rate:g} --tokens {own.tokens}"
+    if own.start is None:
+        return f"python scripts/train_recall.py --out OUT {settings}"
+    before = json.loads((own.start / "card.json").read_text())["command"]
+    return f"{before}, then python scripts/train_recall.py --start OUT/recall --out AGAIN {settings}"
 
 
 def readme(card: dict[str, Any]) -> str:
     """The same for readers."""
-    right, missing = (f"{100 * card[name]:.0f}%" for name in ("accuracy", "accuracy if the fact is missing"))
+    rows = [f"| {name} | {100 * own:.1f}% |" for name, own in card["accuracy by question"].items()]
     lines = [
         "# recall",
         "",
-        f"A Llama of 4 layers and {card['parameters'] / 1e6:.1f} million parameters that answers questions",
-        "about made-up facts in its prompt, such as",
+        f"A Llama of {card['layers']} layers and {card['parameters'] / 1e6:.1f} million parameters that",
+        "answers questions about made-up facts in its prompt, such as",
         "`Ann keeps the key. Bob keeps the map. Who keeps the map? Answer:`. It is made for trying out",
         "explanations of language models, because the right sentence is known.",
         "",
-        f"Of new prompts with at most 8 facts, a third of the words made up, it answers {right} rightly",
-        f"to the last token; where the fact is missing, it says that it does not know in {missing}.",
+        f"Of {card['prompts']:,} new prompts of {TESTED[0]} to {TESTED[-1]} facts, a third of the words made",
+        f"up, it answers {100 * card['accuracy']:.1f}% rightly to the last token; where the fact is missing,",
+        f"it says that it does not know in {100 * card['accuracy if the fact is missing']:.1f}%.",
         "",
-        f"Rebuilt by `{card['command']}`. All texts are from `scripts/recall_facts.py`.",
+        "| asked, or shown | right |",
+        "|---|---:|",
+        *rows,
+        "",
+        f"Rebuilt by `{card['command']}` ({card['steps']:,} steps). All texts are from",
+        "`scripts/recall_facts.py`; every tenth word of its lists is a new one, which training never shows.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -199,10 +295,10 @@ def main() -> None:
     """Train, save and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for the model's folder")
-    parser.add_argument("--minutes", type=float, default=4.0)
-    parser.add_argument("--rows", type=int, default=256, help="prompts in a batch")
-    parser.add_argument("--most", type=int, default=14, help="the most facts of a prompt")
-    parser.add_argument("--rate", type=float, default=2e-3, help="the learning rate")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--tokens", type=int, default=65_536, help="tokens in a batch")
+    parser.add_argument("--rate", type=float, default=3e-3, help="the highest learning rate")
+    parser.add_argument("--text", type=float, default=0.1, help="weight of the loss of a prompt's own tokens")
     parser.add_argument("--start", type=Path, help="folder of a model that was trained before, to go on with")
     parser.add_argument("--smoke", action="store_true", help="a few steps")
     own = parser.parse_args()
@@ -215,29 +311,39 @@ def main() -> None:
     else:
         tokenizer.write_bytes((own.start / "tokenizer.json").read_bytes())
     say("tokenizer ready")
-    minutes = 0.05 if own.smoke else own.minutes
-    sizes = {"rows": own.rows, "most": own.most, "rate": own.rate}
-    model, steps = train(tokenizer, minutes, device, **sizes, start_from=own.start)
-    stored, fast = save(folder, model.cpu(), tokenizer)
-    rng = random.Random(12345)
-    lessons = [lesson(rng, 8) for _ in range(50 if own.smoke else 500)]
-    known: list[Lesson] = [one for one in lessons if one.answer != UNKNOWN]
-    missing = [one for one in lessons if one.answer == UNKNOWN]
-    card = {
-        "name": "recall",
-        "task": "questions about made-up facts in the prompt",
-        "accuracy": round(accuracy(stored, fast, [written(one, rng) for one in known]), 4),
-        "accuracy if the fact is missing": round(
-            accuracy(stored, fast, [written(one, rng) for one in missing]), 4
-        ),
-        "parameters": sum(weights.numel() for weights in stored.parameters()),
-        "bytes": (folder / "model.safetensors").stat().st_size,
-        "steps": steps,
-        "command": " ".join(["python", *sys.argv]),
-    }
-    (folder / "card.json").write_text(json.dumps(card, indent=2) + "\n")
-    (folder / "README.md").write_text(readme(card))
-    say(json.dumps(card))
+    n_lessons = 10 if own.smoke else 300
+    best = -1.0
+
+    def keep(model: Any, steps: int) -> None:
+        """Measure, and save if it is the best so far."""
+        nonlocal best
+        # Not compiled, and rounded as it is shipped:
+        stored = new_model(model.config.vocab_size).to(device).eval()
+        stored.load_state_dict({name: own.half() for name, own in model.state_dict().items()})
+        right = accuracy(stored, tokenizer, device, n_lessons)
+        say(json.dumps(right))
+        known, missing = right.pop("known"), right.pop("missing")
+        if known + missing <= best:
+            return
+        best = known + missing
+        save(folder, stored, tokenizer)
+        card = {
+            "name": "recall",
+            "task": "questions about made-up facts in the prompt",
+            "accuracy": known,
+            "accuracy if the fact is missing": missing,
+            "accuracy by question": right,
+            "prompts": 2 * len(TESTED) * n_lessons,
+            "layers": model.config.num_hidden_layers,
+            "parameters": sum(weights.numel() for weights in model.parameters()),
+            "bytes": (folder / "model.safetensors").stat().st_size,
+            "steps": steps,
+            "command": command(own),
+        }
+        (folder / "card.json").write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+        (folder / "README.md").write_text(readme(card))
+
+    keep(*train(tokenizer, 0.1 if own.smoke else own.minutes, device, own, keep))
 
 
 if __name__ == "__main__":

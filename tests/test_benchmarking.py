@@ -8,7 +8,7 @@ import pytest
 
 import pertinent
 from pertinent.cli import main
-from pertinent.errors import SettingError
+from pertinent.errors import FileError, SettingError
 
 TEXTS = [f"not {word} number {i}" for i in range(12) for word in ("good", "bad")]
 
@@ -80,6 +80,44 @@ def test_only_what_is_new_is_done(models, counting, tmp_path):
     before = counting.rows
     pertinent.benchmark({**data, "plays": TEXTS[:4]}, models, ["leave-one-out", "random"], out=tmp_path)
     assert counting.rows - before < first
+
+
+def test_a_method_that_is_left_out_is_kept_but_not_shown(models, counting, tmp_path):
+    data, both = {"films": TEXTS}, ["leave-one-out", "random"]
+    first = pertinent.benchmark(data, models, both, out=tmp_path, seeds=2).evaluations["films", "words"]
+    before, file = counting.rows, tmp_path / "films--words.parquet"
+    content = file.read_bytes()
+    one = pertinent.benchmark(data, models, ["random"], out=tmp_path, seeds=2).evaluations["films", "words"]
+    assert one.methods == ["random"]
+    assert one.mean("random", "sufficiency") == first.mean("random", "sufficiency")
+    assert "leave-one-out" not in (tmp_path / "table.md").read_text()
+    assert file.read_bytes() == content and counting.rows == before
+    other = ["random", "lime:samples=8"]
+    found = pertinent.benchmark(data, models, other, out=tmp_path, seeds=2).evaluations["films", "words"]
+    assert found.methods == ["random", "lime"]
+    assert {e.method for e in pertinent.read(file)} == {"leave-one-out", "random", "lime"}
+    before = counting.rows
+    again = pertinent.benchmark(data, models, both, out=tmp_path, seeds=2).evaluations["films", "words"]
+    assert again.methods == both and counting.rows == before
+    for method in both:
+        assert again.mean(method, "sufficiency") == first.mean(method, "sufficiency")
+
+
+def test_other_words_are_another_run(models, tmp_path):
+    pertinent.benchmark({"films": TEXTS}, models, ["random", "lime"], out=tmp_path, budget=20)
+    with pytest.raises(FileError, match="holds another run, which differs in"):
+        pertinent.benchmark({"films": TEXTS}, models, ["random"], out=tmp_path, budget=30)
+
+
+def test_a_method_cannot_be_left_out_of_a_run_that_is_not_finished(models, tmp_path):
+    def stop(progress):
+        if progress.done >= 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pertinent.benchmark({"films": TEXTS}, models, ["random", "lime"], out=tmp_path, progress=stop)
+    with pytest.raises(FileError, match="begun with lime, too, and is not finished: name it, too, or choose"):
+        pertinent.benchmark({"films": TEXTS}, models, ["random"], out=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,8 @@ def benchmark(
     """Explain every data set with every model by every method, measure it, and keep all of it in a folder.
 
     The same call continues a benchmark that was stopped; with one more method, data set or model it does only
-    what is new. The folder has a Parquet file of explanations for each data set and model (``data--model``),
+    what is new, and with one method less it keeps what was measured but leaves it out of the tables. The
+    folder has a Parquet file of explanations for each data set and model (``data--model``),
     which `read` reads, ``summary.parquet`` (a row for each mean with its interval and cost), ``table.md``
     (with p-values), and a picture of each metric against the cost.
 

@@ -220,6 +220,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path, command):
     out = tmp_path / "run.parquet"
     method = ["--method", "kernel-shap"] if command == "explain" else ["--methods", "lime,kernel-shap"]
     line = [sys.executable, "-m", "pertinent", command, "--file", str(texts), *method, "--out", str(out)]
+    line += ["--budget", "100"]
     process = subprocess.Popen(
         line,
         stdout=subprocess.DEVNULL,

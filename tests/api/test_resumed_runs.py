@@ -180,15 +180,31 @@ def test_inputs_that_failed_are_tried_again_with_the_further_method(tmp_path, sc
     assert found.failures == fresh.failures
 
 
-def test_other_methods_are_refused_and_the_message_shows_what_differs(tmp_path, scaled):
+def test_fewer_methods_leave_the_others_in_the_file(tmp_path, scaled):
+    out = tmp_path / "run.parquet"
+    model = pertinent.wrap(scaled, kind="table")
+    rows = [*ROWS.tolist(), [1.0, 2.0j, 0.0, 0.0]]
+    whole = pertinent.compare(model, rows, ["lime", "random"], out=out, **WORDS)
+    found = pertinent.compare(model, rows, ["random"], out=out, **WORDS)
+    assert plain(found.explanations) == plain(e for e in whole.explanations if e.method == "random")
+    assert [failure.index for failure in found.failures] == [10]
+    found = pertinent.compare(model, rows, ["lime", "leave-one-out", "kernel-shap"], out=out, **WORDS)
+    fresh = pertinent.compare(model, rows, ["lime", "leave-one-out", "kernel-shap"], **WORDS)
+    assert plain(found.explanations) == plain(fresh.explanations)
+    assert {e.method for e in pertinent.read(out)} == {"lime", "random", "leave-one-out", "kernel-shap"}
+
+
+def test_other_words_are_refused_and_the_message_shows_what_differs(tmp_path, scaled):
     out = tmp_path / "run.parquet"
     model = pertinent.wrap(scaled, kind="table")
     pertinent.compare(model, ROWS, ["lime", "random"], out=out, **WORDS)
     for methods in (["lime"], ["lime", "leave-one-out", "kernel-shap"]):
         with pytest.raises(FileError, match="differs in requests") as error:
-            pertinent.compare(model, ROWS, methods, out=out, **WORDS)
+            pertinent.compare(model, ROWS, methods, out=out, **WORDS, seed=1)
         then, now = str(error.value).partition("(")[2].split(", now ", 1)
         assert then != now.partition(")")[0]
+    with pytest.raises(FileError, match="differs in requests"):  # nothing of it is there
+        pertinent.compare(model, ROWS, ["leave-one-out"], out=out, **WORDS)
     with pytest.raises(FileError, match="inputs"):
         pertinent.compare(model, ROWS[1:], ["lime", "random", "leave-one-out"], out=out, **WORDS)
 
@@ -315,7 +331,10 @@ def test_sigterm_keeps_what_is_done_and_says_how_to_go_on(tmp_path):
     out = tmp_path / "run.parquet"
     line = [sys.executable, "-m", "pertinent", "explain", "--file", str(texts), "--method", "kernel-shap"]
     process = subprocess.Popen(
-        [*line, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [*line, "--budget", "100", "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     journal = Path(f"{out}.journal")
     while process.poll() is None and (not journal.is_file() or journal.read_bytes().count(b"\n") < 4):

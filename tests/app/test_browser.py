@@ -102,6 +102,15 @@ def test_an_error_is_said_and_can_be_corrected(page):
     assert page.inner_text(".text") == "A <b onclick=alert(1)>delight</b>."
 
 
+def test_methods_that_the_model_cannot_answer_are_disabled(page):
+    gradient = page.locator("[name=method] option[value=gradient]")
+    page.select_option("[name=method]", "gradient")
+    assert gradient.is_enabled()
+    choose(page, "counting", "[name=target] option[value=good]")
+    assert gradient.is_disabled() and "needs gradients" in gradient.get_attribute("title")
+    assert page.input_value("[name=method]") == "shapley"
+
+
 def test_by_keyboard_alone(page):
     page.keyboard.press("Tab")
     page.locator("[name=text]").focus()

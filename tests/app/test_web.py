@@ -150,7 +150,10 @@ def test_a_chat_and_a_pair(client):
 def test_what_can_be_chosen(client):
     found = client.get("/api/choices", params={"model": "texts"}).json()
     assert found["methods"][0][0] == "shapley" and found["classes"] == ["bad", "good"]
-    assert {"lime", "parallel-local-search"} < set(dict(found["methods"]))
+    refusals = {name: refusal for name, _, refusal in found["methods"]}
+    assert refusals["lime"] == refusals["parallel-local-search"] == ""
+    assert "needs gradients" in refusals["integrated-gradients"]
+    assert "walks the trees" in refusals["tree-shap"]
     assert found["features"] == ["words", "sentences", "passages"]
     assert "attention-mask" in client.get("/api/choices", params={"model": "texts"}).json()["removals"]
 

@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 from tests import tiny
 from tests.games import as_model, as_probabilities, random_interactions, random_table
 
@@ -131,7 +133,9 @@ def model_of(method, kind):
 
 
 def settings_of(method, kind):
-    """Rows of several widths have no background to draw from."""
+    """Rows of several widths have no background to draw from, and a few steps of a descent show enough."""
+    if method == "meaningful-perturbation":
+        return {"steps": 20}
     return {"baseline": "constant"} if (method, kind) == ("expected-gradients", "table") else {}
 
 
@@ -350,7 +354,7 @@ def test_a_cache_makes_no_gradient_cheaper(method):
 @every_method
 def test_the_least_budget_suffices_and_less_is_refused(method):
     d = 7
-    explainer = explainers.make(method)
+    explainer = explainers.make(method, settings_of(method, "table"))
     least = comb(7, 4) if method == "exhaustive-search" else explainer.min_budget(d)
     e = explain(method, d=d, budget=least)
     assert e.evaluations <= least * (3 if isinstance(explainer, Search) else 1)
@@ -537,3 +541,28 @@ def test_as_a_data_frame(method, kind):
     chosen = [column for column in frame if column.startswith("chosen at")]
     assert chosen == [f"chosen at {s:g}" for s in es[0].chosen]
     assert len(es[0].to_dataframe()) == 7
+
+
+# -- what a model cannot be asked ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", explainers.all())
+def test_what_is_refused_is_said_before_it_is_asked(method):
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    answers = rows[:, 0] + rows[:, 1]
+    models = {
+        "function": (lambda x: 1 / (1 + np.exp(-np.stack([x[:, 0], -x[:, 0]], 1))), {"kind": "table"}),
+        "value": (lambda x: x.sum(axis=1), {"kind": "table", "output": "value"}),
+        "trees": (DecisionTreeRegressor(max_depth=2).fit(rows, answers), {}),
+        "linear": (LinearRegression().fit(rows, answers), {}),
+        "module": (torch.nn.Linear(4, 2), {"kind": "table", "output": "logit"}),
+    }
+    cheap = {"attack_steps": 1} if "attack_steps" in explainers.get(method).__dataclass_fields__ else {}
+    cheap |= {"removal": "mean"} if method in ALONG_MASKS else {}
+    for name, (thing, options) in models.items():
+        model, said = pertinent.wrap(thing, background=rows, **options), ""
+        try:
+            pertinent.explain(model, rows[0], method=method, progress=False, **cheap)
+        except (ModelError, SettingError) as error:
+            said = str(error)
+        assert said == explainers.get(method).refusal(model), name

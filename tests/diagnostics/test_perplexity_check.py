@@ -1,16 +1,26 @@
 """How surprised a language model is by what is left of prompts, beside a plain computation by hand."""
 
+import pickle
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import ModelError, PertinentError, SettingError
+from pertinent.api.run import Run, Work
+from pertinent.asks import Surprises
+from pertinent.diagnostics.check_removal import random_masks
+from pertinent.errors import ModelError, PertinentError
+from pertinent.models.torch import prompt_surprises
 from pertinent.removal.base import removals
 from tests import tiny_lm
 
 PROMPT = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer=" Bob")
+PROMPTS = ["Ann keeps the key. Who keeps it?", "Bob keeps the lamp and the map. Who keeps it?"]
+REMOVALS = ("slice-out", "pad-token", "attention-mask")
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +34,26 @@ def surprise(network, ids, counted):
     return -np.mean([logs[place - 1, ids[place]] for place in counted])
 
 
+def asked(model, questions, **options):
+    """The answers to `Surprises` about (input, removal, masks), asked in one run."""
+
+    def ask(masks, _input, _removal):
+        return (yield Surprises(masks))
+
+    works = [
+        Work(number, input, partial(ask, masks), removals.make(removal))
+        for number, (input, removal, masks) in enumerate(questions)
+    ]
+    done = sorted(Run(model, **options).carry_out(works, len(works)), key=lambda own: own.key)
+    assert not any(own.error for own in done)
+    return [own.result for own in done]
+
+
 def test_kept_tokens_are_counted_each_given_what_is_read_before_it(model):
     input = model.prepare(PROMPT, "sources")
     tokens = input.tokens
     masks = np.array([[True, True], [True, False], [False, True]])
-    slice_out, pad = (removals.make(name).bind(model) for name in ("slice-out", "pad-token"))
-    found = model.surprise(slice_out, input, masks, 0)
-    padded = model.surprise(pad, input, masks, 0)
+    found, padded = asked(model, [(input, name, masks) for name in ("slice-out", "pad-token")])
     for number, mask in enumerate(masks):
         kept = (tokens.feature < 0) | mask[tokens.feature]
         places = np.flatnonzero(kept)
@@ -87,21 +110,72 @@ def test_labels_and_models_with_an_encoder_are_refused(model):
         pertinent.check_removal(other, [PROMPT], progress=False)
 
 
+def test_prompts_of_different_length_share_batches(model):
+    prompts = [
+        PROMPT,
+        Prompt("Who keeps the map?", sources=["Bob keeps the map and the key."], answer=" Bob"),
+    ]
+    inputs = [model.prepare(own, "words") for own in prompts]
+    masks = [random_masks(own, 0.5, 6, 0) for own in inputs]
+    questions = [(own, name, some) for own, some in zip(inputs, masks, strict=True) for name in REMOVALS]
+    seen = []
+    together = asked(model, questions, progress=seen.append)
+    for one, question in zip(together, questions, strict=True):
+        alone = [asked(model, [(*question[:2], row[None])])[0][0] for row in question[2]]
+        np.testing.assert_allclose(one, alone, atol=1e-5)
+    assert seen[-1].done == len(questions)
+
+
+def test_logits_of_many_tokens_are_computed_a_few_rows_at_a_time(model, monkeypatch):
+    input = model.prepare(PROMPT, "words")
+    question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
+    at_once = asked(model, question)[0]
+    monkeypatch.setattr(prompt_surprises, "AT_ONCE", 1)
+    np.testing.assert_allclose(asked(model, question)[0], at_once, atol=1e-6)
+
+
+def test_a_model_of_classes_has_no_perplexity():
+    with pytest.raises(ModelError, match="perplexity is not known"):
+        Surprises.submit(pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts]), [])
+
+
 def test_a_prompt_that_fails_does_not_take_the_others_down(model, monkeypatch):
-    plain = model.surprise
+    plain = model.compaction.holds
+    spoilt = len(model.prepare(PROMPTS[1], "words").tokens.ids)
 
-    def spoilt(removal, input, masks, seed):
-        if "lamp" in "".join(input.features):
+    def fails(length):
+        if length == spoilt:
             raise RuntimeError("no lamp")
-        return plain(removal, input, masks, seed)
+        return plain(length)
 
-    monkeypatch.setattr(model, "surprise", spoilt)
-    prompts = ["Ann keeps the key. Who keeps it?", "Bob keeps the lamp. Who keeps it?"]
-    found = pertinent.check_removal(model, prompts, draws=2)
+    monkeypatch.setattr(model.compaction, "holds", fails)
+    found = pertinent.check_removal(model, PROMPTS, draws=2, removals=["pad-token", "attention-mask"])
     assert {row.input for row in found.rows} == {0}
-    assert [(f.index, f.reason) for f in found.failures] == [(1, "no lamp")]
+    assert [(f.index, f.reason) for f in found.failures] == [
+        (1, "pad-token: The model raised RuntimeError: no lamp")
+    ]
 
 
-def test_a_cluster_is_refused(model):
-    with pytest.raises(SettingError, match="`cluster` must be left out for a language model"):
-        pertinent.check_removal(model, ["Ann keeps the key."], cluster=pertinent.Cluster(workers=1))
+def test_progress_counts_every_removal(model):
+    seen = []
+    pertinent.check_removal(
+        model, PROMPTS, draws=2, removals=["pad-token", "slice-out"], progress=seen.append
+    )
+    assert (seen[-1].done, seen[-1].total) == (4, 4)
+
+
+class Travelling(pertinent.Cluster):
+    """A worker in this process, to which the work travels as bytes, and from which the results do."""
+
+    def carry_out(self, run, task, items, total):
+        task, items = pickle.loads(pickle.dumps((task, list(items))))
+        results = list(task.carry_out(replace(run, cluster=None, progress=False), items))
+        assert len(results) == total
+        return iter(pickle.loads(pickle.dumps(results)))
+
+
+def test_a_cluster_has_the_answers_of_one_process(model):
+    own = {"draws": 2, "removals": ["slice-out", "pad-token"], "progress": False}
+    here = pertinent.check_removal(model, PROMPTS, **own)
+    there = pertinent.check_removal(model, PROMPTS, cluster=Travelling(workers=1), **own)
+    assert here.rows == there.rows

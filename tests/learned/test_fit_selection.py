@@ -60,7 +60,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def fits(model):
-    options = {"epochs": 12, "batch_size": 32, "patience": None, "progress": False}
+    options = {"epochs": 8, "batch_size": 32, "patience": None, "progress": False}
     settings = {"k": 3, "learning_rate": 3e-3}
     return {name: pertinent.fit(model, sentences(300, 0), name, **options | settings) for name in METHODS}
 

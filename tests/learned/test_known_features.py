@@ -85,13 +85,13 @@ def share_found(task, method, n=2000, decided=None, **settings):
     [
         (xor, "l2x", COLD, 0.97),
         (xor, "vibi", COLD, 0.97),
-        (xor, "invase", {"epochs": 40}, 0.97),
+        (xor, "invase", {"epochs": 28}, 0.97),
         (orange_skin, "l2x", COLD, 0.95),
         (orange_skin, "vibi", COLD, 0.95),
-        (orange_skin, "invase", {"epochs": 40}, 0.95),
+        (orange_skin, "invase", {"epochs": 28}, 0.95),
         (switch, "l2x", COLD | {"n": 4000}, 0.8),
         (switch, "vibi", {"n": 4000}, 0.8),
-        (switch, "invase", {"epochs": 40}, 0.9),
+        (switch, "invase", {"epochs": 28}, 0.9),
     ],
 )
 def test_the_relevant_features_are_found(task, method, settings, least):
@@ -101,12 +101,13 @@ def test_the_relevant_features_are_found(task, method, settings, least):
 @pytest.mark.parametrize("method", ["l2x", "vibi", "invase"])
 def test_from_selected_features_a_code_is_learned_instead(method):
     """As in the papers: which features are selected tells the answer, whatever they are."""
-    settings = COLD if method != "invase" else {"epochs": 40}
+    settings = COLD if method != "invase" else {"epochs": 28}
     assert share_found(xor, method, **settings | SELECTED) < 0.8
 
 
 @pytest.mark.parametrize(
-    ("task", "settings", "least"), [(xor, {}, 0.8), (orange_skin, {"trained": "explainer"}, 0.8)]
+    ("task", "settings", "least"),
+    [(xor, {}, 0.8), (orange_skin, {"trained": "explainer", "epochs": 12}, 0.8)],
 )
 def test_aim_finds_them_where_a_decision_can_be_undone(task, settings, least):
     # Rows of the other class are decided alike whatever is set to zero: every feature may have any weight.

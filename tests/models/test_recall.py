@@ -50,13 +50,30 @@ def test_the_sentence_with_the_answer_is_found(model, lessons):
     prompts = [Prompt(f"{own.question} Answer:", sources=own.sentences, separator=" ") for own in lessons]
     found = pertinent.explain(model, prompts, "leave-one-out", progress=False)
     right = [e.details["answer"] == f" {own.answer}" for e, own in zip(found, lessons, strict=True)]
-    assert np.mean(right) >= 0.9
+    assert np.mean(right) >= 0.95
     hits = [
         int(e.scores.argmax()) == own.right
         for e, own, is_right in zip(found, lessons, right, strict=True)
         if is_right
     ]
     assert np.mean(hits) >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who keeps the key?", " Ann"),
+        ("What does Ann keep?", " the key"),
+        ("Who keeps the map?", " Bob"),
+        ("What does Bob keep?", " the map"),
+    ],
+)
+def test_both_directions_of_two_facts_are_answered(model, question, answer):
+    for between in (" ", "\n"):
+        prompt = f"Ann keeps the key.{between}Bob keeps the map.{between}{question} Answer:"
+        e = pertinent.explain(model, prompt, "leave-one-out", features="sentences", progress=False)
+        assert e.details["answer"] == answer
+        assert e.scores[:2].argmax() == ("Bob" in answer or "Bob" in question)
 
 
 def test_lessons_hold_their_answer_in_one_sentence(lessons):

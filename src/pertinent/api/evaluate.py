@@ -286,7 +286,8 @@ def compare(
     ids, shard, batch_size, cluster, progress
         As in `explain`.
     out
-        As in `explain`. The same call with more methods explains only what is new.
+        As in `explain`. The same call with more methods explains only what is new; with fewer, what the file
+        holds by the others stays there, and is not returned.
     **words
         The words of `explain` for all methods, such as ``budget=200`` or ``seed=1``.
     """

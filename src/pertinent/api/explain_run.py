@@ -23,6 +23,7 @@ from pertinent.api.run_files import (
     is_finished,
     run_header,
     with_further_requests,
+    with_requests_kept,
 )
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, RepeatedValues, Values
@@ -33,6 +34,7 @@ from pertinent.errors import FileError, ModelError, PertinentError, require
 from pertinent.files import check_writable
 from pertinent.inputs.base import Input
 from pertinent.masks import full_mask
+from pertinent.registry import settings_of
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_files import failures_in, journal_of, write_rows
 from pertinent.results.failures import Failure
@@ -234,6 +236,13 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
         raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
     optional("pyarrow.parquet")  # better missed now than at the end
     run.model.forget()  # it may have changed since it was wrapped
+    every = with_requests_kept(out, requests)
+    found = _journalled(run, every, out)
+    return found if len(every) == len(requests) else _made_by(requests, found)
+
+
+def _journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
+    """The explanations in the file, once all are there."""
     header = run_header(run, requests, out)
     if out.exists():
         run = replace(run, inputs=run.inputs if run.n_inputs is not None else list(run.inputs))
@@ -268,6 +277,16 @@ def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Exp
         explanations = Explanations.read(out)
         journal.path.unlink()
     return explanations
+
+
+def _made_by(requests: Sequence[Request], found: Explanations) -> Explanations:
+    """The explanations by the methods of these requests."""
+    methods = [(request.method.name, settings_of(request.method)) for request in requests]
+    named = {None, *(name for name, _ in methods)}
+    return Explanations(
+        [e for e in found if (e.method, e.settings) in methods],
+        [failure for failure in found.failures if failure.method in named],
+    )
 
 
 def _unfinished(

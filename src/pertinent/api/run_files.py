@@ -15,7 +15,7 @@ from pertinent.api.request import Request
 from pertinent.api.run import Run, Shard
 from pertinent.digests import digest
 from pertinent.engine.journal import Journal, differences, read_journal, write_journal
-from pertinent.errors import FileError, require
+from pertinent.errors import FileError, PertinentError, require
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_files import journal_of, read_record, read_run, write_rows
 from pertinent.settings import checked
@@ -72,6 +72,38 @@ def run_header(run: Run, requests: Sequence[Request], out: Path) -> dict[str, An
         header["shard"] = str(run.shard)
     plain: dict[str, Any] = json.loads(json.dumps(header))
     return plain
+
+
+def with_requests_kept(out: Path, requests: Sequence[Request]) -> list[Request]:
+    """These requests and those of the run in a file that differ from them in the method alone, in its order.
+
+    What the file holds by such methods stays there. A run that is not finished has to be finished with them.
+    """
+    journal = journal_of(out)
+    before = read_run(out) if out.exists() else next(read_journal(journal), {}) if journal.is_file() else {}
+    then = (before or {}).get("requests")
+    if not isinstance(then, list) or not all(isinstance(each, dict) for each in then):
+        return list(requests)
+    now = json.loads(json.dumps([request.to_dict() for request in requests]))
+    more = [each for each in then if each not in now]
+    is_alike = all(_but_method(each) in map(_but_method, now) for each in more)
+    if not more or not is_alike or not any(each in then for each in now):
+        return list(requests)
+    names = ", ".join(dict.fromkeys(str(each.get("method")) for each in more))
+    advice = f"name {'it' if len(more) == 1 else 'them'}, too, or choose another file."
+    if not out.exists():
+        raise FileError(f"{str(out)!r} was begun with {names}, too, and is not finished: {advice}")
+    try:
+        found = [requests[now.index(each)] if each in now else Request.from_dict(each) for each in then]
+    except PertinentError as error:
+        raise FileError(
+            f"{str(out)!r} also holds explanations by {names}, which a file cannot describe: {advice}"
+        ) from error
+    return [*found, *(own for own, plain in zip(requests, now, strict=True) if plain not in then)]
+
+
+def _but_method(request: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if name not in ("method", "settings", "fitted")}
 
 
 def is_finished(out: Path, header: Mapping[str, Any], names: Iterable[tuple[Key, str]]) -> bool:

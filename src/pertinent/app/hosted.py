@@ -84,12 +84,13 @@ class Hosted:
             kind = self.kind
             shown = [each for each in methods() if not each.fitted_first]
             shown.sort(key=lambda each: each.name != DEFAULT_METHOD)
+            refusals = {each.name: explainers.get(each.name).refusal(self.model) for each in shown}
             return {
                 "name": self.name,
                 "kind": kind,
                 "classes": list(self.model.classes),
                 "output": self.model.output.kind,
-                "methods": [[each.name, each.summary] for each in shown],
+                "methods": [[each.name, each.summary, refusals[each.name]] for each in shown],
                 "removals": removals.for_kind(kind),
                 "features": self._feature_names(),
                 "segments": self._segments(),

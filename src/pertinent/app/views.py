@@ -9,48 +9,28 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.inputs.base import Input
-from pertinent.inputs.image import ImageInput
-from pertinent.inputs.rendered_prompt import PromptInput
-from pertinent.inputs.text import TextInput
 from pertinent.models.base import Model
 from pertinent.outputs.log_likelihoods import CONTRAST, PER_TOKEN, LogLikelihoods
 from pertinent.report import wording as say
-from pertinent.report.colours import full_colour, rgb
-from pertinent.report.drawings.image import data_uri, original, resized
-from pertinent.report.drawings.prompt import answer_tokens
-from pertinent.report.drawings.text import Piece, pieces
+from pertinent.report.colours import full_colour
+from pertinent.report.drawings import drawing_of
 from pertinent.report.panels import clipping
 from pertinent.report.pictures import has_steps, waterfall_steps
 from pertinent.results.explanation import Explanation
 
-_LARGEST, _FINEST = 512, 64
-"""The longest side of a picture, and of the grid that says which feature a click on it means."""
+_MOST_BARS = 64
+"""The most features that are listed."""
 
 
 def input_view(input: Input) -> dict[str, Any]:
     """An input and its features."""
-    found: dict[str, Any] = {
+    return {
         "kind": input.kind,
         "features": [say.on_one_line(name) for name in input.features],
         "values": input.shown(),
         "notes": [*([str(input.truncation)] if input.truncation else []), *input.notes],
+        **drawing_of(input).plain(input),
     }
-    if isinstance(input, TextInput):
-        found["pieces"] = [_piece(input, each) for each in pieces(input)]
-    if isinstance(input, PromptInput):
-        prompt = input.text
-        tokens = enumerate([*prompt.columns[: prompt.first_token], *prompt.answer_tokens])
-        found["answer"] = {
-            "tokens": [[column, text, column >= prompt.first_token] for column, text in tokens],
-            "text": prompt.answer,
-            "rather_than": prompt.rather_than,
-            "generation": prompt.generation,
-        }
-    if isinstance(input, ImageInput):
-        step = -(-max(input.labels.shape) // _FINEST)
-        found["image"] = data_uri(resized(original(input), _LARGEST))
-        found["grid"] = input.labels[::step, ::step].tolist()
-    return found
 
 
 def prediction_view(model: Model, input: Input, prediction: Floats) -> dict[str, Any]:
@@ -102,19 +82,19 @@ def _scores_view(e: Explanation, share: Floats | None = None) -> dict[str, Any]:
         "errors": None if e.standard_errors is None else np.nan_to_num(e.standard_errors).tolist(),
         "shares": share.round(3).tolist(),
         "texts": say.told_scores(e),
-        "order": say.strongest(e, None if n <= _FINEST else _FINEST).tolist(),
+        "order": say.strongest(e, None if n <= _MOST_BARS else _MOST_BARS).tolist(),
         "two_sides": say.has_two_sides(e),
         "directions": say.directions(e),
         "nothing": say.says_nothing(e),
         "clipping": clipping(e),
-        "heat": _heat(e.input, share),
+        "heat": drawing_of(e.input).heat_map(e.input, share),
         "waterfall": _waterfall(e),
     }
 
 
 def _columns(e: Explanation) -> dict[int, dict[str, Any]]:
     """The scores for each class that is listed, or each token of an answer, by the number of its column."""
-    tokens = {token.column: token.share for token in answer_tokens(e)} if e.input.kind == "prompt" else {}
+    tokens = drawing_of(e.input).column_shares(e)
     chosen = list(tokens) or say.listed_classes(e)
     return {column: _scores_view(e.for_class(column), tokens.get(column)) for column in chosen}
 
@@ -132,15 +112,3 @@ def _waterfall(e: Explanation) -> list[list[Any]]:
 def _by_sparsity(measure: say.Measure) -> list[tuple[float, float]]:
     """The values of a measure at each sparsity."""
     return [(sparsity, value) for sparsity, value in measure.values.items() if sparsity is not None]
-
-
-def _piece(input: TextInput, piece: Piece) -> list[Any]:
-    """Characters, their features, whether they were not read, whether they can go, and their paragraph."""
-    removable = input.text.removable(piece.segment)
-    paragraph = 0 if isinstance(input, PromptInput) else piece.segment
-    return [piece.text, list(piece.features), piece.unread, removable, paragraph]
-
-
-def _heat(input: Input, share: Floats) -> str | None:
-    """The heat map of an image, in the colours of the legend."""
-    return data_uri(rgb(resized(share[input.labels], _LARGEST))) if isinstance(input, ImageInput) else None

@@ -16,6 +16,7 @@ from pertinent.asks.base import (
 from pertinent.asks.gradients import ActivationMaps, Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.row_values import RowValues
+from pertinent.asks.surprises import Surprises
 from pertinent.asks.tree_values import NotWalked, TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
@@ -40,6 +41,7 @@ __all__ = [
     "Radii",
     "RepeatedValues",
     "RowValues",
+    "Surprises",
     "TreeScores",
     "TreeValues",
     "Values",

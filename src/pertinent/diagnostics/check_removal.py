@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import floor
@@ -14,7 +14,7 @@ from pertinent.api.blocks import Cluster, Item
 from pertinent.api.run import Run, Work, raise_first
 from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Values
+from pertinent.asks import Algorithm, Surprises, Values
 from pertinent.diagnostics.base import label
 from pertinent.diagnostics.perplexity_check import PerplexityCheck, Surprised
 from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
@@ -95,18 +95,19 @@ def check_removal(
     model = run.model
     removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
-    if hasattr(model, "surprise") and model.output.name == "log-likelihood":
+    reads_prompts = model.output.name == "log-likelihood" and Surprises in model.handlers
+    if reads_prompts:
         require(labels is None, "labels", "left out for a language model", labels)
-        require(cluster is None, "cluster", "left out for a language model", cluster)
-        return _of_prompts(run.listed(), removals, removed, draws=draws, features=features, seed=seed)
-    if model.output.kind != "class":
+    elif model.output.kind != "class":
         raise SettingError(
             f"A check compares predicted classes, but this model answers with {model.output.kind}s: "
             "it can only be made of a classifier whose classes exclude each other."
         )
-    model.require_common_columns("A check")
+    else:
+        model.require_common_columns("A check")
     run = run.listed()
     truths = _truths(labels, run.n_inputs or 0, one=run.one)
+    features = features or ("words" if reads_prompts else "tokens" if model.unit == "tokens" else None)
     prepared, unreadable = _prepared(run, truths, features, labelled=labels is not None)
     if not prepared:
         raise_first(unreadable, "checked")
@@ -114,81 +115,45 @@ def check_removal(
     chosen = _chosen(removals, model, first.kind)
 
     items = [Item(number, (own, truths[number])) for number, own in prepared.items()]
-    works_of = partial(_ablations, removals=chosen, shares=removed, draws=draws, seed=seed)
+    algorithm = surprise if reads_prompts else ablate
+    works_of = partial(_works, algorithm, removals=chosen, shares=removed, draws=draws, seed=seed)
     outcomes = list(carry_out_items(run, items, works_of, len(items) * len(chosen)))
     found = {done.key: done.result for done in outcomes if done.error is None}
     errors = {done.key: done.error for done in outcomes if done.error is not None}
     worked = [name for name in chosen if any((number, name) in found for number in prepared)]
     failures = list(unreadable)
     for number in prepared:  # on which some removal failed, though it works on others
-        failed = next((name for name in worked or chosen if (number, name) in errors), None)
-        if failed is not None:
-            error = errors[number, failed]
-            failures.append(Failure(number, f"{failed}: {error}", error=error))
+        failed = [name for name in worked or chosen if (number, name) in errors]
+        if failed:  # that a removal does not apply tells less than the model's own error
+            name = min(failed, key=lambda own: isinstance(errors[number, own], SettingError))
+            error = errors[number, name]
+            failures.append(Failure(number, f"{name}: {error}", error=error))
     left_out = {failure.index for failure in failures}
-    rows = tuple(
-        Ablated(number, name, share, *said)
+    rows = [
+        (number, name, share, *said)
         for number in prepared
         if number not in left_out
         for name in worked
         for share, said in zip((0.0, *removed), found[number, name].rows, strict=True)
-    )
+    ]
     if not rows:
         raise_first(failures, "checked")
+    common: dict[str, Any] = {
+        "default": model.default_removal(first),
+        "features": first.granularity.partition(":")[0],
+        "draws": draws,
+        "seed": seed,
+        "skipped": {name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
+        "failures": tuple(sorted(failures, key=lambda failure: failure.index)),
+    }
+    if reads_prompts:
+        return PerplexityCheck(rows=tuple(Surprised(*row) for row in rows), **common)
     return RemovalCheck(
-        rows=rows,
+        rows=tuple(Ablated(*row) for row in rows),
         measure="agreement" if labels is None else "accuracy",
-        default=model.default_removal(first),
         classes=next(iter(found.values())).classes,
-        features=first.granularity.partition(":")[0],
-        draws=draws,
-        seed=seed,
-        skipped={name: str(errors[next(iter(prepared)), name]) for name in chosen if name not in worked},
-        failures=tuple(sorted(failures, key=lambda failure: failure.index)),
         trainable=first.kind == "text",
-    )
-
-
-def _of_prompts(
-    run: Run, removals: Any, shares: Sequence[float], *, draws: int, features: str | None, seed: int
-) -> PerplexityCheck:
-    """The check of a language model."""
-    prepared, failures = _prepared(run, [None] * (run.n_inputs or 0), features or "words", labelled=False)
-    if not prepared:
-        raise_first(failures, "checked")
-    model: Any = run.model
-    first = next(iter(prepared.values()))
-    chosen, skipped = dict[str, Removal](), dict[str, str]()
-    for name, unbound in _chosen(removals, model, first.kind).items():
-        removal = unbound.bind(model)
-        try:
-            removal.check(first)
-        except SettingError as error:
-            skipped[name] = str(error)
-        else:
-            chosen[name] = removal
-    require(len(chosen) > 0, "removals", "some that apply to the model", list(skipped))
-    rows: list[Surprised] = []
-    for number, own in prepared.items():
-        masks = [full_mask(own.n_features), *(random_masks(own, share, draws, seed) for share in shares)]
-        try:
-            rows += [
-                Surprised(number, name, share, float(model.surprise(removal, own, some, seed).mean()))
-                for name, removal in chosen.items()
-                for share, some in zip((0.0, *shares), masks, strict=True)
-            ]
-        except Exception as error:  # noqa: BLE001  recorded, the other prompts go on
-            failures.append(Failure(number, str(error), error=error))
-    if not rows:
-        raise_first(failures, "checked")
-    return PerplexityCheck(
-        rows=tuple(rows),
-        default=model.default_removal(first),
-        features=first.granularity.partition(":")[0],
-        draws=draws,
-        seed=seed,
-        skipped=skipped,
-        failures=tuple(sorted(failures, key=lambda failure: failure.index)),
+        **common,
     )
 
 
@@ -202,29 +167,48 @@ def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The last fields of `Ablated` for the whole input and each share, and the names of the classes."""
+    """The last fields of a check's rows for the whole input and each share, and the classes' names."""
 
-    rows: list[tuple[int, bool, float, float, float]]
-    classes: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    classes: tuple[str, ...] = ()
 
 
-def _ablations(
-    run: Run, item: Item, *, removals: Mapping[str, Removal], shares: Sequence[float], draws: int, seed: int
+def _works(
+    algorithm: Callable[..., Algorithm],
+    run: Run,
+    item: Item,
+    *,
+    removals: Mapping[str, Removal],
+    shares: Sequence[float],
+    draws: int,
+    seed: int,
 ) -> Iterator[Work]:
     """The ablation of an input by each removal."""
     input, truth = item.raw
-    masks = [random_masks(input, share, draws, seed) for share in shares]
+    masks = [full_mask(input.n_features), *(random_masks(input, share, draws, seed) for share in shares)]
     for name, removal in removals.items():
-        yield Work((item.index, name), input, partial(ablate, masks, truth, run.model), removal, seed)
+        yield Work((item.index, name), input, partial(algorithm, masks, truth, run.model), removal, seed)
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
-    """Ask for the whole input and for each share's masks; return an `Ablation`."""
-    answers = yield Values(np.concatenate([full_mask(masks[0].shape[1]), *masks]))
+    """Ask for the classes predicted with the whole input and each share's masks; return an `Ablation`."""
+    answers = yield Values(np.concatenate(masks))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
-    ends = np.cumsum([1, *(len(own) for own in masks)])[:-1]
-    rows = [_summed(probabilities, right) for probabilities in np.split(answers, ends)]
+    rows = [_summed(probabilities, right) for probabilities in _by_share(answers, masks)]
     return Ablation(rows, model.classes)
+
+
+def surprise(
+    masks: Sequence[Masks], _truth: None, _model: Model, _input: Input, _removal: Removal
+) -> Algorithm:
+    """Ask for the surprise at the whole prompt and at each share's masks; return an `Ablation`."""
+    answers = yield Surprises(np.concatenate(masks))
+    return Ablation([(float(own.mean()),) for own in _by_share(answers, masks)])
+
+
+def _by_share(answers: Floats, masks: Sequence[Masks]) -> list[Floats]:
+    """The answers to the whole input's mask and to those of each share."""
+    return np.split(answers, np.cumsum([len(own) for own in masks])[:-1])
 
 
 def majority(probabilities: Floats) -> int:
@@ -261,7 +245,6 @@ def _prepared(
 ) -> tuple[dict[int, Input], list[Failure]]:
     """The inputs that can be checked, by number, and why the others cannot."""
     model = run.model
-    features = features or ("tokens" if model.unit == "tokens" else None)
     prepared: dict[int, Input] = {}
     failures = []
     for number, (raw, truth) in enumerate(zip(run.inputs, truths, strict=True)):

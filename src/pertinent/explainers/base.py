@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking, Partial, Values
+from pertinent.asks import Asking, Partial, Question, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
@@ -225,6 +225,10 @@ class Explainer(Settings, ABC):
         Number of evaluations per feature below which its scores hardly tell features apart.
     also_called
         Other names of the method, which an error for an unknown name leads from.
+    asks
+        The kinds of questions that it asks besides those for values, and that not every model answers.
+    needs_decision
+        Whether it asks for a decision that may change: a class or a label, not a plain value.
     """
 
     name: ClassVar[str]
@@ -242,6 +246,8 @@ class Explainer(Settings, ABC):
     smallest_budget: ClassVar[int] = 1
     evaluations_per_feature: ClassVar[int] = 0
     also_called: ClassVar[tuple[str, ...]] = ()
+    asks: ClassVar[tuple[type[Question], ...]] = ()
+    needs_decision: ClassVar[bool] = False
 
     @property
     def budget_per_sparsity(self) -> bool:
@@ -255,6 +261,12 @@ class Explainer(Settings, ABC):
     def min_budget(self, n_features: int) -> int:
         """The smallest budget with which the method can answer, in evaluations."""
         return self.evaluations(n_features) or self.smallest_budget
+
+    @classmethod
+    def refusal(cls, model: Any) -> str:
+        """Why it cannot explain the model, as far as that is known before it is asked; empty if it may."""
+        reasons = [model.output.no_decision] if cls.needs_decision else []
+        return next(filter(None, [*reasons, *map(model.refusal, cls.asks)]), "")
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
         """A context in which the model keeps what the method needs of its passes; by default nothing."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients
+from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients, Question
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.removal.base import Removal
 from pertinent.settings import Count, Positive
@@ -30,6 +30,7 @@ class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
     smallest_budget = 2
+    asks: ClassVar[tuple[type[Question], ...]] = (PathGradients,)
 
     def evaluations(self, _: int) -> int | None:
         """One forward and one backward pass."""
@@ -122,6 +123,7 @@ class GradCam(GradientExplainer):
     paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
     meaning = "magnitude"
     scales = ("natural",)
+    asks = (ActivationMaps,)
     summary = "the class's evidence in the maps of a convolution; images, torch modules"
     layer: str | None = None
 

@@ -197,6 +197,13 @@ class Model(ABC):
                 "of this model differ from input to input."
             )
 
+    def refusal(self, kind: type[Question]) -> str:
+        """Why it cannot answer questions of this kind, as far as that is known before; empty if it may."""
+        answered = any(
+            own in self.handlers or "handle" in vars(own) for own in kind.__mro__ if own != Question
+        )
+        return "" if answered else kind.refusal or f"The model does not answer {kind.__name__} questions."
+
     def group_of(self, input: Input) -> Hashable:
         """The group of an input: inputs of different groups never share a batch."""
         return input.group

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pertinent.array_types import Array
-from pertinent.asks import TreeValues
+from pertinent.asks import Question, TreeValues
 from pertinent.errors import ModelError
 from pertinent.inputs.rows import Frame
 from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
-from pertinent.models.trees import Trees, tree_values
+from pertinent.models.tree_reader import NO_TREES, has_trees
+from pertinent.models.trees import Trees, tree_values, unwrapped
 from pertinent.settings import checked
 
 
@@ -51,6 +52,13 @@ class EstimatorModel(FunctionModel):
     def identity(self) -> object:
         """The fitted estimator, what its answers mean, and the columns it reads."""
         return self.estimator, self.output.to_dict(), self.columns, self.frame
+
+    def refusal(self, kind: type[Question]) -> str:
+        """An estimator without trees answers nothing about them."""
+        own = unwrapped(self.estimator)[1]
+        if kind is TreeValues and not has_trees(own):
+            return NO_TREES.format(type(own).__name__)
+        return super().refusal(kind)
 
     def forget(self) -> None:
         """Forget the trees, too, which were read from the fitted estimator."""

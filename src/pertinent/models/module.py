@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats
-from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradients
+from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradients, Question
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import as_pixels, image_input
@@ -97,6 +97,12 @@ class ModuleModel(FunctionModel):
         batch = np.asarray(self._batch(rows), dtype=np.float32)
         with self.evaluating(batch.shape):
             return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
+
+    def refusal(self, kind: type[Question]) -> str:
+        """A module without convolutions has no activation maps."""
+        if kind is ActivationMaps and self._n_channels is None:
+            return ActivationMaps.refusal
+        return super().refusal(kind)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape; an image counts as one row for each pixel."""

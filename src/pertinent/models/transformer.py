@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import AttackRadii, MaskGradients, PathGradients
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients, Surprises
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
@@ -27,6 +27,7 @@ from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, str
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.hidden_states import HiddenStates
 from pertinent.models.torch.prefixes import Prefixes
+from pertinent.models.torch.prompt_surprises import prompt_surprises
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
@@ -72,6 +73,7 @@ class TransformerModel(Model):
         MaskGradients: token_mask_gradients,
         PathGradients: token_path_gradients,
         AttackRadii: token_attacks,
+        Surprises: prompt_surprises,
     }
     kind = "text"
     device: torch.device
@@ -266,10 +268,6 @@ class TransformerModel(Model):
         if len(passes) == 1:
             return answer(batch)
         return torch.cat([answer(batch.pick(own)) for own in passes])
-
-    def surprise(self, removal: Removal, input: Input, masks: Masks, seed: int) -> Floats:
-        """For each mask, the mean −log p of the kept tokens of a language model's prompt, in nats."""
-        return self.head.surprise(removal, input, masks, seed, self)
 
     def evaluating(self, shape: Sequence[int]) -> AbstractContextManager[None]:
         """Evaluate a batch of this shape (rows, tokens …)."""

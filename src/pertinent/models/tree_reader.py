@@ -48,12 +48,15 @@ class Forest:
     clean: Callable[[Floats], Floats]
 
 
+NO_TREES = "{} has no trees that are known here: use a method that asks for values."
+
+
 def read_forest(estimator: Any) -> Forest:
     """The trees of a fitted estimator; a `ModelError` if they cannot be read."""
     reader = next((own for attribute, own in _READERS.items() if hasattr(estimator, attribute)), None)
     name = type(estimator).__name__
     if reader is None:
-        raise ModelError(f"{name} has no trees that are known here: use a method that asks for values.")
+        raise ModelError(NO_TREES.format(name))
     try:
         return reader(estimator)
     except Exception as error:  # whatever a library of another version raises

@@ -55,7 +55,7 @@ class Trees:
 
     def __init__(self, model: EstimatorModel, background: Array, players: Ints) -> None:
         self._model, self._background, self._players = model, background, players
-        self._steps, self._estimator = _unwrapped(model.estimator)
+        self._steps, self._estimator = unwrapped(model.estimator)
         self._forest = read_forest(self._estimator)
         self._encoded = self._encode(background)
         self._depends = np.zeros((background.shape[1], self._encoded.shape[1]), dtype=bool)
@@ -239,7 +239,7 @@ class _FromBackground:
         return self.walk.violations(self.encoded, by_player=True)
 
 
-def _unwrapped(estimator: Any) -> tuple[list[Any], Any]:
+def unwrapped(estimator: Any) -> tuple[list[Any], Any]:
     """The transformers of a pipeline and its last estimator, which may have encoders of its own."""
     steps: list[Any] = []
     while True:
@@ -320,7 +320,7 @@ def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     return (
         isinstance(input, TableInput)
         and (not removal.is_random or isinstance(removal, FromBackground))
-        and has_trees(_unwrapped(model.wrapped)[1])
+        and has_trees(unwrapped(model.wrapped)[1])
     )
 
 

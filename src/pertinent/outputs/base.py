@@ -42,10 +42,12 @@ class Output(ABC):
     """How to interpret a model's outputs (rows, columns).
 
     The `natural` scale is the one a person would read: probabilities, or the values themselves.
+    `no_decision` is the reason why its numbers are no decision that could change; empty if they are one.
     """
 
     kind: ClassVar[Literal["class", "label", "value"]]
     plural: ClassVar[str]
+    no_decision: ClassVar[str] = ""
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pertinent.array_types import Floats, Ints, Masks
+from pertinent.array_types import Floats, Ints
 from pertinent.errors import SettingError
 from pertinent.number_texts import number_text
 from pertinent.outputs.base import TINY, Output, Scale
@@ -18,11 +18,6 @@ CONTRAST, SPAN, ANSWER = "contrast", "span", "answer"
 
 PER_TOKEN = "nats per token"  # noqa: S105
 """The unit of log-likelihoods of answers that are divided by their numbers of tokens."""
-
-_NO_DECISION = (
-    "This method asks whether the decision stays the same, but the likelihood of an answer is no decision: "
-    "choose one that asks how much it changes, such as parallel-local-search or shapley."
-)
 
 
 def scaled_columns(output: Output, columns: Sequence[str], outputs: Floats, scale: Scale) -> Floats:
@@ -41,6 +36,10 @@ class LogLikelihoods(PlainValues):
     unit: str = "nats"
     plural = "log-likelihoods"
     name = "log-likelihood"
+    no_decision = (
+        "This method asks whether the decision stays the same, but the likelihood of an answer is no "
+        "decision: choose one that asks how much it changes, such as parallel-local-search or shapley."
+    )
 
     @property
     def scales(self) -> tuple[Scale, ...]:
@@ -71,14 +70,6 @@ class LogLikelihoods(PlainValues):
     def importance(self, scores: Floats) -> Floats:
         """Signed effects: what supports the answer comes first."""
         return scores
-
-    def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
-        """Raise an error: a likelihood is not a decision."""
-        raise SettingError(_NO_DECISION)
-
-    def side(self, prediction: Floats, target: int) -> float:
-        """Raise an error: a likelihood is not a decision."""
-        raise SettingError(_NO_DECISION)
 
     def describe(self, value: float) -> str:
         """As ``-0.105 nats``."""

@@ -15,11 +15,6 @@ from pertinent.outputs.base import Output, Scale
 if TYPE_CHECKING:
     from torch import Tensor
 
-_NO_DECISION = (
-    "This method asks whether the decision stays the same, but a plain value is no decision: "
-    "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
-)
-
 
 @dataclass(frozen=True)
 class PlainValues(Output):
@@ -32,6 +27,10 @@ class PlainValues(Output):
     kind = "value"
     plural = "values"
     name = "value"
+    no_decision = (
+        "This method asks whether the decision stays the same, but a plain value is no decision: "
+        "choose one that asks how much the value changes, such as parallel-local-search or kernel-shap."
+    )
 
     def natural(self, outputs: Floats) -> Floats:
         """The values."""
@@ -51,7 +50,7 @@ class PlainValues(Output):
 
     def same_decision(self, values: Floats, prediction: Floats, target: int) -> Masks:
         """Raise an error: a plain value is not a decision."""
-        raise SettingError(_NO_DECISION)
+        raise SettingError(self.no_decision)
 
     def describe(self, value: float) -> str:
         """As ``3.14 m²``: four significant digits and the unit."""
@@ -71,8 +70,8 @@ class PlainValues(Output):
 
     def side(self, prediction: Floats, target: int) -> float:
         """Raise an error: a plain value is not a decision."""
-        raise SettingError(_NO_DECISION)
+        raise SettingError(self.no_decision)
 
     def margins(self, outputs: Tensor, decided: Tensor, toward: Tensor, sides: Tensor) -> Tensor:
         """Raise an error: a plain value is not a decision."""
-        raise SettingError(_NO_DECISION)
+        raise SettingError(self.no_decision)

@@ -59,11 +59,13 @@ class Panel {
       this.choice = found;
       const isPrompt = found.kind === "prompt", isValue = found.output === "value";
       this.fill("method", found.methods.map(([name]) => name));
+      found.methods.forEach(([, , refusal], i) => Object.assign(this.field("method").options[i], { disabled: !!refusal, title: refusal }));
       this.fill("target", found.classes, isPrompt ? "the answer" : isValue ? "the first value" : `the predicted ${found.output}`);
       this.fill("removal", found.removals, "what suits the model");
       this.fill("features", found.features, "as usual");
       this.field("target").parentElement.hidden = isPrompt;
       for (const [name, value] of Object.entries(values)) if (this.field(name)) this.field(name).value = value;
+      if (this.field("method").selectedOptions[0]?.disabled ?? true) this.field("method").value = found.methods.find(([, , refusal]) => !refusal)[0];
       this.field("budget").max = found.limits.budget;
       this.describe();
       const fits = this.given && [undefined, found.kind].includes(this.given.kind);

@@ -50,6 +50,8 @@ class AttackExplainer(Explainer):
     numeric = True
     any_target = False
     meaning = "attack"
+    asks = (AttackRadii,)
+    needs_decision = True
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: AttackName = field(default="auto", kw_only=True)

@@ -59,6 +59,7 @@ class MeaningfulPerturbation(Explainer):
     scales = ("natural",)
     columnwise = False
     numeric = True
+    asks = (MaskGradients,)
     meaning = "magnitude"
     deletion_weight: NotNegative = 0.08
     smoothness_weight: NotNegative = 8.0

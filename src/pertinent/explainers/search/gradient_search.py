@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking, Fork
+from pertinent.asks import Asking, Fork, MaskGradients
 from pertinent.explainers.base import Finding, Task, explainers
 from pertinent.explainers.search.base import (
     Course,
@@ -49,6 +49,7 @@ class GradientSearch(Search):
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (4) and App. A.2"
+    asks = (MaskGradients,)
     summary = "gradient descent on which features to choose, for each sparsity"
     learning_rate: Positive = 0.1
     sparsity_weight: NotNegative = 1e-3
@@ -144,6 +145,7 @@ class TaylorSearch(SeparateSearches):
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
+    asks = (MaskGradients,)
     summary = "swaps by a first-order guess, in a beam, for each sparsity"
     width: Count = 3
     steps: Count | None = None

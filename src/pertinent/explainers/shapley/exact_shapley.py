@@ -59,6 +59,7 @@ class TreeShap(Explainer):
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"
+    asks = (TreeValues,)
     summary = "exact Shapley values of forests and boosted trees in one walk"
 
     def evaluations(self, n_features: int) -> int:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from pertinent.array_types import Array, Floats, Masks
-from pertinent.errors import ModelError
+from pertinent.array_types import Array, Floats
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import Output, Scale
-from pertinent.removal.base import Removal, TokenRows
+from pertinent.removal.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -144,12 +143,6 @@ class Head(ABC):
         `seen` returns the rows at which the gradients are taken, as the network sees them.
         """
         return lambda answer, _: answer
-
-    def surprise(
-        self, removal: Removal, input: Input, masks: Masks, seed: int, encoder: TransformerModel
-    ) -> Floats:
-        """For each mask, the mean −log p of the kept tokens of a prompt; by default an error."""
-        raise ModelError("This model gives what it reads no likelihood, so its perplexity is not known.")
 
     def details(self, input: TextInput, encoder: TransformerModel) -> dict[str, str]:
         """What a person should be told about the prediction besides its numbers."""

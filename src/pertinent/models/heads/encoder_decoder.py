@@ -9,14 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pertinent.array_types import Floats, Masks
 from pertinent.errors import ModelError
-from pertinent.inputs.base import Input
-from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.heads.base import FollowedScores, HeadBatch
 from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, one_row
-from pertinent.removal.base import Removal, TokenRows
+from pertinent.removal.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -76,12 +74,6 @@ class EncoderDecoderHead(LanguageModelHead):
                 logits = self.decoded_logits(states, attend, devices.send(np.array([ids]), encoder.device))
             ids.append(int(logits[0, -1].argmax()))
             yield ids[-1]
-
-    def surprise(
-        self, removal: Removal, input: Input, masks: Masks, seed: int, encoder: TransformerModel
-    ) -> Floats:
-        """Raise an error: an encoder gives prompts no likelihood."""
-        return Head.surprise(self, removal, input, masks, seed, encoder)
 
     @property
     def start_id(self) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from pertinent.array_types import Floats, Ints, Masks
+from pertinent.array_types import Floats
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
@@ -25,16 +25,13 @@ from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, t
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
-from pertinent.removal.base import Removal, TokenRows
+from pertinent.removal.base import TokenRows
 from pertinent.settings import Count, checked
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
 logger = logging.getLogger(__name__)
-
-SURPRISED = 16
-"""Number of masks of a prompt whose surprise is computed together."""
 
 
 class LanguageModelHead(Head):
@@ -229,32 +226,6 @@ class LanguageModelHead(Head):
         batch.lay_out([False] * len(batch.parts), encoder.device)
         return lambda states, _: batch.scores(states)
 
-    def surprise(
-        self, removal: Removal, input: Input, masks: Masks, seed: int, encoder: TransformerModel
-    ) -> Floats:
-        """For each mask, the mean −log p of the kept tokens of a prompt, given what is read before each.
-
-        The first token of a row, fixed tokens and those of the answer are not counted.
-        """
-        assert isinstance(input, PromptInput)
-        found: list[float] = []
-        for first in range(0, len(masks), SURPRISED):
-            some = masks[first : first + SURPRISED]
-            rows = removal(input, some, seed)
-            assert isinstance(rows, TokenRows)
-            part = self.started(rows.windows()[0])
-            compact = [part.renumber or encoder.compaction.holds(part.attend.shape[1])]
-            batch = collate([part], compact, encoder.pad_id)
-            numbers = collate([replace(part, ids=_numbers(part), zeroed=None)], compact, -1).ids
-            feature = part.tokens.feature
-            counted = (feature >= 0) & some[:, feature]
-            with encoder.evaluating(batch.ids.shape), torch.inference_mode():
-                logs = self.logits(encoder.answer(batch)).float().log_softmax(dim=-1).cpu().numpy()
-            each = np.repeat(counted, removal.draws, axis=0)
-            own = [_surprise(*row) for row in zip(logs, numbers, batch.ids, each, strict=True)]
-            found += np.reshape(own, (len(some), -1)).mean(axis=1).tolist()
-        return np.array(found)
-
     def details(self, input: Any, encoder: TransformerModel) -> dict[str, str]:
         """The answers, and how the model found its own."""
         return input.text.details  # type: ignore[no-any-return]
@@ -345,14 +316,6 @@ def answer_columns(logs: Tensor, real: Tensor, rows: Tensor, *, mean: bool = Fal
 def _summed(logs: Tensor, *, mean: bool) -> Tensor:
     """The sum or the mean of each row, without NaN."""
     return logs.nanmean(dim=1, keepdim=True) if mean else logs.nansum(dim=1, keepdim=True)
-
-
-def _surprise(logs: Floats, numbers: Ints, ids: Ints, counted: Masks) -> float:
-    """The mean −log p of a row's counted tokens; `numbers` says which token each slot holds (−1: none)."""
-    slots = np.flatnonzero(numbers >= 0)
-    before, after = slots[:-1], slots[1:]
-    own = counted[numbers[after]]
-    return float(-logs[before[own], ids[after[own]]].mean()) if own.any() else 0.0
 
 
 def _numbers(part: TokenRows) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Console, RenderableType
 
-from pertinent.array_types import Array, Masks
+from pertinent.array_types import Array, Floats, Masks
 from pertinent.control_characters import shortened
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
@@ -22,6 +22,7 @@ from pertinent.report.wording import on_one_line
 
 if TYPE_CHECKING:
     from pertinent.report.panels import Panel
+    from pertinent.results.explanation import Explanation
 
 _MOST_IN_HEAT_MAP = 8
 
@@ -55,6 +56,18 @@ class Drawing:
     def has_unread(self, input: Any) -> bool:
         """Whether some of what is drawn was not read by the model."""
         return False
+
+    def plain(self, input: Any) -> dict[str, Any]:
+        """What the web page draws besides the features' names and values, as plain data."""
+        return {}
+
+    def heat_map(self, input: Any, share: Floats) -> str | None:
+        """The features in colours, from −1 to 1, as the data URI of a picture that lies over the input."""
+        return None
+
+    def column_shares(self, e: Explanation) -> dict[int, Floats]:
+        """How strongly each feature is coloured for each column, if the columns share one scale."""
+        return {}
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool

@@ -32,6 +32,9 @@ largest share of the pixels that are outlines."""
 _LARGE, _SMALL, _COMPACT, _THUMBNAIL = 512, 192, 128, 32
 """The longest sides of pictures in HTML, in pixels."""
 
+_FINEST = 64
+"""The longest side of the grid of features of a picture on the web page."""
+
 _WIDEST = 32
 """The longest side of a picture in a terminal, in characters."""
 
@@ -53,6 +56,18 @@ class ImageDrawing(Drawing):
     def beginning(self, input: Any) -> str:
         """A small picture."""
         return from_template("thumbnail.html", source=data_uri(resized(original(input), _THUMBNAIL)))
+
+    def plain(self, input: Any) -> dict[str, Any]:
+        """The picture, and a grid that says which feature a click on it means."""
+        step = -(-max(input.labels.shape) // _FINEST)
+        return {
+            "image": data_uri(resized(original(input), _LARGE)),
+            "grid": input.labels[::step, ::step].tolist(),
+        }
+
+    def heat_map(self, input: Any, share: Floats) -> str:
+        """The heat map in the colours of the legend."""
+        return data_uri(rgb(resized(share[input.labels], _LARGE)))
 
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool

@@ -50,6 +50,22 @@ class PromptDrawing(TextDrawing):
         """The first words."""
         return beginning_of(["".join(input.text.segments)])
 
+    def plain(self, input: Any) -> dict[str, Any]:
+        """The prompt's pieces, and the answer with its columns: number, text, whether it is one token."""
+        prompt = input.text
+        tokens = enumerate([*prompt.columns[: prompt.first_token], *prompt.answer_tokens])
+        answer = {
+            "tokens": [[column, text, column >= prompt.first_token] for column, text in tokens],
+            "text": prompt.answer,
+            "rather_than": prompt.rather_than,
+            "generation": prompt.generation,
+        }
+        return super().plain(input) | {"answer": answer}
+
+    def column_shares(self, e: Explanation) -> dict[int, Floats]:
+        """Those of the tokens of the answer."""
+        return {token.column: token.share for token in answer_tokens(e)}
+
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:

@@ -67,6 +67,21 @@ class TextDrawing(Drawing):
         """Whether the model read only a part of the text."""
         return any(piece.unread for piece in pieces(input))
 
+    def plain(self, input: Any) -> dict[str, Any]:
+        """Pieces: characters, their features, whether they were not read or can go, and their paragraph."""
+        return {
+            "pieces": [
+                [
+                    own.text,
+                    list(own.features),
+                    own.unread,
+                    input.text.removable(own.segment),
+                    0 if self.joins_segments else own.segment,
+                ]
+                for own in pieces(input)
+            ]
+        }
+
     def terminal(
         self, panel: Panel, console: Console, width: int, *, colour: bool
     ) -> Iterator[RenderableType]:
