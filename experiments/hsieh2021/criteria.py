@@ -52,8 +52,7 @@ class Judge:
         relevant = relevant_sets(scores)
         for reference in REFERENCES:
             for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
-                curve = self.logits(kept, reference)
-                writer.write(name, f"{kind} logit", area(curve), reference=reference)
+                writer.write(name, f"{kind} logit", self.logits(kept, reference), reference=reference)
         for kind, radii in self.radii(relevant).items():
             writer.write(name, f"robustness of {kind}", radii)
         if not self.probabilities:
