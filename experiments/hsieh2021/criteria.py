@@ -85,19 +85,25 @@ class Judge:
 
     def logits(self, kept: Masks, reference: float | str) -> Floats:
         """The logit of the predicted class (images, sizes) with only the features `kept`."""
-        rng = np.random.default_rng(0)
-        owners = image_input(self.images[0], self.features).labels
+        device = next(self.module.parameters()).device
+        generator = torch.Generator(device).manual_seed(0)
+        owners = torch.from_numpy(image_input(self.images[0], self.features).labels)
         total = np.zeros(kept.shape[:2])
         draws = DRAWS if reference == "uniform" else 1
         at_once = max(1, self.batch // kept.shape[1])
         for _ in range(draws):
             for first in range(0, len(kept), at_once):
                 part = slice(first, first + at_once)
-                sets, images = kept[part][:, :, owners][:, :, None], self.images[part][:, None]
-                shape = np.broadcast_shapes(sets.shape, images.shape)
-                other = rng.random(shape, dtype=np.float32) if reference == "uniform" else reference
-                rows = np.where(sets, images, other).astype(np.float32).reshape(-1, *shape[2:])
-                answer = self._answer(rows).reshape(*shape[:2], -1)
+                sets = torch.from_numpy(kept[part])[:, :, owners][:, :, None].to(device)
+                images = torch.from_numpy(self.images[part])[:, None].to(device)
+                shape = torch.broadcast_shapes(sets.shape, images.shape)
+                other = (
+                    torch.rand(shape, generator=generator, device=device)
+                    if reference == "uniform"
+                    else torch.tensor(reference, device=device)
+                )
+                answer = self._answer(torch.where(sets, images, other).flatten(0, 1))
+                answer = answer.reshape(*shape[:2], -1)
                 total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[
                     :, :, 0
                 ]
@@ -106,7 +112,7 @@ class Judge:
     @cached_property
     def predicted(self) -> Array:
         """The class predicted for each image."""
-        return np.asarray(self._answer(self.images).argmax(axis=1))
+        return np.asarray(self._answer(torch.from_numpy(self.images)).argmax(axis=1))
 
     @cached_property
     def _plain(self) -> Any:
@@ -118,10 +124,10 @@ class Judge:
         """Explanations with these scores."""
         return [replace(own, scores=row) for own, row in zip(self._plain, scores, strict=True)]
 
-    def _answer(self, rows: Array) -> Array:
+    def _answer(self, rows: torch.Tensor) -> Array:
         device = next(self.module.parameters()).device
         with torch.inference_mode():
-            parts = [self.module(part.to(device)).cpu() for part in torch.from_numpy(rows).split(self.batch)]
+            parts = [self.module(part.to(device)).cpu() for part in rows.split(self.batch)]
         return torch.cat(parts).numpy()
 
 
