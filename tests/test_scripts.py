@@ -332,13 +332,12 @@ def test_hsieh2021_images_and_forest(digits, tmp_path):
         call(load("forest"), *forest, "--rows", "leave-one-out", "one-step-banzhaf")
         call(load("tables"), "--results", tmp_path, "--pages", tmp_path)
         figures = load("figures")
-        figures.PICTURED = names
+        figures.PICTURED = figures.VARIANTS = names
         call(figures, "--results", tmp_path, "--data", digits, "--out", tmp_path, "--images", 2)
     assert "| `gradient, magnitude` | 2 |" in page.read_text()
     assert "| `one-step-banzhaf` |" in page.read_text().partition("<!-- forest -->")[2]
-    assert {"figure2.png", "figure5.png", "figure6.png", "figure13.png"} <= {
-        p.name for p in tmp_path.iterdir()
-    }
+    drawn = {f"figure{number}.png" for number in (2, 5, 6, 7, 9, 10, 11, 13, 14, 16)}
+    assert drawn <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_hsieh2021_speed(digits, capsys):
@@ -371,6 +370,8 @@ def test_hsieh2021_texts(encoder, tmp_path):
             *rows,
         )
         call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
+        call(load("text_figure"), "--results", tmp_path, "--out", tmp_path / "figure21.png")
+    assert (tmp_path / "figure21.png").stat().st_size > 1000
     assert "Not measured everywhere: `integrated-gradients`" in (tmp_path / "text.md").read_text()
 
 

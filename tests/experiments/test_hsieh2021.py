@@ -50,6 +50,34 @@ def test_logits_of_kept_pixels(load):
     assert judge.logits(kept, "uniform")[0, 1] == pytest.approx(3 + 0.5, abs=0.5)
 
 
+def test_records_keep_curves(load, tmp_path):
+    """Of a network that sums pixels: 5% to 45% of twenty ones are kept, or all others."""
+    criteria, records, own = (load(name) for name in ("criteria", "records", "conclusions"))
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(20, 2, bias=False))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.stack([torch.ones(20), torch.zeros(20)]))
+    judge = criteria.Judge(None, module, np.ones((1, 1, 4, 5), dtype=np.float32), probabilities=False)
+    object.__setattr__(judge, "radii", lambda relevant: {})
+    judge.measure("random", np.arange(20.0)[None], records.Writer(tmp_path / "own.jsonl", "mnist"))
+    found = records.Records(tmp_path)
+    kept = np.arange(1.0, 10)
+    for kind, curve in (("insertion logit", kept), ("deletion logit", 20 - kept)):
+        assert found.values("mnist", "random", kind, reference=0.0)[0] == pytest.approx(curve)
+        assert found.values("mnist", "random", kind, reference=1.0)[0] == pytest.approx(np.full(9, 20.0))
+    assert own.measured(found, "mnist", "random", "insertion logit", reference=0.0) == pytest.approx([40 * 5])
+
+
+def test_curves_are_drawn_as_means(load):
+    figures = load("curve_figures")
+    axes = figures.new_figure(2, 2).subplots()
+    curves = dict.fromkeys(figures.CURVES) | {"random": np.array([[1.0] * 9, [3.0] * 9])}
+    curves["greedy-as"] = np.ones(2)  # areas alone: nothing to draw
+    figures.draw(axes, curves)
+    (drawn,) = axes.containers
+    assert drawn.get_label() == "random"
+    assert drawn.lines[0].get_ydata() == pytest.approx([2.0] * 9)
+
+
 def test_who_wins(load, tmp_path):
     """More is better of robustness of irrelevant pixels and of insertion, less of the others."""
     own, records = load("conclusions"), load("records")
@@ -88,6 +116,8 @@ def test_missing_values_of_records(load, tmp_path):
     own.Writer(tmp_path / "own.jsonl", "e").write("m", "x", [1.0, np.inf, 1 / 3])
     found = own.Records(tmp_path).values("e", "m", "x")
     np.testing.assert_array_equal(found, [1.0, np.nan, 0.333333])
+    own.Writer(tmp_path / "own.jsonl", "e").write("m", "curve", [[1 / 3, np.nan]])
+    np.testing.assert_array_equal(own.Records(tmp_path).values("e", "m", "curve"), [[0.3333, np.nan]])
     assert own.interval(found).mean == pytest.approx(0.6666665)
 
 
