@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import text_paper as paper
 from conclusions import holds, verdict
-from marked_sets import FILMS, HATE
+from marked_sets import CLAIMS, FILMS, HATE
 from records import Records, difference, fill_in, interval, shown, table
 from text import METHODS
 
 from pertinent.array_types import Floats
 from pertinent.intervals import Difference
 
-SETS = (HATE, FILMS)
+SETS = (HATE, FILMS, CLAIMS)
 PAPERS_MEAN, AVERAGE = "mean of p@1 to p@5", "average precision"
 """What the paper calls mAP (its last column is the mean of the others), and what it means elsewhere."""
 GREEDY = ("greedy-as", "greedy-as, relevant")

@@ -623,6 +623,24 @@ def test_reviews_are_cut_where_they_are_marked(load, tmp_path):
     assert training[1].text == " ".join(words[12:]) and training[1].spans == [(4, 5)]
 
 
+def test_claims_stand_before_their_evidence(load, tmp_path):
+    own = load("marked_sets")
+    own.LONGEST = 16
+    words = ["w"] * 9 + ["."] + ["v"] * 6 + ["."]
+    rows = {
+        "query": ["a claim"] * 3,
+        "document": [" ".join(words)] * 3,
+        "label": np.array([0, 1, 1], np.int8),
+    }
+    rows["evidence_spans"] = [[[10, 17]], [[0, 1]], [[0, 10]]]  # the last: most words are marked
+    for split in ("val", "test"):
+        write_frame(tmp_path / "eraser_fever" / f"{split}.parquet", **rows)
+    training, explained = own.claims(tmp_path)
+    assert [one.label for one in training] == [0, 1, 1] and [one.label for one in explained] == [1]
+    assert training[0].text == "a claim " + " ".join(words[10:]) and training[0].spans[0] == (8, 9)
+    assert explained[0].text == "a claim " + " ".join(words[:10]) and explained[0].spans == [(8, 9)]
+
+
 def test_words_of_one_text_are_unknown_to_the_lstm(load):
     tokenizer = load("text_models").word_tokenizer(["a cat, a dog", "A cat"])
     assert tokenizer.convert_ids_to_tokens(tokenizer("a cat dog")["input_ids"]) == ["a", "cat", "[UNK]"]
