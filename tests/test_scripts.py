@@ -443,13 +443,11 @@ def test_hsieh2021_marks(encoder, tmp_path):
         [[t.split().index(f"w{label}"), t.split().index(f"w{label}") + 1]]
         for t, label in zip(texts, labels, strict=True)
     ]
+    rows = {"document": texts, "label": np.array(labels, dtype=np.int8), "evidence_spans": spans}
     for split in ("train", "val"):
-        write_frame(
-            tmp_path / "eraser_movies" / f"{split}.parquet",
-            document=texts,
-            label=np.array(labels, dtype=np.int8),
-            evidence_spans=spans,
-        )
+        write_frame(tmp_path / "eraser_movies" / f"{split}.parquet", **rows)
+    for split in ("val", "test"):
+        write_frame(tmp_path / "eraser_fever" / f"{split}.parquet", query=["w3 w4"] * len(texts), **rows)
     shutil.copy(ROOT / "experiments" / "hsieh2021" / "marks.md", tmp_path)
     with scripts("experiments/hsieh2021") as load:
         load("records").RESAMPLES = 50
@@ -459,7 +457,7 @@ def test_hsieh2021_marks(encoder, tmp_path):
         call(load("marks"), *places, *few)
         call(load("marks_report"), "--results", tmp_path, "--page", tmp_path / "marks.md")
     page = (tmp_path / "marks.md").read_text()
-    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page
+    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page and "| FEVER | 24 |" in page
 
 
 def test_hsieh2021_scales(digits, tmp_path):

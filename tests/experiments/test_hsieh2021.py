@@ -435,6 +435,20 @@ def test_precision_of_marked_words(load, tmp_path):
     assert lines[2].endswith("no, the reverse |") and lines[3].endswith("yes |")
 
 
+def test_more_subsets_beside_the_default_and_the_best(load, tmp_path):
+    records, report = load("records"), load("marks_report")
+    writer = records.Writer(tmp_path / "marks.jsonl", report.MORE)
+    for row, level in (("greedy-as", 0.5), (report.MANY, 0.6), ("random", 0.2), ("gradient", 0.7)):
+        writer.write(row, "precision", np.full((4, 5), level))
+        writer.write(row, "average precision", np.full(4, level))
+    found = records.Records(tmp_path, "**/marks.jsonl")
+    assert report.best_of_the_others(found, report.MORE) == "gradient"
+    assert report.best_of_the_others(found, report.HATE) is None
+    *_, default, best = report.more_subsets(found).splitlines()
+    assert default.startswith(f"| `{report.MANY}` | `greedy-as` | +0.10 [+0.10, +0.10] | win | +0.10")
+    assert best.startswith(f"| `{report.MANY}` | `gradient` | -0.10 [-0.10, -0.10] | loss | -0.10")
+
+
 def test_explained_are_texts_whose_class_is_predicted(load, monkeypatch):
     own = load("marks")
     marked = [load("marked_sets").Marked(str(i), label, []) for i, label in enumerate((0, 1, 1, 0))]
