@@ -182,6 +182,18 @@ def variants(records: Records, which: str) -> list[list[str]]:
     return rows
 
 
+def scattered(records: Records, which: str) -> list[list[str]]:
+    """Figure 9: are the pixels of Greedy-AS in fewer pieces than those of its variants?"""
+    rows = []
+    for suffix in ("", ", relevant"):
+        for name in ("greedy", "one-step-banzhaf"):
+            own, other = (records.values(which, row + suffix, "pieces") for row in ("greedy-as", name))
+            gap = difference(other, own)
+            cells = ["–" if found is None else f"{found.mean():.1f}" for found in (own, other)]
+            rows.append([f"`greedy-as{suffix}`", f"`{name}{suffix}`", *cells, signed(gap), holds(gap)])
+    return rows
+
+
 def farther(records: Records, which: str) -> list[list[str]]:
     """The places of methods with a baseline of 0, and of others, as the reference value moves away from 0."""
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import torch
 from records import Writer
 from rows import SIZES
+from scipy.ndimage import label
 
 import pertinent
-from pertinent.array_types import Array, Floats, Masks
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
 from pertinent.inputs.image import image_input
@@ -23,6 +25,9 @@ REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
 
 DRAWS = 10
 """Draws of uniform values for each mask."""
+
+SHOWN = 0.2
+"""The share of pixels that pictures show."""
 
 OWN_REMOVAL = {
     reference: "uniform-noise:low=0,high=1,samples=10"
@@ -55,6 +60,9 @@ class Judge:
                 writer.write(name, f"{kind} logit", self.logits(kept, reference), reference=reference)
         for kind, radii in self.radii(relevant).items():
             writer.write(name, f"robustness of {kind}", radii)
+        if self.features == "pixels":
+            shape = self.images.shape[-2:]
+            writer.write(name, "pieces", pieces(relevant[:, SIZES.index(SHOWN)], shape))
         if not self.probabilities:
             return
         explanations = self.explanations(scores)
@@ -129,6 +137,15 @@ class Judge:
         with torch.inference_mode():
             parts = [self.module(part.to(device)).cpu() for part in rows.split(self.batch)]
         return torch.cat(parts).numpy()
+
+
+def pieces(relevant: Masks, shape: Sequence[int]) -> Ints:
+    """Number of connected pieces of each set of pixels (images, pixels), diagonals included.
+
+    The paper calls explanations noisy whose pixels are scattered (Figure 9).
+    """
+    side_by_side = np.ones((3, 3))
+    return np.array([label(own.reshape(shape), side_by_side)[1] for own in relevant])
 
 
 def relevant_sets(scores: Floats) -> Masks:

@@ -13,7 +13,7 @@ from typing import Any
 
 import curve_figures
 import numpy as np
-from criteria import REFERENCES, relevant_sets
+from criteria import REFERENCES, SHOWN, relevant_sets
 from records import Records
 from rows import MAGNITUDE, SIZES
 from run import chosen_images, file_name
@@ -37,7 +37,6 @@ VARIANTS = tuple(
     name + kind for kind in ("", ", relevant") for name in ("greedy", "one-step-banzhaf", "greedy-as")
 )
 """Greedy-AS and what lacks one of its parts (Table 3), by both criteria."""
-SHOWN = 0.2
 LIGHTER, DARKER = np.array([0.0, 0.45, 0.75]), np.array([0.9, 0.35, 0.0])
 """Of relevant pixels: those that an attack makes lighter (pertinent negative) and darker (positive)."""
 

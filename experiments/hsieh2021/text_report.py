@@ -257,9 +257,7 @@ def main() -> None:
     missing = [row for row in DEFAULT if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,
-        counts="; ".join(
-            f"{model} {len(results.texts.get(experiment, []))}" for model, experiment in MODELS.items()
-        ),
+        counts="; ".join(f"{model} {len(results.norms(model))}" for model in MODELS),
         lstm=results.number("BiLSTM", "–", "accuracy"),
         vectors=results.number(VECTORS, "–", "accuracy"),
         minilm=results.number("MiniLM", "–", "accuracy"),

@@ -67,6 +67,21 @@ def test_records_keep_curves(load, tmp_path):
     assert own.measured(found, "mnist", "random", "insertion logit", reference=0.0) == pytest.approx([40 * 5])
 
 
+def test_connected_pieces(load, tmp_path):
+    own = load("criteria")
+    diagonal = np.eye(4, dtype=bool)
+    corners = np.zeros((4, 4), dtype=bool)
+    corners[[0, 0, 3, 3], [0, 3, 0, 3]] = True
+    assert own.pieces(np.array([diagonal.ravel(), corners.ravel()]), (4, 4)).tolist() == [1, 4]
+    records = load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "mnist")
+    writer.write("greedy-as", "pieces", [1, 2, 1])
+    writer.write("greedy", "pieces", [4, 5, 4])
+    greedy, banzhaf, *_ = load("conclusions").scattered(records.Records(tmp_path), "mnist")
+    assert greedy == ["`greedy-as`", "`greedy`", "1.3", "4.3", "+3.0 [+3.0, +3.0]", "yes"]
+    assert banzhaf[2:] == ["1.3", "–", "–", "–"]
+
+
 def test_curves_are_drawn_as_means(load):
     figures = load("curve_figures")
     axes = figures.new_figure(2, 2).subplots()
