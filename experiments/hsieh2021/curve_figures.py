@@ -43,41 +43,43 @@ def radii(records: Records, which: Sequence[str]) -> Any:
     panels = figure.subplots(len(which), 2, squeeze=False)
     for row, data in enumerate(which):
         for axes, metric in zip(panels[row], (conclusions.IRRELEVANT, conclusions.RELEVANT), strict=True):
-            draw(axes, {name: records.values(data, name, metric) for name in CURVES})
+            draw(axes, curves_of(records, data, metric))
             axes.set_title(f"{data}: attacks on {metric.rpartition(' ')[2]} pixels", loc="left", fontsize=10)
             axes.set_ylabel("L2 radius", fontsize=9, color=QUIET)
     add_legend(figure, panels[0, 0])
     return figure
 
 
-def logits(records: Records, data: str, references: Sequence[float | str]) -> Any:
-    """Logits by insertion (above) and deletion (below) over the size of the relevant set."""
-    figure = new_figure(max(6.4, 2.6 * len(references) + 1.6), 5.6)
-    panels = figure.subplots(2, len(references), squeeze=False)
+def logits(records: Records, data: str) -> Any:
+    """Logits by insertion (above) and deletion (below) over the size of the relevant set, by reference."""
+    figure = new_figure(2.6 * len(REFERENCES) + 1.6, 5.6)
+    panels = figure.subplots(2, len(REFERENCES), squeeze=False)
     for line, kind in zip(panels, ("insertion", "deletion"), strict=True):
-        for axes, reference in zip(line, references, strict=True):
-            found = {
-                name: records.values(data, name, f"{kind} logit", reference=reference) for name in CURVES
-            }
-            draw(axes, found)
-            removed = conclusions.reference_name(reference)
-            axes.set_title(f"{kind}, {removed}", loc="left", fontsize=10)
+        for axes, reference in zip(line, REFERENCES, strict=True):
+            draw(axes, curves_of(records, data, f"{kind} logit", reference=reference))
+            axes.set_title(f"{kind}, {conclusions.reference_name(reference)}", loc="left", fontsize=10)
         line[0].set_ylabel("logit", fontsize=9, color=QUIET)
     add_legend(figure, panels[0, 0])
     return figure
 
 
-def draw(axes: Any, curves: dict[str, Floats | None]) -> None:
+def curves_of(records: Records, data: str, metric: str, **settings: object) -> dict[str, Floats]:
+    """The curves (images, sizes) of each row that has any, of the images that all of them have."""
+    found = {name: records.values(data, name, metric, **settings) for name in CURVES}
+    curves = {name: own for name, own in found.items() if own is not None and own.ndim == 2}
+    n = min((len(own) for own in curves.values()), default=0)
+    return {name: own[:n] for name, own in curves.items()}
+
+
+def draw(axes: Any, curves: dict[str, Floats]) -> None:
     """The mean over images of each row's curve, with its 95% interval."""
-    for number, (name, style) in enumerate(styles().items()):
-        found = curves[name]
-        if found is None or found.ndim != 2:  # earlier records have areas alone
-            continue
+    every = styles()
+    for number, (name, found) in enumerate(curves.items()):
         points = [interval(column) for column in found.T]
-        x = 100 * np.array(SIZES) + 0.12 * (number - len(CURVES) / 2)
+        x = 100 * np.array(SIZES) + 0.12 * (number - len(curves) / 2)
         mean, low, high = (np.array([getattr(p, of) for p in points]) for of in ("mean", "low", "high"))
         error = np.stack([mean - low, high - mean])
-        axes.errorbar(x, mean, yerr=error, ms=4, lw=1.3, elinewidth=0.7, label=name, **style)
+        axes.errorbar(x, mean, yerr=error, ms=4, lw=1.3, elinewidth=0.7, label=name, **every[name])
     axes.set_xlabel("relevant pixels, %", fontsize=9, color=QUIET)
     tidy(axes)
 

@@ -1,4 +1,4 @@
-"""Draw Figures 2, 5, 6, 9, 10, 13, 14 and 15, and of photographs Figures 7, 11, 16 and 17.
+"""Draw Figures 2, 5, 6, 9, 13, and 14 with 10 and 15; of photographs Figures 7, and 16 with 11 and 17.
 
 python experiments/hsieh2021/figures.py --results RESULTS --data DATA
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import curve_figures
 import numpy as np
-from criteria import REFERENCES, SHOWN, relevant_sets
+from criteria import SHOWN, relevant_sets
 from records import Records
 from rows import MAGNITUDE, SIZES
 from run import chosen_images, file_name
@@ -103,19 +103,17 @@ def figure_5(folder: Path) -> Any:
 def makers(results: Path, data: Path, count: int) -> dict[str, Callable[[], Any]]:
     """What draws each figure."""
     records = Records(results, "**/*.jsonl")
-    folder, constants = results / "mnist", REFERENCES[1:]
+    folder = results / "mnist"
     images = chosen_images(data / "mnist", count)
     return {
         "figure2": partial(pictures, folder, images, PICTURED),
         "figure5": partial(figure_5, folder),
         "figure6": partial(curve_figures.radii, records, ("mnist", "fashion-mnist")),
         "figure9": partial(pictures, folder, images, VARIANTS),
-        "figure10": partial(curve_figures.logits, records, "mnist", REFERENCES[:1]),
         "figure13": partial(curve_figures.places, records, "mnist"),
-        "figure14": partial(curve_figures.logits, records, "mnist", constants),
+        "figure14": partial(curve_figures.logits, records, "mnist"),
         "figure7": partial(curve_figures.radii, records, ("photographs",)),
-        "figure11": partial(curve_figures.logits, records, "photographs", REFERENCES[:1]),
-        "figure16": partial(curve_figures.logits, records, "photographs", constants),
+        "figure16": partial(curve_figures.logits, records, "photographs"),
     }
 
 

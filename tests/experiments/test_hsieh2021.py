@@ -82,15 +82,18 @@ def test_connected_pieces(load, tmp_path):
     assert banzhaf[2:] == ["1.3", "–", "–", "–"]
 
 
-def test_curves_are_drawn_as_means(load):
-    figures = load("curve_figures")
+def test_curves_are_drawn_as_means(load, tmp_path):
+    figures, records = load("curve_figures"), load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "mnist")
+    writer.write("random", "insertion logit", [[1.0] * 9, [3.0] * 9, [50.0] * 9], reference=0.5)
+    writer.write("counterfactual", "insertion logit", [[4.0] * 9, [6.0] * 9], reference=0.5)
+    writer.write("greedy-as", "insertion logit", [1.0, 2.0], reference=0.5)  # areas alone
+    found = figures.curves_of(records.Records(tmp_path), "mnist", "insertion logit", reference=0.5)
+    assert {name: len(own) for name, own in found.items()} == {"random": 2, "counterfactual": 2}
     axes = figures.new_figure(2, 2).subplots()
-    curves = dict.fromkeys(figures.CURVES) | {"random": np.array([[1.0] * 9, [3.0] * 9])}
-    curves["greedy-as"] = np.ones(2)  # areas alone: nothing to draw
-    figures.draw(axes, curves)
-    (drawn,) = axes.containers
-    assert drawn.get_label() == "random"
-    assert drawn.lines[0].get_ydata() == pytest.approx([2.0] * 9)
+    figures.draw(axes, found)
+    means = {drawn.get_label(): drawn.lines[0].get_ydata().tolist() for drawn in axes.containers}
+    assert means == {"random": [2.0] * 9, "counterfactual": [5.0] * 9}
 
 
 def test_who_wins(load, tmp_path):
