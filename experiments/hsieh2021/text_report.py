@@ -213,8 +213,8 @@ def ranks(results: Results) -> str:
 
 
 def _ends(order: Sequence[str]) -> str:
-    """The first three and the last."""
-    return f"{', '.join(f'`{row}`' for row in order[:3])}; last `{order[-1]}`"
+    """The first three and the last; "–" if there are none."""
+    return "–" if not order else f"{', '.join(f'`{row}`' for row in order[:3])}; last `{order[-1]}`"
 
 
 def examples(results: Results) -> str:

@@ -303,6 +303,11 @@ def test_wins_on_texts(load, tmp_path):
     assert [found["gradient"][own] for own in report.CRITERIA] == ["loss", "win"] * 3
     assert report.counted(found, ("insertion", "")) == "1 win, 0 draws, 1 loss"
     assert report.counted(found, ("insertion", ""), ["random"]) == "1 win, 0 draws, 0 losses"
+    more, less = report.ranks(results).splitlines()[2:4]  # of the criteria of which more, or less, is better
+    assert "| `gradient`, `greedy-as`, `random`; last `random` |" in more
+    assert "| `random`, `greedy-as`, `gradient`; last `gradient` |" in less
+    (own,) = [line for line in report.conclusions(results).splitlines() if "its own" in line]
+    assert own == "| BiLSTM | greedy-as | Robustness-S̄r, its own |" + 3 * " 1 win, 0 draws, 1 loss |"
     writer.write("greedy", "robustness of irrelevant", np.full((8, 5), 2.5))
     results = report.Results(records.Records(tmp_path), {}, {})
     (line,) = [own for own in report.ablation(results).splitlines() if own.startswith("| BiLSTM")]
@@ -524,6 +529,7 @@ def test_checks_beside_the_papers(load, tmp_path):
     own, records = load("conclusions"), load("records")
     writer = records.Writer(tmp_path / "checks.jsonl", "mnist")
     for row, level in (("greedy-as", 0.3), ("gradient", 0.5), ("expected-gradients", 0.4)):
+        writer.write(row, "sanity", np.full(9, level / 3))
         writer.write(row, "sanity of magnitudes", level + np.linspace(0, 0.01, 9))
         writer.write(row, "sensitivity", level + np.linspace(0, 0.01, 9))
     rows = own.checks(records.Records(tmp_path), "mnist", ["gradient", "expected-gradients", "leave-one-out"])
@@ -531,6 +537,9 @@ def test_checks_beside_the_papers(load, tmp_path):
     assert rows[0][4:] == ["+0.16", "-0.20 [-0.20, -0.20]", "no, the reverse"]
     assert rows[1][1:4] == ["", "-0.10 [-0.10, -0.10]", ""]  # Table 7 has no expected gradients
     assert rows[2][2] == "–" and rows[2][3] == ""
+    lines = load("tables").checked(records.Records(tmp_path)).splitlines()
+    line = "| `greedy-as` | 0.18 | 0.10 [0.10, 0.10] | 0.30 [0.30, 0.31] | 0.61 | 0.30 [0.30, 0.31] |"
+    assert line in lines
     both = SimpleNamespace(mean=0.1, low=-0.1, high=0.3)
     assert own.agrees(0.2, both) == "undecided" and own.agrees(None, both) == ""
 
@@ -579,6 +588,11 @@ def test_the_authors_network_normalises(load):
     module = own.authors_network()
     assert module[0](torch.tensor([0.1307, 0.4388])).tolist() == pytest.approx([0.0, 1.0])
     assert sum(p.numel() for p in module.parameters()) == 520 + 25_050 + 400_500 + 5010
+
+
+def test_photographs_are_normalised(load):
+    pixels = torch.tensor([127 / 255, 1.0, 0.0])
+    assert load("photo_model").Normalized()(pixels).tolist() == pytest.approx([0.0, 1.0, -127 / 128])
 
 
 def test_settings_of_a_run(load):
