@@ -44,9 +44,10 @@ def radii(records: Records, which: Sequence[str]) -> Any:
     for row, data in enumerate(which):
         for axes, metric in zip(panels[row], (conclusions.IRRELEVANT, conclusions.RELEVANT), strict=True):
             draw(axes, curves_of(records, data, metric))
-            axes.set_title(f"{data}: attacks on {metric.rpartition(' ')[2]} pixels", loc="left", fontsize=10)
+            what = f"{metric.rpartition(' ')[2]} {'squares' if data == 'photographs' else 'pixels'}"
+            axes.set_title(f"{data}: attacks on {what}", loc="left", fontsize=10)
             axes.set_ylabel("L2 radius", fontsize=9, color=QUIET)
-    add_legend(figure, panels[0, 0])
+    add_legend(figure)
     return figure
 
 
@@ -59,13 +60,20 @@ def logits(records: Records, data: str) -> Any:
             draw(axes, curves_of(records, data, f"{kind} logit", reference=reference))
             axes.set_title(f"{kind}, {conclusions.reference_name(reference)}", loc="left", fontsize=10)
         line[0].set_ylabel("logit", fontsize=9, color=QUIET)
-    add_legend(figure, panels[0, 0])
+    add_legend(figure)
     return figure
 
 
 def curves_of(records: Records, data: str, metric: str, **settings: object) -> dict[str, Floats]:
-    """The curves (images, sizes) of each row that has any, of the images that all of them have."""
-    found = {name: records.values(data, name, metric, **settings) for name in CURVES}
+    """The curves (images, sizes) of each row that has any, of the images that all of them have.
+
+    Rows without signs, as gradients of squares, are there by their own name alone.
+    """
+    found = {}
+    for name in CURVES:
+        own = records.values(data, name, metric, **settings)
+        plain = name.removesuffix(MAGNITUDE)
+        found[name] = records.values(data, plain, metric, **settings) if own is None else own
     curves = {name: own for name, own in found.items() if own is not None and own.ndim == 2}
     n = min((len(own) for own in curves.values()), default=0)
     return {name: own[:n] for name, own in curves.items()}
@@ -80,7 +88,7 @@ def draw(axes: Any, curves: dict[str, Floats]) -> None:
         mean, low, high = (np.array([getattr(p, of) for p in points]) for of in ("mean", "low", "high"))
         error = np.stack([mean - low, high - mean])
         axes.errorbar(x, mean, yerr=error, ms=4, lw=1.3, elinewidth=0.7, label=name, **every[name])
-    axes.set_xlabel("relevant pixels, %", fontsize=9, color=QUIET)
+    axes.set_xlabel("relevant, %", fontsize=9, color=QUIET)
     tidy(axes)
 
 
@@ -105,13 +113,15 @@ def places(records: Records, data: str) -> Any:
         tidy(axes)
     panels[0].set_ylabel("place", fontsize=9, color=QUIET)
     panels[0].invert_yaxis()
-    add_legend(figure, panels[0])
+    add_legend(figure)
     return figure
 
 
-def add_legend(figure: Any, axes: Any) -> None:
-    """The names of the rows, on the right."""
-    labels = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+def add_legend(figure: Any) -> None:
+    """The names of all rows that are drawn, on the right."""
+    labels: dict[str, Any] = {}
+    for axes in figure.axes:
+        labels |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     figure.legend(labels.values(), labels.keys(), fontsize=8, frameon=False, loc="outside right center")
 
 

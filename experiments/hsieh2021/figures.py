@@ -41,9 +41,14 @@ LIGHTER, DARKER = np.array([0.0, 0.45, 0.75]), np.array([0.9, 0.35, 0.0])
 """Of relevant pixels: those that an attack makes lighter (pertinent negative) and darker (positive)."""
 
 
+def scores_file(folder: Path, name: str) -> Path:
+    """Where the scores of a row are."""
+    return folder / f"{file_name(name.removesuffix(MAGNITUDE))}.npz"
+
+
 def scores_of(folder: Path, name: str) -> Floats:
     """The scores (images, pixels) of a row."""
-    scores: Floats = np.load(folder / f"{file_name(name.removesuffix(MAGNITUDE))}.npz")["scores"]
+    scores: Floats = np.load(scores_file(folder, name))["scores"]
     return np.abs(scores) if name.endswith(MAGNITUDE) else scores
 
 
@@ -55,7 +60,8 @@ def coloured(image: Array, relevant: Masks, lighter: Masks) -> Array:
 
 
 def pictures(folder: Path, images: Array, names: Sequence[str]) -> Any:
-    """The top 20% of pixels by method: bright pixels in one colour, dark ones in the other."""
+    """The top 20% of pixels of the methods that were run: bright ones in one colour, dark in the other."""
+    names = [name for name in names if scores_file(folder, name).exists()]
     count = len(images)
     figure = new_figure(1.05 * (len(names) + 1), 1.12 * count + 0.3)
     panels = figure.subplots(count, len(names) + 1, squeeze=False)
@@ -105,11 +111,14 @@ def makers(results: Path, data: Path, count: int) -> dict[str, Callable[[], Any]
     records = Records(results, "**/*.jsonl")
     folder = results / "mnist"
     images = chosen_images(data / "mnist", count)
+    clothes = partial(chosen_images, data / "fashion_mnist", count)
     return {
         "figure2": partial(pictures, folder, images, PICTURED),
         "figure5": partial(figure_5, folder),
         "figure6": partial(curve_figures.radii, records, ("mnist", "fashion-mnist")),
         "figure9": partial(pictures, folder, images, VARIANTS),
+        "fashion": partial(curve_figures.radii, records, ("fashion-mnist",)),
+        "fashion9": lambda: pictures(results / "fashion-mnist", clothes(), VARIANTS),
         "figure13": partial(curve_figures.places, records, "mnist"),
         "figure14": partial(curve_figures.logits, records, "mnist"),
         "figure7": partial(curve_figures.radii, records, ("photographs",)),

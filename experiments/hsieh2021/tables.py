@@ -103,8 +103,12 @@ def variants(which: str, records: Records) -> str:
 
 def scattered(records: Records) -> str:
     """Whether the pixels of Greedy-AS are less scattered than those of its variants."""
-    head = ["method", "against", "pieces", "pieces of the other", "fewer by", "holds"]
-    return table(head, conclusions.scattered(records, "mnist"))
+    rows = []
+    for which, name in (("mnist", "MNIST"), ("fashion-mnist", "Fashion-MNIST")):
+        found = conclusions.scattered(records, which)
+        rows += [[name, *row] for row in found if row[-1] != "–"]
+    head = ["images", "method", "against", "n", "pieces", "pieces of the other", "fewer by", "holds"]
+    return table(head, rows)
 
 
 def by_reference(which: str, suffix: str, records: Records) -> str:

@@ -48,7 +48,7 @@ def draw(results: Results) -> Any:
         line[0].set_ylabel(model.replace(", ", ",\n"), fontsize=9, color=QUIET)
     for axes in panels[-1]:
         axes.set_xlabel("first words", fontsize=9, color=QUIET)
-    add_legend(figure, panels[-1, 0])
+    add_legend(figure)
     return figure
 
 

@@ -78,8 +78,8 @@ def test_connected_pieces(load, tmp_path):
     writer.write("greedy-as", "pieces", [1, 2, 1])
     writer.write("greedy", "pieces", [4, 5, 4])
     greedy, banzhaf, *_ = load("conclusions").scattered(records.Records(tmp_path), "mnist")
-    assert greedy == ["`greedy-as`", "`greedy`", "1.3", "4.3", "+3.0 [+3.0, +3.0]", "yes"]
-    assert banzhaf[2:] == ["1.3", "–", "–", "–"]
+    assert greedy == ["`greedy-as`", "`greedy`", "3", "1.3", "4.3", "+3.0 [+3.0, +3.0]", "yes"]
+    assert banzhaf[2:] == ["–", "1.3", "–", "–", "–"]
 
 
 def test_curves_are_drawn_as_means(load, tmp_path):
