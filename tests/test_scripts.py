@@ -377,13 +377,13 @@ def test_hsieh2021_images_and_forest(digits, tmp_path):
         call(load("forest"), *forest, "--rows", "leave-one-out", "one-step-banzhaf")
         call(load("tables"), "--results", tmp_path, "--pages", tmp_path)
         figures = load("figures")
-        figures.PICTURED = names
-        call(figures, "--results", tmp_path, "--data", digits, "--out", tmp_path, "--images", 2)
+        figures.PICTURED = figures.VARIANTS = names
+        drawn = [f"figure{number}" for number in (2, 5, 6, 7, 9, 13, 14, 16)] + ["fashion"]
+        few = ("--out", tmp_path, "--images", 2, "--figures", *drawn)
+        call(figures, "--results", tmp_path, "--data", digits, *few)
     assert "| `gradient, magnitude` | 2 |" in page.read_text()
     assert "| `one-step-banzhaf` |" in page.read_text().partition("<!-- forest -->")[2]
-    assert {"figure2.png", "figure5.png", "figure6.png", "figure13.png"} <= {
-        p.name for p in tmp_path.iterdir()
-    }
+    assert {f"{name}.png" for name in drawn} <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_hsieh2021_speed(digits, capsys):
@@ -416,6 +416,8 @@ def test_hsieh2021_texts(encoder, tmp_path):
             *rows,
         )
         call(load("text_report"), "--results", tmp_path, "--out", tmp_path / "text.md")
+        call(load("text_figure"), "--results", tmp_path, "--out", tmp_path / "figure21.png")
+    assert (tmp_path / "figure21.png").stat().st_size > 1000
     assert "Not measured everywhere: `integrated-gradients`" in (tmp_path / "text.md").read_text()
 
 
@@ -487,13 +489,11 @@ def test_hsieh2021_marks(encoder, tmp_path):
         [[t.split().index(f"w{label}"), t.split().index(f"w{label}") + 1]]
         for t, label in zip(texts, labels, strict=True)
     ]
+    rows = {"document": texts, "label": np.array(labels, dtype=np.int8), "evidence_spans": spans}
     for split in ("train", "val"):
-        write_frame(
-            tmp_path / "eraser_movies" / f"{split}.parquet",
-            document=texts,
-            label=np.array(labels, dtype=np.int8),
-            evidence_spans=spans,
-        )
+        write_frame(tmp_path / "eraser_movies" / f"{split}.parquet", **rows)
+    for split in ("val", "test"):
+        write_frame(tmp_path / "eraser_fever" / f"{split}.parquet", query=["w3 w4"] * len(texts), **rows)
     shutil.copy(ROOT / "experiments" / "hsieh2021" / "marks.md", tmp_path)
     with scripts("experiments/hsieh2021") as load:
         load("records").RESAMPLES = 50
@@ -503,7 +503,7 @@ def test_hsieh2021_marks(encoder, tmp_path):
         call(load("marks"), *places, *few)
         call(load("marks_report"), "--results", tmp_path, "--page", tmp_path / "marks.md")
     page = (tmp_path / "marks.md").read_text()
-    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page
+    assert "| HateXplain | 24 |" in page and "| film reviews | 18 |" in page and "| FEVER | 24 |" in page
 
 
 def test_hsieh2021_scales(digits, tmp_path):

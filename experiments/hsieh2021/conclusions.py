@@ -98,9 +98,10 @@ def place(
         return None
     ranked = []
     for name in OTHERS:
-        orders = [authors_line(name)] if as_authors else lines([name])
-        both = [goodness(records, which, line, metric, **settings) for line in orders]
-        known = [float(np.nanmean(values[: len(own)])) for values in both if values is not None]
+        both = {line: goodness(records, which, line, metric, **settings) for line in lines([name])}
+        if as_authors and both.get(authors_line(name)) is not None:  # gradients of squares have no sign
+            both = {name: both[authors_line(name)]}
+        known = [float(np.nanmean(values[: len(own)])) for values in both.values() if values is not None]
         if known and name != one.removesuffix(MAGNITUDE):
             ranked.append(max(known))
     return 1 + sum(mean > float(np.nanmean(own)) for mean in ranked), len(ranked) + 1
@@ -179,6 +180,19 @@ def variants(records: Records, which: str) -> list[list[str]]:
             rows.append(
                 [f"`{one + suffix}` is better than `{other + suffix}`", what, signed(found), holds(found)]
             )
+    return rows
+
+
+def scattered(records: Records, which: str) -> list[list[str]]:
+    """Figure 9: are the pixels of Greedy-AS in fewer pieces than those of its variants?"""
+    rows = []
+    for suffix in ("", ", relevant"):
+        for name in ("greedy", "one-step-banzhaf"):
+            own, other = (records.values(which, row + suffix, "pieces") for row in ("greedy-as", name))
+            gap = difference(other, own)
+            cells = ["–" if found is None else f"{found.mean():.1f}" for found in (own, other)]
+            n = "–" if gap is None or own is None or other is None else str(min(len(own), len(other)))
+            rows.append([f"`greedy-as{suffix}`", f"`{name}{suffix}`", n, *cells, signed(gap), holds(gap)])
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import torch
 from records import Writer
 from rows import SIZES
+from scipy.ndimage import label
 
 import pertinent
-from pertinent.array_types import Array, Floats, Masks
+from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.explainers.robustness.base import ABSENT
 from pertinent.inputs.image import image_input
@@ -23,6 +25,9 @@ REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
 
 DRAWS = 10
 """Draws of uniform values for each mask."""
+
+SHOWN = 0.2
+"""The share of pixels that pictures show."""
 
 OWN_REMOVAL = {
     reference: "uniform-noise:low=0,high=1,samples=10"
@@ -52,10 +57,12 @@ class Judge:
         relevant = relevant_sets(scores)
         for reference in REFERENCES:
             for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
-                curve = self.logits(kept, reference)
-                writer.write(name, f"{kind} logit", area(curve), reference=reference)
+                writer.write(name, f"{kind} logit", self.logits(kept, reference), reference=reference)
         for kind, radii in self.radii(relevant).items():
             writer.write(name, f"robustness of {kind}", radii)
+        if self.features == "pixels":
+            shape = self.images.shape[-2:]
+            writer.write(name, "pieces", pieces(relevant[:, SIZES.index(SHOWN)], shape))
         if not self.probabilities:
             return
         explanations = self.explanations(scores)
@@ -86,19 +93,25 @@ class Judge:
 
     def logits(self, kept: Masks, reference: float | str) -> Floats:
         """The logit of the predicted class (images, sizes) with only the features `kept`."""
-        rng = np.random.default_rng(0)
-        owners = image_input(self.images[0], self.features).labels
+        device = next(self.module.parameters()).device
+        generator = torch.Generator(device).manual_seed(0)
+        owners = torch.from_numpy(image_input(self.images[0], self.features).labels)
         total = np.zeros(kept.shape[:2])
         draws = DRAWS if reference == "uniform" else 1
         at_once = max(1, self.batch // kept.shape[1])
         for _ in range(draws):
             for first in range(0, len(kept), at_once):
                 part = slice(first, first + at_once)
-                sets, images = kept[part][:, :, owners][:, :, None], self.images[part][:, None]
-                shape = np.broadcast_shapes(sets.shape, images.shape)
-                other = rng.random(shape, dtype=np.float32) if reference == "uniform" else reference
-                rows = np.where(sets, images, other).astype(np.float32).reshape(-1, *shape[2:])
-                answer = self._answer(rows).reshape(*shape[:2], -1)
+                sets = torch.from_numpy(kept[part])[:, :, owners][:, :, None].to(device)
+                images = torch.from_numpy(self.images[part])[:, None].to(device)
+                shape = torch.broadcast_shapes(sets.shape, images.shape)
+                other = (
+                    torch.rand(shape, generator=generator, device=device)
+                    if reference == "uniform"
+                    else torch.tensor(reference, device=device)
+                )
+                answer = self._answer(torch.where(sets, images, other).flatten(0, 1))
+                answer = answer.reshape(*shape[:2], -1)
                 total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[
                     :, :, 0
                 ]
@@ -107,7 +120,7 @@ class Judge:
     @cached_property
     def predicted(self) -> Array:
         """The class predicted for each image."""
-        return np.asarray(self._answer(self.images).argmax(axis=1))
+        return np.asarray(self._answer(torch.from_numpy(self.images)).argmax(axis=1))
 
     @cached_property
     def _plain(self) -> Any:
@@ -119,11 +132,20 @@ class Judge:
         """Explanations with these scores."""
         return [replace(own, scores=row) for own, row in zip(self._plain, scores, strict=True)]
 
-    def _answer(self, rows: Array) -> Array:
+    def _answer(self, rows: torch.Tensor) -> Array:
         device = next(self.module.parameters()).device
         with torch.inference_mode():
-            parts = [self.module(part.to(device)).cpu() for part in torch.from_numpy(rows).split(self.batch)]
+            parts = [self.module(part.to(device)).cpu() for part in rows.split(self.batch)]
         return torch.cat(parts).numpy()
+
+
+def pieces(relevant: Masks, shape: Sequence[int]) -> Ints:
+    """Number of connected pieces of each set of pixels (images, pixels), diagonals included.
+
+    The paper calls explanations noisy whose pixels are scattered (Figure 9).
+    """
+    side_by_side = np.ones((3, 3))
+    return np.array([label(own.reshape(shape), side_by_side)[1] for own in relevant])
 
 
 def relevant_sets(scores: Floats) -> Masks:

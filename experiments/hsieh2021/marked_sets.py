@@ -1,4 +1,4 @@
-"""Texts with the words that people marked as the reason for a label: HateXplain, and film reviews of ERASER.
+"""Texts with the words that people marked as the reason for a label: HateXplain, and two sets of ERASER.
 
     python experiments/hsieh2021/marked_sets.py --data DATA --out PACKED
 
@@ -19,8 +19,12 @@ import numpy as np
 
 Span = tuple[int, int]
 
-HATE, FILMS = "HateXplain", "film reviews"
-CLASSES = {HATE: ("hatespeech", "normal", "offensive"), FILMS: ("negative", "positive")}
+HATE, FILMS, CLAIMS = "HateXplain", "film reviews", "FEVER"
+CLASSES = {
+    HATE: ("hatespeech", "normal", "offensive"),
+    FILMS: ("negative", "positive"),
+    CLAIMS: ("refuted", "supported"),
+}
 NORMAL = 1
 """The class of HateXplain that has no marks."""
 
@@ -54,18 +58,22 @@ def of_words(words: Sequence[str], label: int, marked: Sequence[bool]) -> Marked
     return Marked(" ".join(words), label, spans)
 
 
-def passages(words: Sequence[str]) -> Iterator[slice]:
-    """Cut a text into runs of whole sentences of at most `LONGEST` words; a longer sentence is left out."""
+def passages(words: Sequence[str], before: int = 0) -> Iterator[slice]:
+    """Cut a text into runs of whole sentences; a sentence that is longer than a run may be is left out.
+
+    A run has at most `LONGEST` words, together with as many as stand `before` it.
+    """
+    longest = LONGEST - before
     ends = [i + 1 for i, word in enumerate(words) if word in SENTENCE_ENDS]
     if not ends or ends[-1] < len(words):
         ends.append(len(words))
     first = last = 0
     for end in ends:
-        if end - first > LONGEST:
+        if end - first > longest:
             if last > first:
                 yield slice(first, last)
             first = last
-            if end - first > LONGEST:
+            if end - first > longest:
                 first = end
         last = end
     if last > first:
@@ -118,7 +126,30 @@ def film_reviews(folder: Path) -> tuple[list[Marked], list[Marked]]:
     return training, explained
 
 
-READERS = {HATE: hatexplain, FILMS: film_reviews}
+def claims(folder: Path) -> tuple[list[Marked], list[Marked]]:
+    """Claims of FEVER, each before a passage with evidence: of the validation set, and telling test ones.
+
+    The words of the sentences that are evidence are marked; those of the claim are not.
+    """
+    import pandas as pd
+
+    found: list[list[Marked]] = []
+    for split, fits in (("val", any), ("test", is_telling)):
+        found.append([])
+        for row in pd.read_parquet(folder / "eraser_fever" / f"{split}.parquet").itertuples():
+            claim, words = row.query.split(), row.document.split()
+            marked = np.zeros(len(words), dtype=np.bool_)
+            for start, end in row.evidence_spans:
+                marked[start:end] = True
+            for part in passages(words, before=len(claim)):
+                own = [False] * len(claim) + marked[part].tolist()
+                if fits(own):
+                    found[-1].append(of_words([*claim, *words[part]], int(row.label), own))
+                    break
+    return found[0], found[1]
+
+
+READERS = {HATE: hatexplain, FILMS: film_reviews, CLAIMS: claims}
 
 
 def read(folder: Path, name: str) -> tuple[list[Marked], list[Marked]]:
@@ -149,10 +180,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--sets", nargs="+", choices=READERS, default=list(READERS))
     parser.add_argument("--training", type=int, help="at most so many texts to learn from")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    for name in READERS:
+    for name in arguments.sets:
         training, explained = read(arguments.data, name)
         training = [Marked(one.text, one.label, []) for one in training[: arguments.training]]
         with lzma.open(packed_file(arguments.out, name), "wt", preset=9, encoding="utf-8") as lines:

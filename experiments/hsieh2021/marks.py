@@ -2,8 +2,8 @@
 
     python experiments/hsieh2021/marks.py --data DATA --encoder ENCODER --out RESULTS
 
-`DATA` holds the folders ``hatexplain`` and ``eraser_movies``; `ENCODER` is the folder of all-MiniLM-L6-v2. A
-classifier is fine-tuned on each set; `marks_report.py` makes the page of the results.
+`DATA` holds the folders ``hatexplain``, ``eraser_movies`` and ``eraser_fever``; `ENCODER` is the folder of
+all-MiniLM-L6-v2. A classifier is fine-tuned on each set; `marks_report.py` makes the page of the results.
 """
 
 from __future__ import annotations

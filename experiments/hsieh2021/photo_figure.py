@@ -76,7 +76,7 @@ def main() -> None:
         name: np.load(file)["scores"] for name, file in files.items() if file.exists()
     }
     images = [every[name] for name, _, _ in shown]
-    titles = [f"{kind}, {p:.2f}" for _, kind, p in shown]
+    titles = [f"{kind}\n{p:.2f}" for _, kind, p in shown]
     figure = draw(images, titles, scores, arguments.patch)
     figure.savefig(arguments.out, dpi=90, pil_kwargs={"quality": 85})
 

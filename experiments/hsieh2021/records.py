@@ -78,11 +78,11 @@ def _key(experiment: str, method: str, metric: str, settings: Mapping[str, Any])
     return experiment, method, metric, json.dumps(settings, sort_keys=True)
 
 
-def _rounded(value: Any) -> Any:
-    """Six digits, which are enough for tables; what is not finite is null."""
+def _rounded(value: Any, digits: int = 6) -> Any:
+    """Six digits, or four along a curve, which are enough for tables; what is not finite is null."""
     if isinstance(value, Sequence | np.ndarray):
-        return [_rounded(one) for one in value]
-    return float(f"{value:.6g}") if np.isfinite(value) else None
+        return [_rounded(one, 4) for one in value]
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
 def interval(values: Floats) -> Interval:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -138,7 +139,10 @@ def main() -> None:
     for name in arguments.rows:
         row = ROWS[name]
         explain = partial(explained, model, images, row, subsets=arguments.subsets, scale=arguments.scale)
-        carry_out(name, row, explain, judge, results=arguments.results, only=arguments.only)
+        try:
+            carry_out(name, row, explain, judge, results=arguments.results, only=arguments.only)
+        except Exception:  # noqa: BLE001  the other rows go on
+            print(f"{name}: {traceback.format_exc()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,16 @@ def variants(which: str, records: Records) -> str:
     return table(["finding", "criterion", "ahead by", "holds"], conclusions.variants(records, which))
 
 
+def scattered(records: Records) -> str:
+    """Whether the pixels of Greedy-AS are less scattered than those of its variants."""
+    rows = []
+    for which, name in (("mnist", "MNIST"), ("fashion-mnist", "Fashion-MNIST")):
+        found = conclusions.scattered(records, which)
+        rows += [[name, *row] for row in found if row[-1] != "–"]
+    head = ["images", "method", "against", "n", "pieces", "pieces of the other", "fewer by", "holds"]
+    return table(head, rows)
+
+
 def by_reference(which: str, suffix: str, records: Records) -> str:
     """Whether Greedy-AS holds on insertion and deletion."""
     head = [
@@ -212,6 +222,7 @@ def _mean_and_half(values: Floats | None) -> str:
 PARTS: dict[str, Callable[[Records], str]] = {
     "own criteria": partial(own_criteria, "mnist"),
     "variants": partial(variants, "mnist"),
+    "scattered": scattered,
     "by reference": partial(by_reference, "mnist", " logit"),
     "by reference, probability": partial(by_reference, "mnist", ""),
     "farther": farther,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from criteria import relevant_sets
+from criteria import SHOWN, relevant_sets
 from mnist import read_network, read_set, wrapped
 from rows import SIZES
 from run import SUBSETS
@@ -23,9 +23,6 @@ import pertinent
 
 DIGITS = {7: (9, 2), 1: (7, 4), 0: (6, 9), 5: (3, 6)}
 """Digits, and what else they might have been."""
-
-SHOWN = 0.2
-"""The share of pixels that is shown."""
 
 
 def main() -> None:

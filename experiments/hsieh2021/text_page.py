@@ -10,6 +10,7 @@ python experiments/hsieh2021/text.py --data DATA --encoder ENCODER --out RESULTS
 python experiments/hsieh2021/text.py --data DATA --encoder ENCODER --out RESULTS/cpu --device cpu \\
     --models "BiLSTM, pretrained vectors" --texts 30 --words 16 24 --width 100 --training 6000 --test 500
 python experiments/hsieh2021/text_report.py --results RESULTS --out experiments/hsieh2021/text.md
+python experiments/hsieh2021/text_figure.py --results RESULTS
 ```
 
 What stands in for what:
@@ -55,6 +56,10 @@ was set after the first results had shown radii of thousands; the last column is
 The order of the means:
 
 {ranks}
+Means over one to five words (Figures 8, 12 and 21), of some rows:
+
+![The criteria over one to five words](figure21.png)
+
 ## The criteria
 
 {criteria}

@@ -60,14 +60,19 @@ class Results:
     def areas(
         self, model: str, row: str, metric: str, reference: str, *, limited: bool = True
     ) -> Floats | None:
-        """The area under the curve of each text; `limited` radii count for the text's norm at most."""
+        """The area under the curve of each text."""
+        curves = self.curves(model, row, metric, reference, limited=limited)
+        return None if curves is None else np.asarray(np.trapezoid(curves, np.arange(1, 6), axis=1))
+
+    def curves(
+        self, model: str, row: str, metric: str, reference: str, *, limited: bool = True
+    ) -> Floats | None:
+        """The curve (texts, 5) over one to five words; `limited` radii count for the text's norm at most."""
         settings = {"removal": reference} if reference else {}
         curves = self.records.values(MODELS[model], row, metric, **settings)
-        if curves is None:
-            return None
-        if metric.startswith("robustness") and limited:
+        if curves is not None and metric.startswith("robustness") and limited:
             curves = np.minimum(np.where(np.isnan(curves), np.inf, curves), self.norms(model)[:, None])
-        return np.asarray(np.trapezoid(curves, np.arange(1, 6), axis=1))
+        return curves
 
     def norms(self, model: str) -> Floats:
         """The norm of the word embeddings of each text, the most that a radius counts for."""
@@ -208,8 +213,8 @@ def ranks(results: Results) -> str:
 
 
 def _ends(order: Sequence[str]) -> str:
-    """The first three and the last."""
-    return f"{', '.join(f'`{row}`' for row in order[:3])}; last `{order[-1]}`"
+    """The first three and the last; "–" if there are none."""
+    return "–" if not order else f"{', '.join(f'`{row}`' for row in order[:3])}; last `{order[-1]}`"
 
 
 def examples(results: Results) -> str:
@@ -252,9 +257,7 @@ def main() -> None:
     missing = [row for row in DEFAULT if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,
-        counts="; ".join(
-            f"{model} {len(results.texts.get(experiment, []))}" for model, experiment in MODELS.items()
-        ),
+        counts="; ".join(f"{model} {len(results.norms(model))}" for model in MODELS),
         lstm=results.number("BiLSTM", "–", "accuracy"),
         vectors=results.number(VECTORS, "–", "accuracy"),
         minilm=results.number("MiniLM", "–", "accuracy"),

@@ -50,6 +50,52 @@ def test_logits_of_kept_pixels(load):
     assert judge.logits(kept, "uniform")[0, 1] == pytest.approx(3 + 0.5, abs=0.5)
 
 
+def test_records_keep_curves(load, tmp_path):
+    """Of a network that sums pixels: 5% to 45% of twenty ones are kept, or all others."""
+    criteria, records, own = (load(name) for name in ("criteria", "records", "conclusions"))
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(20, 2, bias=False))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.stack([torch.ones(20), torch.zeros(20)]))
+    judge = criteria.Judge(None, module, np.ones((1, 1, 4, 5), dtype=np.float32), probabilities=False)
+    object.__setattr__(judge, "radii", lambda relevant: {})
+    judge.measure("random", np.arange(20.0)[None], records.Writer(tmp_path / "own.jsonl", "mnist"))
+    found = records.Records(tmp_path)
+    kept = np.arange(1.0, 10)
+    for kind, curve in (("insertion logit", kept), ("deletion logit", 20 - kept)):
+        assert found.values("mnist", "random", kind, reference=0.0)[0] == pytest.approx(curve)
+        assert found.values("mnist", "random", kind, reference=1.0)[0] == pytest.approx(np.full(9, 20.0))
+    assert own.measured(found, "mnist", "random", "insertion logit", reference=0.0) == pytest.approx([40 * 5])
+
+
+def test_connected_pieces(load, tmp_path):
+    own = load("criteria")
+    diagonal = np.eye(4, dtype=bool)
+    corners = np.zeros((4, 4), dtype=bool)
+    corners[[0, 0, 3, 3], [0, 3, 0, 3]] = True
+    assert own.pieces(np.array([diagonal.ravel(), corners.ravel()]), (4, 4)).tolist() == [1, 4]
+    records = load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "mnist")
+    writer.write("greedy-as", "pieces", [1, 2, 1])
+    writer.write("greedy", "pieces", [4, 5, 4])
+    greedy, banzhaf, *_ = load("conclusions").scattered(records.Records(tmp_path), "mnist")
+    assert greedy == ["`greedy-as`", "`greedy`", "3", "1.3", "4.3", "+3.0 [+3.0, +3.0]", "yes"]
+    assert banzhaf[2:] == ["–", "1.3", "–", "–", "–"]
+
+
+def test_curves_are_drawn_as_means(load, tmp_path):
+    figures, records = load("curve_figures"), load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "mnist")
+    writer.write("random", "insertion logit", [[1.0] * 9, [3.0] * 9, [50.0] * 9], reference=0.5)
+    writer.write("counterfactual", "insertion logit", [[4.0] * 9, [6.0] * 9], reference=0.5)
+    writer.write("greedy-as", "insertion logit", [1.0, 2.0], reference=0.5)  # areas alone
+    found = figures.curves_of(records.Records(tmp_path), "mnist", "insertion logit", reference=0.5)
+    assert {name: len(own) for name, own in found.items()} == {"random": 2, "counterfactual": 2}
+    axes = figures.new_figure(2, 2).subplots()
+    figures.draw(axes, found)
+    means = {drawn.get_label(): drawn.lines[0].get_ydata().tolist() for drawn in axes.containers}
+    assert means == {"random": [2.0] * 9, "counterfactual": [5.0] * 9}
+
+
 def test_who_wins(load, tmp_path):
     """More is better of robustness of irrelevant pixels and of insertion, less of the others."""
     own, records = load("conclusions"), load("records")
@@ -88,6 +134,8 @@ def test_missing_values_of_records(load, tmp_path):
     own.Writer(tmp_path / "own.jsonl", "e").write("m", "x", [1.0, np.inf, 1 / 3])
     found = own.Records(tmp_path).values("e", "m", "x")
     np.testing.assert_array_equal(found, [1.0, np.nan, 0.333333])
+    own.Writer(tmp_path / "own.jsonl", "e").write("m", "curve", [[1 / 3, np.nan]])
+    np.testing.assert_array_equal(own.Records(tmp_path).values("e", "m", "curve"), [[0.3333, np.nan]])
     assert own.interval(found).mean == pytest.approx(0.6666665)
 
 
@@ -255,6 +303,11 @@ def test_wins_on_texts(load, tmp_path):
     assert [found["gradient"][own] for own in report.CRITERIA] == ["loss", "win"] * 3
     assert report.counted(found, ("insertion", "")) == "1 win, 0 draws, 1 loss"
     assert report.counted(found, ("insertion", ""), ["random"]) == "1 win, 0 draws, 0 losses"
+    more, less = report.ranks(results).splitlines()[2:4]  # of the criteria of which more, or less, is better
+    assert "| `gradient`, `greedy-as`, `random`; last `random` |" in more
+    assert "| `random`, `greedy-as`, `gradient`; last `gradient` |" in less
+    (own,) = [line for line in report.conclusions(results).splitlines() if "its own" in line]
+    assert own == "| BiLSTM | greedy-as | Robustness-S̄r, its own |" + 3 * " 1 win, 0 draws, 1 loss |"
     writer.write("greedy", "robustness of irrelevant", np.full((8, 5), 2.5))
     results = report.Results(records.Records(tmp_path), {}, {})
     (line,) = [own for own in report.ablation(results).splitlines() if own.startswith("| BiLSTM")]
@@ -405,6 +458,20 @@ def test_precision_of_marked_words(load, tmp_path):
     assert lines[2].endswith("no, the reverse |") and lines[3].endswith("yes |")
 
 
+def test_more_subsets_beside_the_default_and_the_best(load, tmp_path):
+    records, report = load("records"), load("marks_report")
+    writer = records.Writer(tmp_path / "marks.jsonl", report.MORE)
+    for row, level in (("greedy-as", 0.5), (report.MANY, 0.6), ("random", 0.2), ("gradient", 0.7)):
+        writer.write(row, "precision", np.full((4, 5), level))
+        writer.write(row, "average precision", np.full(4, level))
+    found = records.Records(tmp_path, "**/marks.jsonl")
+    assert report.best_of_the_others(found, report.MORE) == "gradient"
+    assert report.best_of_the_others(found, report.HATE) is None
+    *_, default, best = report.more_subsets(found).splitlines()
+    assert default.startswith(f"| `{report.MANY}` | `greedy-as` | +0.10 [+0.10, +0.10] | win | +0.10")
+    assert best.startswith(f"| `{report.MANY}` | `gradient` | -0.10 [-0.10, -0.10] | loss | -0.10")
+
+
 def test_explained_are_texts_whose_class_is_predicted(load, monkeypatch):
     own = load("marks")
     marked = [load("marked_sets").Marked(str(i), label, []) for i, label in enumerate((0, 1, 1, 0))]
@@ -462,6 +529,7 @@ def test_checks_beside_the_papers(load, tmp_path):
     own, records = load("conclusions"), load("records")
     writer = records.Writer(tmp_path / "checks.jsonl", "mnist")
     for row, level in (("greedy-as", 0.3), ("gradient", 0.5), ("expected-gradients", 0.4)):
+        writer.write(row, "sanity", np.full(9, level / 3))
         writer.write(row, "sanity of magnitudes", level + np.linspace(0, 0.01, 9))
         writer.write(row, "sensitivity", level + np.linspace(0, 0.01, 9))
     rows = own.checks(records.Records(tmp_path), "mnist", ["gradient", "expected-gradients", "leave-one-out"])
@@ -469,6 +537,9 @@ def test_checks_beside_the_papers(load, tmp_path):
     assert rows[0][4:] == ["+0.16", "-0.20 [-0.20, -0.20]", "no, the reverse"]
     assert rows[1][1:4] == ["", "-0.10 [-0.10, -0.10]", ""]  # Table 7 has no expected gradients
     assert rows[2][2] == "–" and rows[2][3] == ""
+    lines = load("tables").checked(records.Records(tmp_path)).splitlines()
+    line = "| `greedy-as` | 0.18 | 0.10 [0.10, 0.10] | 0.30 [0.30, 0.31] | 0.61 | 0.30 [0.30, 0.31] |"
+    assert line in lines
     both = SimpleNamespace(mean=0.1, low=-0.1, high=0.3)
     assert own.agrees(0.2, both) == "undecided" and own.agrees(None, both) == ""
 
@@ -517,6 +588,11 @@ def test_the_authors_network_normalises(load):
     module = own.authors_network()
     assert module[0](torch.tensor([0.1307, 0.4388])).tolist() == pytest.approx([0.0, 1.0])
     assert sum(p.numel() for p in module.parameters()) == 520 + 25_050 + 400_500 + 5010
+
+
+def test_photographs_are_normalised(load):
+    pixels = torch.tensor([127 / 255, 1.0, 0.0])
+    assert load("photo_model").Normalized()(pixels).tolist() == pytest.approx([0.0, 1.0, -127 / 128])
 
 
 def test_settings_of_a_run(load):
@@ -591,6 +667,24 @@ def test_reviews_are_cut_where_they_are_marked(load, tmp_path):
     assert len(training) == 6 and len(explained) == 2 + 8  # a quarter of the training reviews, and all others
     assert training[0].text == " ".join(words[:12]) and training[0].spans == [(4, 5), (6, 7)]
     assert training[1].text == " ".join(words[12:]) and training[1].spans == [(4, 5)]
+
+
+def test_claims_stand_before_their_evidence(load, tmp_path):
+    own = load("marked_sets")
+    own.LONGEST = 16
+    words = ["w"] * 9 + ["."] + ["v"] * 6 + ["."]
+    rows = {
+        "query": ["a claim"] * 3,
+        "document": [" ".join(words)] * 3,
+        "label": np.array([0, 1, 1], np.int8),
+    }
+    rows["evidence_spans"] = [[[10, 17]], [[0, 1]], [[0, 10]]]  # the last: most words are marked
+    for split in ("val", "test"):
+        write_frame(tmp_path / "eraser_fever" / f"{split}.parquet", **rows)
+    training, explained = own.claims(tmp_path)
+    assert [one.label for one in training] == [0, 1, 1] and [one.label for one in explained] == [1]
+    assert training[0].text == "a claim " + " ".join(words[10:]) and training[0].spans[0] == (8, 9)
+    assert explained[0].text == "a claim " + " ".join(words[:10]) and explained[0].spans == [(8, 9)]
 
 
 def test_words_of_one_text_are_unknown_to_the_lstm(load):
