@@ -17,7 +17,7 @@ from tests import tiny
 from tests.games import as_model, as_probabilities, random_interactions, random_table
 
 import pertinent
-from pertinent.errors import BudgetError, ModelError, SettingError
+from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.explainers.base import explainers, n_kept
 from pertinent.explainers.search.base import Search
 from pertinent.removal import FromBackground, UniformNoise
@@ -563,6 +563,6 @@ def test_what_is_refused_is_said_before_it_is_asked(method):
         model, said = pertinent.wrap(thing, background=rows, **options), ""
         try:
             pertinent.explain(model, rows[0], method=method, progress=False, **cheap)
-        except (ModelError, SettingError) as error:
+        except (InputError, ModelError, SettingError) as error:
             said = str(error)
         assert said == explainers.get(method).refusal(model), name

@@ -23,6 +23,7 @@ from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
 from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.models.torch.gradients import (
+    NO_IMAGE,
     array_activation_maps,
     array_mask_gradients,
     array_path_gradients,
@@ -99,7 +100,9 @@ class ModuleModel(FunctionModel):
             return devices.run(self.device, lambda: self.scores(devices.send(batch, self.device)))
 
     def refusal(self, kind: type[Question]) -> str:
-        """A module without convolutions has no activation maps."""
+        """A module has activation maps of images alone, and none without convolutions."""
+        if kind is ActivationMaps and self.kind not in (None, "image"):
+            return NO_IMAGE.format(self.kind)
         if kind is ActivationMaps and self._n_channels is None:
             return ActivationMaps.refusal
         return super().refusal(kind)

@@ -33,6 +33,8 @@ _FACTORS = {
 }
 """For each value of `PathGradients.times`, the coefficients of x, x′, 1 and the gradient itself."""
 
+NO_IMAGE = "Grad-CAM explains images, but the input is a {}."
+
 
 def differentiate(
     model: ModuleModel | TransformerModel,
@@ -195,9 +197,9 @@ def _differentiated(
 
 def array_activation_maps(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     """ReLU of a layer's maps weighted by their mean gradients (Grad-CAM), averaged over each feature."""
-    layer = _convolution(model.module, parts[0].question.layer)
     if any(part.input.kind != "image" for part in parts):
-        raise InputError(f"Grad-CAM explains images, but the input is a {parts[0].input.kind}.")
+        raise InputError(NO_IMAGE.format(parts[0].input.kind))
+    layer = _convolution(model.module, parts[0].question.layer)
     batch = _send(np.stack([part.input.array for part in parts]), model)
     made: list[torch.Tensor] = []
     # Clones here and below, because the next layer may work in place.
