@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -192,6 +193,18 @@ def test_fewer_methods_leave_the_others_in_the_file(tmp_path, scaled):
     fresh = pertinent.compare(model, rows, ["lime", "leave-one-out", "kernel-shap"], **WORDS)
     assert plain(found.explanations) == plain(fresh.explanations)
     assert {e.method for e in pertinent.read(out)} == {"lime", "random", "leave-one-out", "kernel-shap"}
+
+
+def test_no_fitted_method_is_loaded_because_a_file_names_its_folder(tmp_path, scaled, monkeypatch):
+    out, words = tmp_path / "run.parquet", {**WORDS, "features": "columns"}
+    model = pertinent.wrap(scaled, kind="table")
+    fitted = pertinent.fit(model, ROWS, removal="constant", epochs=1, progress=False)
+    fitted.save(tmp_path / "fitted")
+    pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words)
+    monkeypatch.setattr(type(fitted), "load", Mock(side_effect=AssertionError))
+    with pytest.raises(FileError, match="amortized-shapley, which cannot be made from a file: name it, too"):
+        pertinent.compare(model, ROWS, ["lime"], out=out, **words)
+    assert len(pertinent.compare(model, ROWS, ["lime", fitted], out=out, **words).explanations) == 20
 
 
 def test_other_words_are_refused_and_the_message_shows_what_differs(tmp_path, scaled):

@@ -93,12 +93,13 @@ def with_requests_kept(out: Path, requests: Sequence[Request]) -> list[Request]:
     advice = f"name {'it' if len(more) == 1 else 'them'}, too, or choose another file."
     if not out.exists():
         raise FileError(f"{str(out)!r} was begun with {names}, too, and is not finished: {advice}")
+    unmade = f"{str(out)!r} also holds explanations by {names}, which cannot be made from a file: {advice}"
+    if any("fitted" in each for each in more):  # no folder is opened because a file names it
+        raise FileError(unmade)
     try:
         found = [requests[now.index(each)] if each in now else Request.from_dict(each) for each in then]
     except PertinentError as error:
-        raise FileError(
-            f"{str(out)!r} also holds explanations by {names}, which a file cannot describe: {advice}"
-        ) from error
+        raise FileError(unmade) from error
     return [*found, *(own for own, plain in zip(requests, now, strict=True) if plain not in then)]
 
 
