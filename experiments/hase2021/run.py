@@ -52,7 +52,7 @@ def folder(which: str, removal: str | None, seed: int, limit: int | None = None,
 
 
 def layered(layers: int) -> str:
-    """What models of an encoder with so many layers are called."""
+    """The name of a model variant whose encoder has this number of layers."""
     return f"{layers}layers"
 
 

@@ -26,7 +26,7 @@ def size(examples: Sequence[Example], length: Callable[[str], int]) -> Size:
 
 
 def shown(found: Size | None) -> list[str]:
-    """The cells of a size."""
+    """The table cells of a set's size: examples, and mean tokens of documents and queries."""
     if found is None:
         return ["–"] * 3
     n, document, query = found

@@ -120,7 +120,7 @@ BESIDE: Sequence[tuple[str, str, Iterable[str]]] = (
     (AT_250, "parallel-local-search", ["parallel-local-search"]),
     ("thompson-search", "parallel-local-search", ["parallel-local-search"]),
 )
-"""Methods, and those of which the best is set beside each: in words, and their names."""
+"""Comparisons: a method, what it is compared with in words, and the names of which the best is taken."""
 
 
 def findings(cell: Callable[[str, str, str], Floats | None]) -> str:
@@ -340,7 +340,7 @@ def reduced_table(results: Results, beside: Results) -> str:
 
 
 def second_table(results: Results) -> str:
-    """Table 6."""
+    """The page of Table 6: methods on a second encoder."""
     page = "# Table 6: another encoder, counterfactual-trained models\n\n"
     page += (
         f"Paper: RoBERTa-base. Ours: the first {LAYERS} of the encoder's six layers, fine-tuned as the whole "

@@ -126,6 +126,6 @@ def add_legend(figure: Any) -> None:
 
 
 def tidy(axes: Any) -> None:
-    """No frame, small numbers."""
+    """Remove the upper and right spines, and make tick labels small."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)

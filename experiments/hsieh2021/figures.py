@@ -107,7 +107,7 @@ def figure_5(folder: Path) -> Any:
 
 
 def makers(results: Path, data: Path, count: int) -> dict[str, Callable[[], Any]]:
-    """What draws each figure."""
+    """A function that draws each figure, by the figure's name."""
     records = Records(results, "**/*.jsonl")
     folder = results / "mnist"
     images = chosen_images(data / "mnist", count)

@@ -23,7 +23,7 @@ import numpy as np
 from forms import AIM, TUNED, UNTUNED
 from paper import FAITHFULNESS
 from paper import TUNED as PUBLISHED
-from paper_form import Fit, Options, run, train_boxes
+from paper_form import Fit, add_options, options_of, run, train_boxes
 from paper_form import shown as logged
 from results import shown
 from sets import TEXTS
@@ -187,27 +187,18 @@ def grids_table(made: Mapping[str, Any]) -> str:
 
 def main() -> None:
     """Train the black boxes, try the grids, and fit what was chosen."""
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--train", type=int, default=20_000)
-    parser.add_argument("--test", type=int, default=500)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--box-epochs", type=int, default=4)
-    parser.add_argument("--batch-size", type=int, default=100)
-    parser.add_argument("--fit-on", type=int)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    add_options(parser, test=500)
     arguments = parser.parse_args()
     last, out = time.time() + arguments.seconds, arguments.out
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    options = Options(*(getattr(arguments, name) for name in Options._fields))
+    options = options_of(arguments)
     made = json.loads(out.read_text()) if out.is_file() else {}
     for phase in phases(arguments.sets, arguments.seeds, made):
         waiting = [fit for fit in phase if fit.name not in made]

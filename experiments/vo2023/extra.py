@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from forms import TAUS, K
-from paper_form import BOXES, Options, black_box
+from paper_form import BOXES, Options, add_options, black_box, options_of
 from sets import TEXTS
 
 import pertinent
@@ -116,24 +116,15 @@ def nested(words: Sequence[Sequence[str]], more: Sequence[Sequence[str]]) -> flo
 
 def main() -> None:
     """Make what is not there."""
-    import torch
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--sampled", type=int, default=100, help="texts for methods that sample each of them")
-    parser.add_argument("--train", type=int, default=20_000)
-    parser.add_argument("--test", type=int, default=200)
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--box-epochs", type=int, default=4)
-    parser.add_argument("--batch-size", type=int, default=100)
-    parser.add_argument("--fit-on", type=int)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    add_options(parser, test=200)
     arguments = parser.parse_args()
-    options = Options(*(getattr(arguments, name) for name in Options._fields))
+    options = options_of(arguments)
     for folder in (arguments.folder, arguments.results):
         folder.mkdir(parents=True, exist_ok=True)
     for which in arguments.sets:

@@ -166,6 +166,25 @@ class Options(NamedTuple):
     fit_on: int | None = None
 
 
+def add_options(parser: argparse.ArgumentParser, test: int) -> None:
+    """Add the arguments that `Options` holds besides the data; `test` is the default number of test texts."""
+    import torch
+
+    parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
+    parser.add_argument("--train", type=int, default=20_000)
+    parser.add_argument("--test", type=int, default=test)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--box-epochs", type=int, default=4)
+    parser.add_argument("--batch-size", type=int, default=100)
+    parser.add_argument("--fit-on", type=int, help="fit to the first N of the black box's training texts")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The options among the arguments."""
+    return Options(*(getattr(arguments, name) for name in Options._fields))
+
+
 def carried_out(fit: Fit, options: Options) -> dict[str, Any]:
     """Fit a form to the black box, explain the held-out texts, and measure; other methods are not fitted."""
     import pertinent
@@ -423,7 +442,7 @@ def main() -> None:
     last, out = began + arguments.seconds, arguments.out
     arguments.folder.mkdir(parents=True, exist_ok=True)
     out.parent.mkdir(parents=True, exist_ok=True)
-    options = Options(*(getattr(arguments, name) for name in Options._fields))
+    options = options_of(arguments)
     made: dict[str, Any] = json.loads(out.read_text()) if out.is_file() else {}
     waiting, failures = [fit for fit in fits_of(arguments) if fit.name not in made], 0
     with sharing(arguments.mps):
@@ -444,13 +463,11 @@ def main() -> None:
 
 
 def _arguments() -> Any:
-    import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--page", type=Path, nargs="+", help="results to write into paper_form.md")
-    parser.add_argument("--folder", type=Path, default=Path("boxes"), help="for the black boxes' weights")
     parser.add_argument("--sets", nargs="+", choices=TEXTS, default=TEXTS)
     parser.add_argument("--boxes", nargs="+", choices=BOXES, default=BOXES)
     parser.add_argument("--forms", nargs="+", choices=(*FORMS, *OTHERS), default=tuple(FORMS))
@@ -459,14 +476,8 @@ def _arguments() -> Any:
     parser.add_argument("--more-seeds", type=int, default=1, help="of the forms after the main ones")
     parser.add_argument("--seconds", type=float, default=1e6, help="stop after so long")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--train", type=int, default=20_000)
-    parser.add_argument("--test", type=int, default=500)
-    parser.add_argument("--fit-on", type=int, help="fit to the first N of the black box's training texts")
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--box-epochs", type=int, default=4)
-    parser.add_argument("--batch-size", type=int, default=100)
     parser.add_argument("--mps", action="store_true", help="NVIDIA's multi-process service, if it starts")
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    add_options(parser, test=500)
     return parser.parse_args()
 
 
