@@ -40,12 +40,7 @@ PILOTS = REPEATED * (1 + REPEATED) + sum(4 + 3 * (n - 1) for n in LENGTHS) + 4 *
 the comparison with leave-one-out on four held-out texts."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,7 @@ LEARNER = LearnsLoss()
 ROWS = np.random.default_rng(0).normal(size=(260, 3))
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def regressor(rows):

@@ -13,12 +13,7 @@ from tests.games import additive, as_model, play, random_interactions
 LEARNER = LearnsCoalitions()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def lesson_of(game, samples, seed=0):

@@ -21,12 +21,7 @@ SOME = FromBackground(rows=10)
 COLOURS = ("red", "green", "blue")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def correlation(model, fitted, inputs, exact, **options):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import pertinent
 
@@ -18,12 +17,7 @@ COLD = {"temperature": 0.1}  # as in the paper's synthetic experiments
 SELECTED = {"subsets": "selected"}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def two_classes(log_odds):

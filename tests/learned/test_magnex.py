@@ -28,12 +28,7 @@ SHORT = {"progress": False, "patience": None, "batch_size": 16}
 QUICK = {"learning_rate": 5e-3}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # -- quality ---------------------------------------------------------------------------------------

@@ -26,12 +26,7 @@ ROWS = np.random.default_rng(1).uniform(0.5, 1.5, size=(400, D))
 SAMPLES = (1, 2, 5, 10, 25)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def products(rows):

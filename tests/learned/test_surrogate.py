@@ -21,12 +21,7 @@ ROWS = np.hstack([COPIED, COPIED, RNG.normal(size=(400, 1))])
 """The second column is a copy of the first."""
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def first_and_last(rows):
