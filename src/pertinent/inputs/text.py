@@ -41,8 +41,17 @@ _WORD = re.compile(
 )
 _THAI = re.compile(r"[\u0e00-\u0e7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_SENTENCE = re.compile(r"\S(?:.*?)(?:[.!?…。！？]+(?=\s|$)|(?=\n)|$)", re.DOTALL)
-_PARAGRAPH = re.compile(r"\S(?:.*?)(?=\n\s*\n|\s*$)", re.DOTALL)
+
+# Each run of end marks or of spaces is read once, so that the time is linear in the length of the text.
+_END = ".!?…。！？"
+SENTENCE = re.compile(rf"\S(?:[^{_END}\n]+|[{_END}]+(?![{_END}\s]|\Z))*[{_END}]*")
+"""A sentence ends after end marks that a space or the end of the text follows, and at the end of a line."""
+
+_SPACE = r"[^\S\n]"
+PARAGRAPH = re.compile(
+    rf"\S+(?:(?=\s){_SPACE}*(?:\n{_SPACE}*)?\S+)*(?:{_SPACE}+(?=\n{_SPACE}*\n\s*\S))?"
+)
+"""A paragraph ends at a blank line, or after the last character that is no space."""
 
 _Fixed: TypeAlias = Literal["none", "first", "second"]
 
@@ -292,7 +301,7 @@ def cut(text: Segmented, granularity: str) -> Ints:
         return _passages(text, size or str(PASSAGE))
     granularity = "words" if granularity == COARSE_TO_FINE else granularity
     require(not size, "features", f"{granularity!r} without a number", f"{granularity}:{size}")
-    pattern = _SENTENCE if granularity == "sentences" else _WORD
+    pattern = SENTENCE if granularity == "sentences" else _WORD
     spans = [
         (i, found.start(), found.end())
         for i, segment in enumerate(text.segments)
@@ -339,7 +348,7 @@ def _paragraphs(text: Segmented) -> Ints:
         (i, found.start(), found.end())
         for i, segment in enumerate(text.segments)
         if text.removable(i)
-        for found in _PARAGRAPH.finditer(segment)
+        for found in PARAGRAPH.finditer(segment)
     ]
     return np.array(spans, dtype=np.int64).reshape(-1, 3)
 
