@@ -5,12 +5,11 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
-import uvicorn
 
 import pertinent
 from pertinent.app.desk import Desk
 from pertinent.app.given import Limits
-from pertinent.app.serve import hosted_models
+from pertinent.app.serve import hosted_models, make_server
 from pertinent.app.web import Site
 from tests import tiny_lm
 
@@ -50,8 +49,8 @@ def site(model, *, at_once=8, most_waiting=128, **limits):
 @contextmanager
 def serving(app):
     """Serve an application on a free port; the address is what is yielded."""
-    settings = {"log_level": "warning", "timeout_graceful_shutdown": 1}
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, ws="none", **settings))
+    server = make_server(app)
+    server.config.port = 0
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -13,6 +13,7 @@ import pytest
 import pertinent
 from pertinent.app.desk import Desk, Full
 from pertinent.app.guard import COOKIE
+from tests.app.hostile import png_head
 from tests.app.served import TOKEN, Counting, language_model, serving, site, until
 
 TEXT = "not good at all but bad food"
@@ -217,6 +218,11 @@ def png(width, height):
     return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
 
 
+def bomb(width, height):
+    """The head of a PNG file of many pixels, without the pixels."""
+    return "data:image/png;base64," + base64.b64encode(png_head(width, height)).decode()
+
+
 @pytest.mark.parametrize(
     ("image", "message"),
     [
@@ -224,6 +230,8 @@ def png(width, height):
         ("data:image/png;base64,AAAA", "cannot be read"),
         ("data:image/svg+xml;base64," + base64.b64encode(b"<svg/>").decode(), "cannot be read"),
         (png(3000, 3000), "9,000,000|3,000 × 3,000 pixels"),
+        (bomb(11_000, 10_000), "more than 4,194,304 pixels|11,000"),  # PIL warns
+        (bomb(40_000, 40_000), "more than 4,194,304 pixels"),  # PIL refuses
         (png(300, 300)[:-200] + "AAAA", "cannot be read"),
     ],
 )
@@ -271,6 +279,10 @@ def test_the_token_is_needed_once_and_then_a_cookie(page):
         ({"host": "[::1]"}, 200),
         ({"host": "evil.example"}, 403),
         ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": "127.0.0.1:8901@evil.example"}, 403),
+        ({"host": "[::1]:8901@evil.example"}, 403),
+        ({"host": "localhost:"}, 403),
+        ({"host": "localhost:80:80"}, 403),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"host": "localhost:1234", "origin": "http://localhost:1234"}, 200),

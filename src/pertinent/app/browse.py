@@ -180,6 +180,8 @@ class Saved:
 
     def list_view(self, wanted: Filter) -> dict[str, Any]:
         """What the page shows: the global view, and a list of the explanations that fit."""
+        if wanted.method and wanted.method not in self.methods:
+            raise unknown("method", wanted.method, self.methods)
         rows, method = self.filtered(wanted), wanted.method or self.methods[0]
         of_method = [row for row in self._rows if row.explanation.method == method]
         shown = rows[wanted.page * _ROWS :][:_ROWS]

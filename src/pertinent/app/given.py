@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Literal
@@ -13,12 +12,15 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.api.request import DEFAULT_METHOD
-from pertinent.decoding import Index
+from pertinent.decoding import Index, decode
 from pertinent.errors import InputError
 from pertinent.inputs.base import Input
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.text import Text
 from pertinent.settings import Count, Seed
+
+_LONGEST_NAME = 1000
+"""Characters of the name of a model, a method, a class and the like."""
 
 _IMAGES = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 """The formats of images that are decoded."""
@@ -31,7 +33,7 @@ class Limits:
     Attributes
     ----------
     text
-        Characters of a text, or of all parts of a prompt.
+        Characters of a text, of all parts of a prompt, or of all values of a row.
     budget
         Evaluations of one explanation.
     features
@@ -40,6 +42,8 @@ class Limits:
         Pixels of an image.
     body
         Bytes of a request.
+    seconds
+        Seconds that a request may take.
     """
 
     text: int = 20_000
@@ -47,6 +51,15 @@ class Limits:
     features: int = 4096
     pixels: int = 2**22
     body: int = 2**23
+    seconds: float = 600.0
+
+    def check_text(self, parts: Iterable[object]) -> None:
+        """Raise an `InputError` if the strings among the parts have too many characters together."""
+        n = sum(len(part) for part in parts if isinstance(part, str))
+        if n > self.text:
+            raise InputError(
+                f"The text has {n:,} characters, but this page explains at most {self.text:,}: shorten it."
+            )
 
 
 @dataclass(frozen=True)
@@ -97,17 +110,13 @@ class Question:
     def raw(self, kind: str, limits: Limits) -> Any:
         """What a model of this kind reads; a text is never the name of a file, nor is an image."""
         if kind == "table" and self.row is not None:
+            limits.check_text(each for pair in self.row.items() for each in pair)
             return {name: np.nan if value is None else value for name, value in self.row.items()}
         if kind == "image" and self.image is not None:
             return decoded_image(self.image, limits.pixels)
         if kind not in ("text", "prompt") or self.text is None:
             raise InputError(f"This model reads {kind}: send that.")
-        parts = (self.text, self.second, *self.sources, self.answer, self.rather_than)
-        n = sum(len(part) for part in parts if part is not None)
-        if n > limits.text:
-            raise InputError(
-                f"The text has {n:,} characters, but this page explains at most {limits.text:,}: shorten it."
-            )
+        limits.check_text((self.text, self.second, *self.sources, self.answer, self.rather_than))
         if kind == "prompt":
             asked = (
                 {"messages": [{"role": "user", "content": self.text}]} if self.chat else {"text": self.text}
@@ -115,6 +124,26 @@ class Question:
             answers = {"answer": self.answer or None, "rather_than": self.rather_than or None}
             return Prompt(**asked, sources=self.sources, **answers)  # type: ignore[arg-type]
         return Text.of(Text(self.text, self.second, self.fixed))
+
+
+def read_question(plain: Any, limits: Limits) -> Question:
+    """Decode a question; an `InputError` names a field that is longer than the limits allow.
+
+    Lengths are compared first, because decoding takes much longer than counting.
+    """
+    if isinstance(plain, dict):
+        most = {
+            **dict.fromkeys(("sources", "row", "without"), limits.features),
+            **dict.fromkeys(("model", "method", "target", "removal", "features", "fixed"), _LONGEST_NAME),
+        }
+        for name, limit in most.items():
+            value = plain.get(name)
+            if isinstance(value, str | list | dict) and len(value) > limit:
+                unit = "characters" if isinstance(value, str) else "entries"
+                raise InputError(
+                    f"`{name}` must have at most {limit:,} {unit} on this page, but has {len(value):,}."
+                )
+    return decode(Question, plain)
 
 
 def fields_of(input: Input) -> dict[str, Any]:
@@ -146,9 +175,11 @@ def decoded_image(uri: str, most_pixels: int) -> Any:
     try:
         data = b64decode(uri.partition(",")[2], validate=True)
         image = pil.open(BytesIO(data), formats=_IMAGES)
-    except (binascii.Error, ValueError, OSError) as error:
+        width, height = image.size
+    except (pil.DecompressionBombError, pil.DecompressionBombWarning) as error:
+        raise InputError(f"The image has more than {most_pixels:,} pixels: make it smaller.") from error
+    except Exception as error:  # a damaged image may raise anything in PIL
         raise InputError(f"The image cannot be read: send one of {', '.join(_IMAGES)}.") from error
-    width, height = image.size
     if width * height > most_pixels:
         raise InputError(
             f"The image has {width:,} × {height:,} pixels, but this page explains at most "
@@ -156,6 +187,6 @@ def decoded_image(uri: str, most_pixels: int) -> Any:
         )
     try:
         image.load()
-    except Exception as error:  # a damaged image may raise anything in PIL
+        return operations.exif_transpose(image)
+    except Exception as error:
         raise InputError(f"The image cannot be read: {error}") from error
-    return operations.exif_transpose(image)

@@ -35,6 +35,7 @@ def serve(
     most_waiting: Count = 128,
     longest_text: Count = 20_000,
     largest_budget: Count = 10_000,
+    time_limit: Annotated[float, Range(above=0)] = 600.0,
     started: Callable[[str], object] | None = None,
 ) -> None:
     """Serve a web page on which inputs are explained, until it is interrupted.
@@ -62,6 +63,8 @@ def serve(
         How many characters a text may have.
     largest_budget
         How many evaluations an explanation may ask for.
+    time_limit
+        Seconds after which a request is ended.
     started
         Called with the address of the page, token included; by default it is printed.
     """
@@ -71,7 +74,7 @@ def serve(
     from pertinent.app.desk import Desk
     from pertinent.app.web import Site
 
-    limits = Limits(text=longest_text, budget=largest_budget)
+    limits = Limits(text=longest_text, budget=largest_budget, seconds=time_limit)
     token = token_urlsafe(16)
     if answers is not None and browse is None:
         raise SettingError("`answers` must be left out without `browse`, whose inputs they are for.")
@@ -84,7 +87,6 @@ def run_app(
     app: Any, token: str, host: str, port: int, started: Callable[[str], object] | None = None
 ) -> None:
     """Run a page until it is interrupted; its address is told to `started`, or printed."""
-    uvicorn = optional("uvicorn")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -97,8 +99,16 @@ def run_app(
         listening.listen()  # so that who opens the address at once waits for the answer
         named = f"[{host}]" if ":" in host else host
         (started or _say)(f"http://{named}:{listening.getsockname()[1]}/?token={token}")
-        settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
-        uvicorn.Server(uvicorn.Config(app, ws="none", **settings)).run(sockets=[listening])
+        make_server(app).run(sockets=[listening])
+
+
+def make_server(app: Any) -> Any:
+    """Return a uvicorn server of an application."""
+    uvicorn = optional("uvicorn")
+    from pertinent.app.connections import TimedConnection
+
+    settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
+    return uvicorn.Server(uvicorn.Config(app, ws="none", http=TimedConnection, **settings))
 
 
 def _say(address: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ from pertinent.api.explain_one import scores_of
 from pertinent.app.browse import Filter, Saved
 from pertinent.app.compare import Compared
 from pertinent.app.desk import Desk, Full, Turn
-from pertinent.app.given import Limits, Question, fields_of
+from pertinent.app.given import Limits, Question, fields_of, read_question
 from pertinent.app.guard import Guard
 from pertinent.app.hosted import Hosted
 from pertinent.app.views import explanation_view, input_view, prediction_view
 from pertinent.array_types import Floats
-from pertinent.decoding import decode, json_text
+from pertinent.decoding import json_text
 from pertinent.engine.job import Published
 from pertinent.errors import InputError, PertinentError, unknown
 from pertinent.explainers.base import explainers
@@ -37,6 +37,9 @@ _FILES = ("app.css", "explain.js", "inputs.js", "drawings.js", "page.js")
 _KINDS = {"css": "text/css", "js": "text/javascript"}
 _PATIENCE = 0.1
 """Seconds between two partial findings that are sent to the page."""
+
+_GRACE = 10.0
+"""Seconds in which a stream of events that took too long can say so before its connection is closed."""
 
 
 class Site:
@@ -80,8 +83,9 @@ class Site:
         app.get("/api/choices")(self.choices)
         app.post("/api/explain")(self.explain)
         app.post("/api/predict")(self.predict)
-        body = max((each.limits.body for each in self.hosted.values()), default=Limits.body)
-        return Guard(app, token, body)
+        limits = [each.limits for each in self.hosted.values()] or [Limits()]
+        body, seconds = max(each.body for each in limits), max(each.seconds for each in limits)
+        return Guard(app, token, body, time_limit=seconds + _GRACE)
 
     async def explain_page(self) -> Response:
         """The page on which one input is explained."""
@@ -127,27 +131,39 @@ class Site:
         """The input of a saved explanation, to be edited and asked about again."""
         assert self.saved is not None
         input = self.saved.explanation(number).input
-        return _json({"kind": input.kind, "fields": fields_of(input)})
+        return _json({"kind": input.kind, "fields": await asyncio.to_thread(fields_of, input)})
 
     async def predict(self, request: Request) -> Response:
         """What the model answers without some features."""
-        question = await _question(request)
-        hosted, turn = self._hosted(question.model), self.desk.enter()
+        hosted, question = await asyncio.to_thread(self._question, await request.body())
+        turn = self.desk.enter()
         try:
             async for _ in turn.positions():
                 pass
             input = await asyncio.to_thread(hosted.prepare, question)
             future = await asyncio.to_thread(hosted.predict, question, input)
             answer = await asyncio.wrap_future(future)
-            return _json(prediction_view(hosted.model, input, answer))
+            return _json(await asyncio.to_thread(prediction_view, hosted.model, input, answer))
         finally:
             turn.leave()
 
     async def explain(self, request: Request) -> Response:
         """An explanation while it is refined, as server-sent events; who goes away cancels it."""
-        question = await _question(request)
-        hosted, turn = self._hosted(question.model), self.desk.enter()
-        return _EventStream(_explained(hosted, question, turn), turn.leave)
+        hosted, question = await asyncio.to_thread(self._question, await request.body())
+        turn = self.desk.enter()
+        events = _limited(_explained(hosted, question, turn), hosted.limits.seconds)
+        return _EventStream(events, turn.leave)
+
+    def _question(self, body: bytes) -> tuple[Hosted, Question]:
+        """Decode a question and find its model."""
+        try:
+            plain = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise InputError("The request is not JSON.") from error
+        name = plain.get("model") if isinstance(plain, dict) else None
+        limits = self.hosted[name].limits if isinstance(name, str) and name in self.hosted else Limits()
+        question = read_question(plain, limits)
+        return self._hosted(question.model), question
 
     def _hosted(self, name: str) -> Hosted:
         if name not in self.hosted:
@@ -172,15 +188,16 @@ class _EventStream(StreamingResponse):
             self.at_end()
 
 
-async def _explained(hosted: Hosted, question: Question, turn: Turn) -> AsyncIterator[str]:
+async def _explained(hosted: Hosted, question: Question, turn: Turn) -> AsyncGenerator[str, None]:
     """The events of one explanation: its place in line, the input, partial findings, the explanation."""
     async for position in turn.positions():
         yield _event("queued", {"position": position})
     try:
         input = await asyncio.to_thread(hosted.prepare, question)
-        yield _event("input", input_view(input))
+        yield _event("input", await asyncio.to_thread(input_view, input))
         prediction = await asyncio.wrap_future(await asyncio.to_thread(hosted.predict, question, input))
-        yield _event("prediction", prediction_view(hosted.model, input, prediction))
+        view = await asyncio.to_thread(prediction_view, hosted.model, input, prediction)
+        yield _event("prediction", view)
         async for found in _findings(hosted, question, input):
             is_done = not isinstance(found, Published)
             e = (
@@ -188,9 +205,25 @@ async def _explained(hosted: Hosted, question: Question, turn: Turn) -> AsyncIte
                 if isinstance(found, Explanation)
                 else _so_far(hosted, question, input, prediction, found)
             )
-            yield _event("done" if is_done else "partial", explanation_view(e, is_done=is_done))
+            view = await asyncio.to_thread(explanation_view, e, is_done=is_done)
+            yield _event("done" if is_done else "partial", view)
     except PertinentError as error:
         yield _event("failed", {"reason": str(error)})
+
+
+async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIterator[str]:
+    """Yield events; after some seconds cancel what makes them and say so."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    try:
+        while True:
+            yield await asyncio.wait_for(anext(events), end - loop.time())
+    except StopAsyncIteration:
+        return
+    except asyncio.TimeoutError:
+        yield _event("failed", {"reason": f"It took more than {seconds:g} seconds: choose a smaller budget."})
+    finally:
+        await events.aclose()
 
 
 async def _findings(
@@ -235,14 +268,6 @@ def _so_far(
         evaluations=published.evaluations,
         **scores_of(published.finding, explainers.get(question.method).meaning, target, input.n_features),
     )
-
-
-async def _question(request: Request) -> Question:
-    try:
-        plain = json.loads(await request.body())
-    except (ValueError, RecursionError) as error:
-        raise InputError("The request is not JSON.") from error
-    return decode(Question, plain)
 
 
 async def _told(_: Request, error: Exception) -> Response:
