@@ -1,5 +1,6 @@
 """The page of a study: its forms, who goes on where, what is refused, several people, a real browser."""
 
+import asyncio
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -14,12 +16,15 @@ import pytest
 
 import pertinent
 from pertinent.app.guard import COOKIE
+from pertinent.app.passes import KEY, Passes
+from pertinent.app.study_site import COOKIE as PERSON
 from pertinent.app.study_site import StudySite
 from pertinent.cli import main
 from pertinent.errors import FileError, SettingError
 from pertinent.study.answers import Answers
 from pertinent.study.design import Study
 from tests.app.browser import chromium, new_page
+from tests.app.hostile import COOKIES, call, cut_off, whole
 from tests.app.served import TOKEN, serving
 from tests.study.people import by_the_words, explained, predict, take_part
 
@@ -56,6 +61,11 @@ def answer(client, page):
     grade = re.search(r"please choose (\d)", page.text)
     values = re.findall(r'name="answer" value="([^"]+)"', page.text)
     return client.post("/answer", data={"number": number, "answer": grade[1] if grade else values[0]})
+
+
+def code(page):
+    """The code with which the participant of a page goes on elsewhere."""
+    return re.search(r"<code>((?:[A-Z2-7]{4}-){2}[A-Z2-7]{4})</code>", page.text)[1]
 
 
 def test_a_person_answers_everything(client, study):
@@ -102,10 +112,68 @@ def test_who_comes_back_goes_on(client, address, study):
     assert "Question 3 of 9" in stale.text
     assert "Question 3 of 9" in answer(client, page).text  # the same form again: it changes nothing
     with visitor(address) as other:
-        asked = other.post("/begin", data={"name": "ada"}).text
-        assert "has begun already" in asked
-        assert "Question 3 of 9" in other.post("/begin", data={"name": "ada", "again": "yes"}).text
-    assert "Nickname" in client.post("/leave").text
+        asked = other.post("/begin", data={"name": "ada"})
+        assert asked.status_code == 200 and 'name="code"' in asked.text
+        found = other.post("/begin", data={"name": "ada", "code": code(page).lower().replace("-", " ")})
+        assert "Question 3 of 9" in found.text
+    left = client.post("/leave")
+    assert 'name="name"' in left.text and code(page) in left.text
+    assert 'name="name"' in client.get("/").text
+
+
+def test_nobody_else_goes_on_as_a_participant(client, address, study):
+    mine = client.post("/begin", data={"name": "Ada"})
+    cookie = client.cookies[PERSON]
+    with visitor(address) as other:
+        theirs = other.post("/begin", data={"name": "Bob"})
+        assert code(theirs) != code(mine)
+        for wrong in ("", "yes", code(theirs)):
+            refused = other.post("/begin", data={"name": "Ada", "again": "yes", "code": wrong})
+            assert refused.status_code == (403 if wrong else 200) and 'name="number"' not in refused.text
+        signature = other.cookies[PERSON].partition(".")[2]
+        identity = study.description.id
+        flipped = cookie[:-1] + ("0" if cookie[-1] != "0" else "1")
+        for forged in (f"{identity}-0", f"{identity}.0", "0", "0.", f"0.{signature}", flipped, cookie + "0"):
+            other.cookies.clear()
+            other.cookies.set(COOKIE, TOKEN)
+            other.cookies.set(PERSON, forged)
+            assert 'name="name"' in other.get("/").text, forged
+            other.post("/answer", data={"number": "0", "answer": "1"})
+    assert not Answers(study).person("Ada").answers
+    assert 'name="number" value="0"' in client.get("/").text
+
+
+def test_the_cookie_of_a_participant_is_signed_by_the_study(address, explanations, study, tmp_path):
+    with visitor(address) as client:
+        answer = client.post("/begin", data={"name": "Ada"}, follow_redirects=False)
+    set_cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in set_cookie and "samesite=lax" in set_cookie
+    assert (study.folder / KEY).stat().st_mode & 0o777 == 0o600
+    person = Answers(study).person("Ada")
+    own = Passes(study)
+    assert answer.cookies[PERSON] == own.cookie(person)
+    assert own.owner(own.cookie(person), [person]) is person
+    other = pertinent.create_study(explanations, tmp_path / "other", top=3, checks=1)
+    assert Passes(other).owner(own.cookie(person), [person]) is None
+    renamed = replace(person, name="Bob")  # a new participant with the number of a deleted one
+    assert own.owner(own.cookie(person), [renamed]) is None
+
+
+def test_an_answer_that_is_cut_off_is_not_kept(study):
+    app = StudySite(study).app(TOKEN)
+    entered = asyncio.run(call(app, "POST", "/begin", whole(b"name=Ada")))
+    cookies = b"; ".join((COOKIES[1][1], f"{PERSON}={entered.cookie(PERSON)}".encode()))
+    headers = (COOKIES[0], (b"cookie", cookies))
+    person = Answers(study).person("Ada")
+    values = {"check": person.questions[0].grade, "rate": 1, "guess": 0, "prefer": "first", "mark": "1,2"}
+    body = f"number=0&answer={values[person.questions[0].kind]}".encode()
+    cut = asyncio.run(call(app, "POST", "/answer", cut_off(body), headers=headers))
+    assert cut.status is None
+    longer = (*headers, (b"content-length", str(len(body) + 3).encode()))
+    assert asyncio.run(call(app, "POST", "/answer", whole(body), headers=longer)).status == 400
+    assert not Answers(study).person("Ada").answers
+    assert asyncio.run(call(app, "POST", "/answer", whole(body), headers=headers)).status == 303
+    assert len(Answers(study).person("Ada").answers) == 1
 
 
 def test_what_is_wrong_is_said_and_not_kept(client, study):
@@ -181,7 +249,7 @@ def test_who_is_let_in(address, study):
         assert client.get(address, headers={"Host": "elsewhere.example"}).status_code == 403
         large = client.post(f"{address}/begin", data={"name": "a" * 1_100_000})
         assert large.status_code == 413
-        client.cookies.set("pertinent-person", "another-study-0")
+        client.cookies.set(PERSON, "another-study-0")
         assert "Nickname" in client.get(address).text
     assert not Answers(study).people
 

@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_urlsafe
 
 from pertinent._optional import optional
+from pertinent.app.passes import read_secret
 from pertinent.app.serve import Port, run_app
 from pertinent.errors import FileError, require
 from pertinent.settings import checked
@@ -54,7 +54,7 @@ def serve_study(
     own = Study.read(study)
     (own.folder / ANSWERS).mkdir(exist_ok=True)
     with _alone(own.folder / ANSWERS):
-        token = _token(own.folder / _TOKEN)
+        token = read_secret(own.folder / _TOKEN, 16)  # the same after a restart, so that addresses stay valid
         names = LOCAL if is_local else (f"[{host}]" if ":" in host else host,)
         run_app(StudySite(own).app(token, names), token, host, port, started)
 
@@ -70,16 +70,3 @@ def _alone(folder: Path) -> Iterator[None]:
         raise FileError(f"The study in {str(folder.parent)!r} is being served already.") from error
     finally:
         os.close(opened)
-
-
-def _token(path: Path) -> str:
-    """The token of the study, which stays the same, so that people's addresses do."""
-    try:
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
-            file.write(token_urlsafe(16))
-    except FileExistsError:
-        pass
-    found = path.read_text("utf-8").strip()
-    if not found:
-        raise FileError(f"{str(path)!r} is empty: remove it, and a new token is made.")
-    return found

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pertinent.app.guard import LOCAL, Guard
+from pertinent.app.passes import Passes
 from pertinent.app.study_views import SIDES, UNDECIDED, question_view
 from pertinent.errors import FileError, InputError
 from pertinent.report.html import from_template, own_file, style
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _PACKAGE = "pertinent.app"
-_COOKIE = "pertinent-person"
+COOKIE = "pertinent-person"
 _DAYS = 60
 _LARGEST_FORM = 1_000_000
 
@@ -32,7 +33,8 @@ class StudySite:
     """The page of a study: people enter by a nickname, and answer forms that need no script."""
 
     def __init__(self, study: Study) -> None:
-        self.study, self.answers = study, Answers(study)
+        self.study, self.answers, self.passes = study, Answers(study), Passes(study)
+        self._entering = asyncio.Lock()
         sheets = (
             str(style("page.css")),
             *(own_file(f"static/{name}.css", _PACKAGE) for name in ("app", "study")),
@@ -56,24 +58,28 @@ class StudySite:
     async def page(self, request: Request) -> Response:
         """The question to be answered next; the first page for who is new, and thanks for who is done."""
         person = self._person(request)
-        return self._start() if person is None else self._question(person)
+        return self._start() if person is None else await asyncio.to_thread(self._question, person)
 
     async def begin(self, request: Request) -> Response:
-        """Enter by a nickname; who has begun already is asked whether it is them."""
+        """Enter with a new nickname, or with the nickname and code of a participant who has begun."""
         form = await _form(request)
-        name = _one(form, "name")
+        name, code = _one(form, "name"), _one(form, "code")
         try:
-            if "again" not in form and self.answers.person(name) is not None:
-                return self._start(name=name, is_known=True)
-            person = await asyncio.to_thread(self.answers.enter, name)
+            async with self._entering:  # two people who choose the same nickname at the same time
+                person = self.answers.person(name)
+                if person is None:
+                    person = await asyncio.to_thread(self.answers.enter, name)
+                elif not self.passes.accepts(person, code):
+                    problem = f"This is not the code of {person.name}." if code else ""
+                    return self._start(name, problem, 403 if code else 200, is_known=True)
         except InputError as error:
-            return self._start(name=name, problem=str(error), status=422)
+            return self._start(name, str(error), 422)
         except FileError as error:
-            return self._start(name=name, problem=str(error), status=500)
-        found = RedirectResponse("/", 303)
-        value = f"{self.study.description.id}-{person.number}"
-        found.set_cookie(_COOKIE, value, max_age=_DAYS * 86_400, httponly=True, samesite="lax")
-        return found
+            return self._start(name, str(error), 500)
+        response = RedirectResponse("/", 303)
+        value = self.passes.cookie(person)
+        response.set_cookie(COOKIE, value, max_age=_DAYS * 86_400, httponly=True, samesite="lax")
+        return response
 
     async def answer(self, request: Request) -> Response:
         """Keep an answer; then the next question comes, also if this one was answered before."""
@@ -84,42 +90,49 @@ class StudySite:
         if number != str(len(person.answers)) or person.is_done:
             return RedirectResponse("/", 303)
         try:
-            given = _given(self.study, person.questions[int(number)], form.get("answer", ()))
-            await asyncio.to_thread(self.answers.record, person, int(number), given)
+            await asyncio.to_thread(self._record, person, int(number), form.get("answer", ()))
         except FileError:
             problem = "Your answer could not be saved. Please send it again, or tell who runs the study."
-            return self._question(person, problem, 500)
+            return await asyncio.to_thread(self._question, person, problem, 500)
         except InputError as error:
-            return self._question(person, str(error), 422)
+            return await asyncio.to_thread(self._question, person, str(error), 422)
         return RedirectResponse("/", 303)
 
-    async def leave(self) -> Response:
-        """Make room for another person at this browser; the answers are kept."""
-        found = RedirectResponse("/", 303)
-        found.delete_cookie(_COOKIE)
-        return found
+    async def leave(self, request: Request) -> Response:
+        """Forget the participant at this browser, and show the code to go on with; the answers are kept."""
+        response = self._start(left=self._person(request))
+        response.delete_cookie(COOKIE)
+        return response
 
     def _person(self, request: Request) -> Person | None:
-        study, _, number = request.cookies.get(_COOKIE, "").partition("-")
-        if study != self.study.description.id:
-            return None
-        return next((p for p in self.answers.people.values() if str(p.number) == number), None)
+        return self.passes.owner(request.cookies.get(COOKIE, ""), self.answers.people.values())
+
+    def _record(self, person: Person, number: int, values: Sequence[str]) -> None:
+        self.answers.record(person, number, _given(self.study, person.questions[number], values))
 
     def _start(
-        self, name: str = "", problem: str = "", status: int = 200, *, is_known: bool = False
+        self,
+        name: str = "",
+        problem: str = "",
+        status: int = 200,
+        *,
+        is_known: bool = False,
+        left: Person | None = None,
     ) -> Response:
+        """Return the first page; `left` is a participant who stops for now."""
         checks = self.study.description.checks
-        n = self.study.description.inputs + checks
-        return self._made(
-            "study_start.html", status, name=name, problem=problem, is_known=is_known, n=n, checks=checks
-        )
+        counts = {"n": self.study.description.inputs + checks, "checks": checks}
+        code = None if left is None or left.is_done else self.passes.code(left)
+        entry = {"name": name, "problem": problem, "is_known": is_known, "left": left, "code": code}
+        return self._made("study_start.html", status, **entry, **counts)
 
     def _question(self, person: Person, problem: str = "", status: int = 200) -> Response:
         if person.is_done:
             return self._made("study_end.html", status, person=person)
         question = person.questions[len(person.answers)]
         shown = question_view(self.study, question)
-        return self._made("study_question.html", status, person=person, problem=problem, **shown)
+        code = self.passes.code(person)
+        return self._made("study_question.html", status, person=person, code=code, problem=problem, **shown)
 
     def _made(self, file: str, status: int, **content: Any) -> Response:
         title, (thing, part) = self.study.description.title, self.study.nouns
@@ -164,7 +177,7 @@ def _number(text: str) -> int:
 
 async def _form(request: Request) -> dict[str, list[str]]:
     body = (await request.body()).decode("utf-8", "replace")
-    return parse_qs(body, keep_blank_values=True)
+    return await asyncio.to_thread(parse_qs, body, keep_blank_values=True)
 
 
 def _one(form: _Form, name: str) -> str:
