@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from pertinent.api.catalogue import methods
 from pertinent.api.request import DEFAULT_METHOD, make_explainer
 from pertinent.api.service import Service
+from pertinent.app.categories import find_categories, find_unknown_values
 from pertinent.app.given import Limits, Question, fields_of
 from pertinent.array_types import Floats
 from pertinent.digests import digest
@@ -21,6 +22,7 @@ from pertinent.errors import InputError, require, unknown
 from pertinent.explainers.base import explainers, plan_budget
 from pertinent.inputs.base import Input
 from pertinent.inputs.prompt import Prompt
+from pertinent.inputs.table import TableInput
 from pertinent.models.base import Model
 from pertinent.outputs import LogLikelihoods
 from pertinent.removal.base import removals
@@ -66,6 +68,14 @@ class Hosted:
         """The model."""
         return self.service.model
 
+    @cached_property
+    def categories(self) -> dict[str, list[str]]:
+        """The values of the categorical columns of a table's background, by column."""
+        if self.kind != "table" or self.model.background is None:
+            return {}
+        row: Any = self.model.prepare(self.model.background.values[0])
+        return find_categories(self.model.background, row.names)
+
     @property
     def kind(self) -> str:
         """The kind of input that it reads; of a language model prompts."""
@@ -95,6 +105,7 @@ class Hosted:
                 "features": self._feature_names(),
                 "segments": self._segments(),
                 "chat": getattr(self.model.tokenizer, "chat_template", None) is not None,
+                "values": self.categories,
                 "examples": [self._example(each) for each in self.examples()] or self._background_row(),
                 "limits": {"budget": self.limits.budget, "text": self.limits.text},
             }
@@ -152,7 +163,10 @@ class Hosted:
     def _prepared(self, question: Question) -> Input:
         """The input; the last prompts are remembered with the answers that the model wrote."""
         if self.kind != "prompt":
-            return self.model.prepare(question.raw(self.kind, self.limits), question.features)
+            input = self.model.prepare(question.raw(self.kind, self.limits), question.features)
+            if isinstance(input, TableInput):
+                return replace(input, notes=(*input.notes, *find_unknown_values(input, self.categories)))
+            return input
         key = digest(question.given)
         if key not in self._prompts:
             self._prompts[key] = self.model.prepare(question.raw(self.kind, self.limits), question.features)

@@ -51,7 +51,8 @@ function promptEditor(choice, given) {
 function rowEditor(choice, given) {
   if (!given.row) throw new Error("The columns of this model are not known: wrap it with background= some rows.");
   const numeric = new Set(Object.keys(given.row).filter((name) => typeof given.row[name] === "number"));
-  const boxes = Object.entries(given.row).map(([name, value]) => make("input", { "data-column": name, value: value ?? "", inputmode: numeric.has(name) ? "decimal" : "text" }));
+  const boxes = Object.entries(given.row).map(([name, value]) => choice.values[name] ? categoryBox(name, value ?? "", choice.values[name])
+    : make("input", { "data-column": name, value: value ?? "", inputmode: numeric.has(name) ? "decimal" : "text" }));
   const fields = () => {
     const row = {};
     for (const { dataset: { column }, value } of boxes) {
@@ -61,6 +62,15 @@ function rowEditor(choice, given) {
     return { row };
   };
   return { element: make("div", { class: "columns-of-row" }, ...boxes.map((each) => make("label", {}, each.dataset.column, each))), fields };
+}
+
+// The values that a column has in the background, and the one given, which may be another or missing.
+function categoryBox(column, given, known) {
+  const values = ["", ...known];
+  if (!values.includes(String(given))) values.push(String(given));
+  const select = make("select", { "data-column": column }, ...values.map((value) => make("option", { value }, value || "(missing)")));
+  select.value = String(given);
+  return select;
 }
 
 function imageEditor(choice, given) {
