@@ -1,4 +1,4 @@
-"""A short fuzz of the public verbs; ``python -m tests.fuzz`` runs a long one."""
+"""Short fuzzes; ``python -m tests.fuzz`` and ``python -m tests.fuzz_pages`` run long ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.fuzz import fuzz, fuzz_files
+from tests.fuzz_pages import fuzz_pages
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +38,13 @@ def test_a_damaged_file_is_refused_or_holds_what_was_written():
     assert found["files"] == 300
     assert found["files refused"] > 150
     assert not found["silent"]
+
+
+def test_every_request_to_a_page_is_answered_or_refused():
+    found = Counter()
+    found["places"] = {}
+    fuzz_pages(1500, 5, found)
+    assert not found["places"], next(iter(found["places"].values()))
+    assert found["requests"] >= 1500
+    assert min(found[200], found[303], found[400], found[403], found[404], found[422]) > 20
+    assert found["people"] > 5 and found["answers"] > 5

@@ -63,7 +63,11 @@ def test_a_category_is_chosen_in_a_browser(address):
         page.goto(f"{address}/?token={TOKEN}")
         page.wait_for_selector(".go:not([disabled])")
         sex, job = page.locator("select[data-column=sex]"), page.locator("select[data-column=job]")
-        assert sex.locator("option").evaluate_all("all => all.map((each) => each.value)") == ["", "Female", "Male"]
+        assert sex.locator("option").evaluate_all("all => all.map((each) => each.value)") == [
+            "",
+            "Female",
+            "Male",
+        ]
         assert sex.input_value() == "Male" and job.input_value() == ""
         sex.select_option("Female")
         page.click(".go")

@@ -120,3 +120,9 @@ def test_only_unknown_tokens(model):
 def test_unknown_granularity(model):
     with pytest.raises(SettingError, match="Did you mean 'words'"):
         model.prepare("w1", "word")
+
+
+def test_a_single_text_that_is_fixed_is_refused():
+    with pytest.raises(InputError, match="`fixed`"):
+        Text.of(Text("good film", fixed="first"))
+    assert Text.of(Text("good film", fixed="second")).removable(0)

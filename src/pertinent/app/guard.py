@@ -124,7 +124,7 @@ class Guard:
         return given is not None and compare_digest(given.encode(), self.token.encode())
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response | None:
-        """Return the whole body, a refusal, or ``None`` if the client disconnects before the end of the body."""
+        """Return the whole body, a refusal, or ``None`` if the client disconnects before its end."""
         parts, size, more = list[bytes](), 0, True
         try:
             async with timeout(BODY_SECONDS):

@@ -43,7 +43,7 @@ class StudySite:
 
     def app(self, token: str, names: Sequence[str] = LOCAL) -> ASGIApp:
         """The application, behind its guard."""
-        app = FastAPI(openapi_url=None)
+        app = FastAPI(openapi_url=None, redirect_slashes=False)
         app.get("/")(self.page)
         app.post("/begin")(self.begin)
         app.post("/answer")(self.answer)

@@ -68,7 +68,7 @@ class Site:
             for each in self.hosted.values():
                 each.close()
 
-        app = FastAPI(openapi_url=None, lifespan=closing)
+        app = FastAPI(openapi_url=None, redirect_slashes=False, lifespan=closing)
         app.add_exception_handler(PertinentError, _told)
         app.get("/")(self.explain_page)
         if self.saved is not None:
@@ -158,6 +158,9 @@ class Site:
         """Decode a question and find its model."""
         try:
             plain = json.loads(body)
+            json.dumps(plain, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InputError("The request holds half a character (a lone surrogate): replace it.") from error
         except (ValueError, RecursionError) as error:
             raise InputError("The request is not JSON.") from error
         name = plain.get("model") if isinstance(plain, dict) else None

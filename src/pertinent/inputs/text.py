@@ -48,9 +48,7 @@ SENTENCE = re.compile(rf"\S(?:[^{_END}\n]+|[{_END}]+(?![{_END}\s]|\Z))*[{_END}]*
 """A sentence ends after end marks that a space or the end of the text follows, and at the end of a line."""
 
 _SPACE = r"[^\S\n]"
-PARAGRAPH = re.compile(
-    rf"\S+(?:(?=\s){_SPACE}*(?:\n{_SPACE}*)?\S+)*(?:{_SPACE}+(?=\n{_SPACE}*\n\s*\S))?"
-)
+PARAGRAPH = re.compile(rf"\S+(?:(?=\s){_SPACE}*(?:\n{_SPACE}*)?\S+)*(?:{_SPACE}+(?=\n{_SPACE}*\n\s*\S))?")
 """A paragraph ends at a blank line, or after the last character that is no space."""
 
 _Fixed: TypeAlias = Literal["none", "first", "second"]
@@ -105,6 +103,10 @@ class Text:
             raise InputError(
                 "A text must be a string, a pair of strings, {'query': …, 'document': …} or "
                 f"{{'text': …, 'text_pair': …}}, but got {type(raw).__name__}."
+            )
+        if not any(map(text.removable, range(len(text.segments)))):
+            raise InputError(
+                f"`fixed` must be 'none' for a single text, but got {text.fixed!r}: nothing is left to explain."
             )
         for i, segment in enumerate(text.segments):
             if not segment.strip() and text.removable(i):
