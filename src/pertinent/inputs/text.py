@@ -106,7 +106,7 @@ class Text:
             )
         if not any(map(text.removable, range(len(text.segments)))):
             raise InputError(
-                f"`fixed` must be 'none' for a single text, but got {text.fixed!r}: nothing is left to explain."
+                f"`fixed` must be 'none' for a single text, but got {text.fixed!r}: nothing could be removed."
             )
         for i, segment in enumerate(text.segments):
             if not segment.strip() and text.removable(i):
