@@ -287,7 +287,7 @@ class _Attacks:
         sides = np.where(self._ask(asked, np.tile(rows, PROBES)).reshape(PROBES, -1), 1.0, -1.0)
         normal = ((sides - sides.mean(axis=0))[..., None] * probes).mean(axis=0)
         size = np.linalg.norm(normal, axis=1, keepdims=True)
-        normal = np.sign(normal) if self.norm == "linf" else normal / np.maximum(size, 1e-12)
+        normal = np.sign(normal) if self.norm == "linf" else normal / np.where(size > 0, size, 1.0)
         length = radii / np.sqrt(step)
         todo = np.flatnonzero(size[:, 0] > 0)
         for _ in range(HALVINGS):

@@ -23,11 +23,12 @@ from pertinent.models.base import Answer, Handlers, Model
 from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
-from pertinent.models.torch.compaction import TOLERANCE, Compaction, States, stretch
+from pertinent.models.torch.compaction import Compaction, States, stretch
 from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.hidden_states import HiddenStates
 from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.prompt_surprises import prompt_surprises
+from pertinent.models.torch.rounding import TOLERANCES, relative_difference
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
@@ -44,9 +45,6 @@ BERT_BASE = 85_000_000
 
 MOST_COPIED = 300_000_000
 """Language models with more parameters are tested as they are: a copy in float32 may not fit beside them."""
-
-ROUNDING = 0.05
-"""Largest difference that counts as rounding in half precision, as a share of the largest value."""
 
 PASS = 4
 """Number of the largest batches that one pass may hold. Only the windows of a long text are ever more."""
@@ -139,7 +137,9 @@ class TransformerModel(Model):
         if compaction and self._position_base is None and self.head.default_removal == "attention-mask":
             logger.warning("Removed tokens are computed too, because the model takes no position ids.")
         compaction &= self._position_base is not None
-        self.compaction = Compaction(self._states, self._text_of, self.max_length, self.pad_id, compaction)
+        self.compaction = Compaction(
+            self._states, self._text_of, self.max_length, self.pad_id, self.rounding, compaction
+        )
         if self.head.default_removal == "attention-mask":  # cutting tokens out needs no test
             self.compaction.holds(min(64, self.max_length))
         self.head.check_encoder(self)
@@ -346,12 +346,15 @@ class TransformerModel(Model):
         with torch.inference_mode(), evaluating(exact, work, devices.in_full_precision):
             return self.forward(batch, exact, **options)
 
+    @property
+    def rounding(self) -> float:
+        """The largest relative difference of two results of `exactly` that counts as rounding."""
+        dtype = self.dtype if self.is_tested_as_it_is else torch.float32
+        return TOLERANCES.get(dtype, TOLERANCES[torch.bfloat16])
+
     def alike(self, found: torch.Tensor, expected: torch.Tensor) -> bool:
-        """Whether two results of `exactly` are the same up to rounding."""
-        if self.dtype == torch.float32 or not self.is_tested_as_it_is:
-            return torch.allclose(found, expected, rtol=1e-4, atol=TOLERANCE)
-        difference = (found.float() - expected.float()).abs().max()
-        return bool(difference <= ROUNDING * expected.float().abs().max())
+        """Return whether two results of `exactly` are the same up to rounding."""
+        return relative_difference(found, expected) <= self.rounding
 
     def _states(self, batch: TokenBatch) -> States:
         with without_new_hooks(self.model):

@@ -17,12 +17,11 @@ import torch
 
 from pertinent.array_types import Ints, Masks
 from pertinent.inputs.text import Tokens
+from pertinent.models.torch.rounding import relative_difference
 from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removal.base import TokenRows
 
 logger = logging.getLogger(__name__)
-
-TOLERANCE = 5e-5
 
 States = list[torch.Tensor]
 """Hidden states (rows, length, width) of every layer, and the answer of each row (rows, …) last."""
@@ -32,13 +31,15 @@ States = list[torch.Tensor]
 class Compaction:
     """Tests compaction, and remembers up to which length it is exact and from which length it is not.
 
-    `states` runs the model in float32. `text_of` makes a text of a given number of tokens.
+    `states` runs the model. `text_of` makes a text of a given number of tokens. `rounding` is the largest
+    relative difference that counts as rounding.
     """
 
     states: Callable[[TokenBatch], States]
     text_of: Callable[[int], Tokens]
     longest: int
     pad_id: int
+    rounding: float
     allowed: bool = True
     reason: str = ""
     _holds_to: int = field(default=0, init=False)
@@ -61,7 +62,7 @@ class Compaction:
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             self.reason = f"the model cannot be run on kept tokens alone: {error}"
         else:
-            if difference <= TOLERANCE:
+            if difference <= self.rounding:
                 self._holds_to = max(self._holds_to, length)
                 return True
             self.reason = (
@@ -72,19 +73,18 @@ class Compaction:
         return False
 
     def _difference(self, text: Tokens, keep: Masks) -> float:
-        """The largest relative difference over layers, kept tokens and answers."""
+        """Return the largest relative difference over layers, rows of kept tokens, and answers."""
         rows = TokenRows(text, keep)
         *padded, answer = self.states(collate([rows], [False], self.pad_id))
         *compact, short_answer = self.states(collate([rows], [True], self.pad_id))
         kept = torch.from_numpy(keep).to(answer.device)
-        pairs = [(answer, short_answer)]
+        differences = [relative_difference(short_answer, answer)]
         for full, short in zip(padded, compact, strict=True):
-            pairs += [(full[r][kept[r]], short[r, : int(kept[r].sum())]) for r in range(len(keep))]
-        scales = [max(1.0, float(one.abs().max())) for one, _ in pairs]
-        worst = np.max(
-            [float((a - b).abs().max()) / scale for (a, b), scale in zip(pairs, scales, strict=True)]
-        )
-        return float(worst) if np.isfinite(worst) else float("inf")
+            differences += [
+                relative_difference(short[r, : int(kept[r].sum())], full[r][kept[r]])
+                for r in range(len(keep))
+            ]
+        return max(differences)
 
 
 def _trial_masks(text: Tokens) -> Masks:

@@ -15,7 +15,6 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 from pertinent.models.torch import devices
-from pertinent.models.torch.compaction import TOLERANCE
 from pertinent.models.torch.evaluating import alone, evaluating
 
 if TYPE_CHECKING:
@@ -140,4 +139,4 @@ class BiasCheck:
             if model.is_out_of_memory(error):
                 raise
             return False
-        return torch.allclose(masked, biased, atol=TOLERANCE)
+        return model.alike(biased, masked)
