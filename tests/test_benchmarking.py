@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pertinent
+from pertinent.api.explain_one import REPEATED
 from pertinent.cli import main
 from pertinent.errors import FileError, SettingError
 
@@ -91,14 +92,14 @@ def test_a_method_that_is_left_out_is_kept_but_not_shown(models, counting, tmp_p
     assert one.methods == ["random"]
     assert one.mean("random", "sufficiency") == first.mean("random", "sufficiency")
     assert "leave-one-out" not in (tmp_path / "table.md").read_text()
-    assert file.read_bytes() == content and counting.rows == before
+    assert file.read_bytes() == content and counting.rows == before + REPEATED
     other = ["random", "lime:samples=8"]
     found = pertinent.benchmark(data, models, other, out=tmp_path, seeds=2).evaluations["films", "words"]
     assert found.methods == ["random", "lime"]
     assert {e.method for e in pertinent.read(file)} == {"leave-one-out", "random", "lime"}
     before = counting.rows
     again = pertinent.benchmark(data, models, both, out=tmp_path, seeds=2).evaluations["films", "words"]
-    assert again.methods == both and counting.rows == before
+    assert again.methods == both and counting.rows == before + REPEATED
     for method in both:
         assert again.mean(method, "sufficiency") == first.mean(method, "sufficiency")
 
