@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pertinent
+from pertinent.api.explain_one import REPEATED
 from pertinent.cli import main
 from pertinent.errors import FileError, SettingError
 
@@ -91,14 +92,14 @@ def test_a_method_that_is_left_out_is_kept_but_not_shown(models, counting, tmp_p
     assert one.methods == ["random"]
     assert one.mean("random", "sufficiency") == first.mean("random", "sufficiency")
     assert "leave-one-out" not in (tmp_path / "table.md").read_text()
-    assert file.read_bytes() == content and counting.rows == before
+    assert file.read_bytes() == content and counting.rows == before + REPEATED
     other = ["random", "lime:samples=8"]
     found = pertinent.benchmark(data, models, other, out=tmp_path, seeds=2).evaluations["films", "words"]
     assert found.methods == ["random", "lime"]
     assert {e.method for e in pertinent.read(file)} == {"leave-one-out", "random", "lime"}
     before = counting.rows
     again = pertinent.benchmark(data, models, both, out=tmp_path, seeds=2).evaluations["films", "words"]
-    assert again.methods == both and counting.rows == before
+    assert again.methods == both and counting.rows == before + REPEATED
     for method in both:
         assert again.mean(method, "sufficiency") == first.mean(method, "sufficiency")
 
@@ -153,6 +154,14 @@ def test_a_description_in_a_file(tmp_path, capsys):
     ("change", "message"),
     [
         ({"method": ["lime"]}, "Unknown field of b.yaml 'method'. Did you mean 'methods'?"),
+        ({"data": {"films": {"file": "films.csv", "limt": 1}}}, "'limt'. Did you mean 'limit'?"),
+        ({"data": {"films": {"file": "films.csv", 5: 1}}}, "Unknown field of data.films in b.yaml"),
+        ({"data": {"films": "films.csv"}}, "data.films"),
+        ({"data": ["films.csv"]}, "data"),
+        ({"words": {"budgt": 30}}, "Did you mean 'budget'?"),
+        ({"words": {"out": "elsewhere"}}, "words"),
+        ({"words": {"data": 5}}, "words"),
+        ({"words": {"inputs": 5}}, "words"),
         ({"seeds": "many"}, "b.yaml: `seeds` must be a whole number"),
         ({"data": {"films": {"column": "text"}}}, "`data.films.file` is missing"),
         ({"data": {"films": {"file": "nothing.csv"}}}, "nothing.csv"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -15,26 +17,38 @@ from typing import Any
 from pertinent._optional import optional
 from pertinent.errors import FileError
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
 _LONGEST = 40
 """The number of characters of a file's name that its temporary file repeats, so that it is not too long."""
+
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}")
+"""Names of temporary files: a dot, the beginning of the name of the file to write, and random digits."""
+
+_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
+"""Errors of file systems that cannot sync folders."""
 
 _ROWS_AT_ONCE = 4096
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary file to write to, which replaces `path` only once it is complete.
+    """Yield a temporary file to write to; it replaces `path` when the context ends without an error.
 
-    It is removed whatever happens, a Ctrl-C at any moment included.
+    The content is on the disk before the name is, and the name before the context ends, so a power failure
+    leaves either the old or the new file. The temporary file is removed whatever happens.
     """
-    unfinished = _name_beside(path)
-    with _removed_at_end(unfinished):
+    with _temporary(path) as unfinished:
         try:
-            _create(unfinished, path)
             yield unfinished
+            sync(unfinished)
             if path.exists():
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
             unfinished.replace(path)
+            sync(path.parent)
         except FileError:
             raise
         except OSError as error:
@@ -42,10 +56,49 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Raise a `FileError` if no file can be written to `path`; a file beside it is tried."""
-    tried = _name_beside(path)
-    with _removed_at_end(tried):
-        _create(tried, path)
+    """Raise a `FileError` if no file can be written to `path`, by creating a temporary file next to it."""
+    with _temporary(path):
+        pass
+
+
+def sync(path: Path) -> None:
+    """Force the content of a file, or the names in a folder, to the disk."""
+    is_folder = path.is_dir()
+    if is_folder and fcntl is None:  # Windows cannot open folders
+        return
+    file = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if not is_folder or error.errno not in _UNSUPPORTED:
+            raise
+    finally:
+        os.close(file)
+
+
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove the temporary files of processes that were killed while they wrote to `name` in a folder.
+
+    Without a `name`, those of every file in the folder are removed. A temporary file that a living process
+    writes is locked, and stays.
+    """
+    if fcntl is None:
+        return
+    with suppress(OSError):  # the folder is missing or cannot be listed: whoever writes to it reports that
+        for path in list(folder.iterdir()):
+            match = _TEMPORARY.fullmatch(path.name)
+            if match is not None and (name is None or match[1] == name[:_LONGEST]):
+                _remove_unlocked(path)
+
+
+def _remove_unlocked(path: Path) -> None:
+    with suppress(OSError):  # another process removes it, or it is not ours
+        file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(file)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -129,8 +182,21 @@ def check_is_file(path: Path) -> None:
         raise FileError(f"There is no file {str(path)!r}.")
 
 
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """Create an empty file next to `path`, locked until the context ends, and remove it then."""
+    made = _name_beside(path)
+    with _removed_at_end(made):
+        file = _create(made, path)
+        try:
+            yield made
+        finally:
+            if file is not None:
+                os.close(file)
+
+
 def _name_beside(path: Path) -> Path:
-    """The name of a new file in the same folder."""
+    """Return the name of a new file in the same folder."""
     try:
         _check_place(path)
         return path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}")
@@ -140,10 +206,22 @@ def _name_beside(path: Path) -> Path:
         raise _unwritable(path, error) from error
 
 
-def _create(made: Path, path: Path) -> None:
-    """Make an empty file for `path`, with the permissions that new files have."""
+def _create(made: Path, path: Path) -> int | None:
+    """Create an empty file for `path`, with the permissions of new files; return it open and locked.
+
+    Return None where files cannot be locked.
+    """
     try:
-        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        while True:
+            file = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+            if fcntl is None:
+                os.close(file)
+                return None
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if made.exists():
+                return file
+            os.close(file)  # `remove_leftovers` of another process came between creating and locking
     except (OSError, ValueError) as error:
         raise _unwritable(path, error) from error
 

@@ -15,7 +15,7 @@ from pertinent import Cluster
 from pertinent.api.explain_run import explain_all
 from pertinent.api.run import Run
 from pertinent.cluster import worker_pool
-from pertinent.errors import ClusterError, InputError, MissingExtra, ModelError, SettingError
+from pertinent.errors import ClusterError, FileError, InputError, MissingExtra, ModelError, SettingError
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(24)]
 WORDS = {"method": "kernel-shap", "budget": 30, "progress": False}
@@ -90,6 +90,38 @@ def test_a_journalled_run_is_continued_on_a_cluster(tmp_path):
     assert plain(pertinent.read(tmp_path / "run.parquet")) == plain(
         pertinent.explain(own_model(), TEXTS, **WORDS)
     )
+
+
+@pytest.mark.parametrize("store", ["run.parquet", "run"])
+def test_a_model_that_has_changed_on_the_workers_is_noticed(tmp_path, store):
+    setting = tmp_path / "setting.txt"
+    setting.write_text("0.3")
+    path = str(setting)
+
+    def classify(texts):
+        with open(path) as file:  # noqa: PTH123
+            p = float(file.read())
+        return [[p, 1 - p] if "bad" in text else [0.5, 0.5] for text in texts]
+
+    model, out = pertinent.wrap(classify, kind="text"), tmp_path / store
+    words = WORDS | {"cluster": Cluster(workers=1, block_size=4), "out": out}
+
+    def broken():
+        yield from TEXTS[:10]
+        raise RuntimeError("the line is cut")
+
+    with pytest.raises(RuntimeError, match="cut"):
+        pertinent.explain(model, broken(), **words)
+    n_finished = len(pertinent.read(out))
+    setting.write_text("0.4")
+    with pytest.raises(FileError, match="The model has changed"):
+        pertinent.explain(model, TEXTS[:12], **words)
+    assert len(pertinent.read(out)) == n_finished
+    setting.write_text("0.3")
+    assert len(pertinent.explain(model, TEXTS[:12], **words)) == 12
+    setting.write_text("0.4")
+    with pytest.raises(FileError, match="The model has changed"):
+        pertinent.explain(model, TEXTS[:12], **words)
 
 
 def test_other_verbs_have_the_answers_of_one_process():

@@ -67,7 +67,8 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
     asked.clear()
     stream = (WithId(text, f"n{i}") for i, text in enumerate(TEXTS))
     found = pertinent.explain(model, stream, out=tmp_path / "run", **WORDS)
-    assert {int(t.split()[1]) for t in asked if re.match(r"film \d+ ", t)} == set(range(256, 300))
+    again = {0, 1, 2}  # predicted again, to notice another model
+    assert {int(t.split()[1]) for t in asked if re.match(r"film \d+ ", t)} == {*range(256, 300), *again}
     here = pertinent.explain(model, TEXTS, ids=[f"n{i}" for i in range(300)], **WORDS)
     assert plain(found) == plain(here)
     asked.clear()
@@ -75,7 +76,7 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
         len(pertinent.explain(model, TEXTS, ids=[f"n{i}" for i in range(300)], out=tmp_path / "run", **WORDS))
         == 300
     )
-    assert not asked
+    assert asked == TEXTS[:3]
 
 
 @pytest.mark.parametrize(

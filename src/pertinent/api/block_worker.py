@@ -72,11 +72,13 @@ class ThisProcess:
         """The fingerprint of the model."""
         return self._run.model.fingerprint.hex()
 
-    def run(self, task: BlockTask, blocks: Iterable[Block], total: int | None) -> Iterator[tuple[Block, Any]]:
+    def run(
+        self, task: BlockTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+    ) -> Iterator[tuple[Block, Any]]:
         """Do the blocks, one after the other; yield each with its packed results."""
         worker = BlockWorker(self._run.model, {name: getattr(self._run, name) for name in SHARED})
         done = failed = evaluations = 0
-        with progress_callback(self._run.progress, self._run.title) as callback:
+        with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
 
             def add(now: Progress) -> None:
                 counts = done + now.done, failed + now.failed

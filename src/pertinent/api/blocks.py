@@ -82,10 +82,12 @@ class Workers(Protocol):
     def fingerprint(self) -> str:
         """The fingerprint of the model that they have, in hexadecimal digits."""
 
-    def run(self, task: BlockTask, blocks: Iterable[Block], total: int | None) -> Iterator[tuple[Block, Any]]:
+    def run(
+        self, task: BlockTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+    ) -> Iterator[tuple[Block, Any]]:
         """Do the blocks, read as workers are free; yield each with its packed results when it is done.
 
-        `total` is the number of results if it is known, for the progress bar.
+        `total` is the number of results if it is known, for the progress bar; with `quiet` there is no bar.
         """
 
 

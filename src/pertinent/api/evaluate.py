@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from pertinent.api.blocks import Cluster, Item
+from pertinent.api.explain_file import explain_to_file
 from pertinent.api.explain_one import measured
 from pertinent.api.explain_run import explain_all, sendable
 from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
@@ -304,7 +305,7 @@ def compare(
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
     run = Run.of(model, inputs, "compare", cluster=cluster, **options)
-    found = explain_all(run, requests, out)
+    found = explain_all(run, requests) if out is None else explain_to_file(run, requests, Path(out))
     if not len(found):
         raise_first(found.failures, "explained")
     evaluation = evaluation_of(list(found), measures, found.failures)

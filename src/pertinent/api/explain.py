@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
 from pertinent.api.blocks import Cluster
+from pertinent.api.explain_file import explain_to_file
 from pertinent.api.explain_folder import explain_to_folder, is_folder
 from pertinent.api.explain_run import explain_all, explain_each
 from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
@@ -145,7 +146,7 @@ def explain(
     if out is not None and is_folder(Path(out)):
         require(check is None, "check", "left out if explanations go to a folder", check)
         return explain_to_folder(run, [request], Path(out))
-    found = explain_all(run, [request], out)
+    found = explain_all(run, [request]) if out is None else explain_to_file(run, [request], Path(out))
     if found.failures and not len(found):
         raise_first(found.failures, "explained")
     found = found if check is None else check.attach(found)

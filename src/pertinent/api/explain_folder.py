@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pertinent._optional import optional
 from pertinent.api.block_worker import ThisProcess
-from pertinent.api.blocks import LARGEST_BLOCK, Block, blocks_of
+from pertinent.api.blocks import LARGEST_BLOCK, Block, Workers, blocks_of
 from pertinent.api.explain_run import ExplainBlock, Outcome, check_lengths, items_of, merged
+from pertinent.api.model_check import check_predictions, first_predictions
 from pertinent.api.request import Request
 from pertinent.api.run import Run
 from pertinent.digests import digest
 from pertinent.engine.journal import Journal
 from pertinent.errors import FileError
-from pertinent.files import write_bytes
-from pertinent.results.explanation_files import write_rows
-from pertinent.results.explanation_folder import END, INDEX, ExplanationFolder, part_name
+from pertinent.files import remove_leftovers, write_bytes
+from pertinent.results.explanation import Explanations
+from pertinent.results.explanation_files import rows_to_bytes
+from pertinent.results.explanation_folder import (
+    END,
+    INDEX,
+    ExplanationFolder,
+    block_names,
+    content_digest,
+    is_intact,
+    missing_blocks,
+    part_name,
+)
+
+logger = logging.getLogger(__name__)
 
 
 def is_folder(out: Path) -> bool:
@@ -50,15 +64,21 @@ def explain_to_folder(run: Run, requests: Sequence[Request], folder: Path) -> Ex
             header["shard"] = str(run.shard)
         header = json.loads(json.dumps(header))
         with Journal(folder / INDEX, header) as index:
+            _drop_damaged(index, folder)
             finished = [record for record in index.records() if record["name"] != END]
             total = None if run.n_tasks is None else run.n_tasks * len(requests)
             if total is not None:
                 total = max(0, total - sum(r["explanations"] + r["failures"] for r in finished))
             todo = _Unfinished(blocks_of(items_of(run, len(requests)), size), index)
+            _check_model(workers, requests, finished, todo, folder)
             for block, part in workers.run(ExplainToFile(tuple(requests), header), todo, total):
                 write_bytes(folder / part_name(block.number), part.content)
-                counts = {"explanations": part.n_explanations, "failures": part.n_failures}
-                index.add((block.number,), todo.names.pop(block.number), counts)
+                record = {
+                    "explanations": part.n_explanations,
+                    "failures": part.n_failures,
+                    "digest": content_digest(part.content),
+                }
+                index.add((block.number,), todo.names.pop(block.number), record)
             if (todo.n,) not in index.finished:
                 index.add((todo.n,), END, {"explanations": 0, "failures": 0})
             if todo.n + 1 < len(index.finished):
@@ -70,6 +90,7 @@ def _make(folder: Path) -> None:
     """Make the folder, or check that it is there for such a run."""
     try:
         folder.mkdir(exist_ok=True)
+        remove_leftovers(folder)
         foreign = not (folder / INDEX).is_file() and any(folder.iterdir())
     except OSError as error:
         raise FileError(f"The folder {str(folder)!r} cannot be written: {error.strerror}.") from error
@@ -77,27 +98,82 @@ def _make(folder: Path) -> None:
         raise FileError(f"The folder {str(folder)!r} holds other files: choose a new or an empty one.")
 
 
-class _Unfinished:
-    """The blocks that are not in the index; `n` is the number of all blocks that were read.
+def _drop_damaged(index: Journal, folder: Path) -> None:
+    """Forget the records whose files are damaged, missing or swapped, so that they are recomputed."""
+    records = list(index.records())
+    damaged = [
+        record["key"][0] for record in records if record["name"] != END and not is_intact(folder, record)
+    ]
+    for number in damaged:
+        del index.finished[number,]
+    lost = sorted({*damaged, *missing_blocks(records)})
+    if lost:
+        logger.warning(
+            "%s of %r: the file or its record in the index is damaged or missing; the block is recomputed.",
+            block_names(lost).capitalize(),
+            str(folder),
+        )
 
-    Blocks that are in it must hold the inputs that they held then. `names` are digests of the others.
+
+def _check_model(
+    workers: Workers,
+    requests: Sequence[Request],
+    finished: Sequence[Mapping[str, Any]],
+    todo: _Unfinished,
+    folder: Path,
+) -> None:
+    """Raise a `FileError` if the model predicts something else for the first finished inputs."""
+    number = next((record["key"][0] for record in finished if record["explanations"]), None)
+    block = None if number is None else todo.find(number)
+    if block is None:
+        return
+    predictions = first_predictions(Explanations.read(folder / part_name(block.number)))
+    items = [replace(item, request_indexes=(0,)) for item in block.items if item.index in predictions]
+    check_predictions(workers, requests, items, predictions, folder)
+
+
+class _Unfinished:
+    """Iterator over the blocks that are not in the index.
+
+    Blocks in the index must hold the inputs that they held before. `n` counts all blocks that were read, and
+    `names` are digests of the unfinished ones.
     """
 
     def __init__(self, blocks: Iterable[Block], index: Journal) -> None:
-        self._blocks, self._index = blocks, index
+        self._blocks, self._index = iter(blocks), index
+        self._waiting: deque[Block] = deque()
         self.n = 0
         self.names: dict[int, str] = {}
 
+    def find(self, number: int) -> Block | None:
+        """Read blocks up to the one with this number, and return it; the unfinished ones are kept."""
+        while (block := self._read()) is not None:
+            if block.number in self.names:
+                self._waiting.append(block)
+            if block.number == number:
+                return block
+        return None
+
     def __iter__(self) -> Iterator[Block]:
-        for block in self._blocks:
-            self.n += 1
-            name = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
-            before = self._index.finished.get((block.number,))
-            if before is None:
-                self.names[block.number] = name
+        while self._waiting:
+            yield self._waiting.popleft()
+        while (block := self._read()) is not None:
+            if block.number in self.names:
                 yield block
-            elif before[1] != name:
-                raise _other_inputs(self._index.path.parent, f"block {block.number} is not what it was")
+
+    def _read(self) -> Block | None:
+        """Read the next block, and check its inputs or name it."""
+        block = next(self._blocks, None)
+        if block is None:
+            return None
+        self.n += 1
+        name = digest([(item.index, item.id, _content(item.raw)) for item in block.items]).hex()
+        before = self._index.finished.get((block.number,))
+        if before is None:
+            self.names[block.number] = name
+        elif before[1] != name:
+            raise _other_inputs(self._index.path.parent, f"block {block.number} is not what it was")
+        return block
 
 
 def _content(raw: Any) -> Any:
@@ -131,7 +207,4 @@ class ExplainToFile(ExplainBlock):
         ordered = sorted(results, key=lambda each: (each.input_index, each.request_index))
         rows = [each.explanation.to_dict() for each in ordered if each.explanation is not None]
         failures = merged([failure for each in ordered for failure in each.failures], self.requests)
-        with TemporaryDirectory() as name:
-            file = Path(name, "part.parquet")
-            write_rows(file, rows, failures, self.header)
-            return Part(file.read_bytes(), len(rows), len(failures))
+        return Part(rows_to_bytes(rows, failures, self.header), len(rows), len(failures))

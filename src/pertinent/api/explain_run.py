@@ -1,4 +1,4 @@
-"""Explaining every input of a run by every request, in memory or with a journal."""
+"""Explaining every input of a run by every request."""
 
 from __future__ import annotations
 
@@ -6,37 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pertinent._optional import optional
 from pertinent.api.blocks import Item, WithId
 from pertinent.api.explain_one import REPEATED, explanation_steps
 from pertinent.api.request import Request, features_of
 from pertinent.api.run import Run, Work
-from pertinent.api.run_files import (
-    InputNames,
-    check_records,
-    fewer_inputs,
-    is_finished,
-    run_header,
-    with_further_requests,
-    with_requests_kept,
-)
-from pertinent.array_types import Masks
-from pertinent.asks import Algorithm, RepeatedValues, Values
-from pertinent.decoding import encode
 from pertinent.engine.job import Done
-from pertinent.engine.journal import Journal
-from pertinent.errors import FileError, ModelError, PertinentError, require
-from pertinent.files import check_writable
+from pertinent.errors import ModelError, PertinentError, require
 from pertinent.inputs.base import Input
-from pertinent.masks import full_mask
-from pertinent.registry import settings_of
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.results.explanation_files import failures_in, journal_of, write_rows
 from pertinent.results.failures import Failure
 
 
@@ -50,15 +31,12 @@ class Outcome:
     failures: tuple[Failure, ...] = ()
 
 
-def explain_all(run: Run, requests: Sequence[Request], out: str | Path | None = None) -> Explanations:
+def explain_all(run: Run, requests: Sequence[Request]) -> Explanations:
     """Explain every input by every request in one engine.
 
-    Explanations of the same input stand together, in the order of the requests. With `out` each is
-    written when it is finished.
+    Explanations of the same input stand together, in the order of the requests.
     """
     check_lengths(run, requests)
-    if out is not None:
-        return _explain_journalled(run, requests, Path(out))
     outcomes: list[Outcome] = []
     try:
         for each in explain_each(run, requests):
@@ -79,13 +57,13 @@ def _put_together(outcomes: Sequence[Outcome], run: Run, requests: Sequence[Requ
 
 
 def _warned(explanation: Explanation, run: Run) -> Explanation:
-    """The explanation with the warnings of the run beside its own."""
-    return replace(explanation, warnings=tuple(_both(explanation.warnings, run.warnings)))
+    """Return the explanation with the warnings of the run added."""
+    return replace(explanation, warnings=tuple(merge_warnings(explanation.warnings, run.warnings)))
 
 
-def _both(own: Iterable[str], late: Iterable[str]) -> list[str]:
-    """An explanation's own warnings and those of its run, each once."""
-    return list(dict.fromkeys((*own, *late)))
+def merge_warnings(warnings: Iterable[str], of_run: Iterable[str]) -> list[str]:
+    """Merge the warnings of an explanation and its run, without duplicates."""
+    return list(dict.fromkeys((*warnings, *of_run)))
 
 
 def explain_each(run: Run, requests: Sequence[Request]) -> Iterator[Outcome]:
@@ -163,7 +141,7 @@ def carry_out(
 ) -> Iterator[Outcome]:
     """Run work that `works` made."""
     if run.cluster is not None:
-        items = (_item(run, work) for work in todo)
+        items = (item_of(run, work) for work in todo)
         yield from run.cluster.carry_out(run, ExplainBlock(tuple(requests)), items, total)
         return
     with ExitStack() as stack:
@@ -189,8 +167,8 @@ def outcome_of(run: Run, requests: Sequence[Request], done: Done) -> Outcome:
     return Outcome(index, number, explanation, failures)
 
 
-def _item(run: Run, work: Work | Done) -> Item:
-    """Work that `works` made in the form in which it travels."""
+def item_of(run: Run, work: Work | Done) -> Item:
+    """Return the item for work that `works` made, to send to a worker."""
     index, number = work.key
     return Item(index, work.error if isinstance(work, Done) else work.input, (number,), run.id_of(index))
 
@@ -224,125 +202,3 @@ def sendable(error: Exception | None) -> PertinentError:
     if isinstance(error, PertinentError) and len(error.args) == 1:
         return type(error)(str(error))
     return ModelError(f"{type(error).__name__}: {error}")
-
-
-# -- long runs that survive: finished explanations go to a journal, and at the end to a Parquet file -----
-
-
-def _explain_journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
-    """Explain every input by every request, except what an earlier run of the same has finished."""
-    check_writable(out)
-    if out.suffix.lower() != ".parquet":
-        raise FileError(f"`out` must end in .parquet, but got {str(out)!r}; save() writes other files.")
-    optional("pyarrow.parquet")  # better missed now than at the end
-    run.model.forget()  # it may have changed since it was wrapped
-    every = with_requests_kept(out, requests)
-    found = _journalled(run, every, out)
-    return found if len(every) == len(requests) else _made_by(requests, found)
-
-
-def _journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
-    """The explanations in the file, once all are there."""
-    header = run_header(run, requests, out)
-    if out.exists():
-        run = replace(run, inputs=run.inputs if run.n_inputs is not None else list(run.inputs))
-        if is_finished(out, header, ((work.key, _name(work)) for work in works(run, requests))):
-            journal_of(out).unlink(missing_ok=True)
-            return Explanations.read(out)
-    else:
-        with_further_requests(journal_of(out), header)
-    with Journal(journal_of(out), header) as journal:
-        check_records(journal, run, len(requests))
-        n_before = len(journal.finished)
-        total = None if run.n_tasks is None else run.n_tasks * len(requests) - n_before
-        names = InputNames()
-        todo = _unfinished(run, requests, journal, names)
-        for found in carry_out(run, todo, requests, total):
-            explanation = found.explanation
-            content = {
-                "explanation": None if explanation is None else explanation.to_dict(),
-                "failures": encode(found.failures),
-                "id": run.id_of(found.input_index),
-            }
-            key = found.input_index, found.request_index
-            journal.add(key, names.of.pop(key), content)
-        if names.n < len(journal.finished):
-            raise fewer_inputs(journal.path, run.n_inputs)
-        header["inputs"] = names.digest()
-        failures = [failure for record in journal.records() for failure in failures_in(record)]
-        rows = (r["explanation"] for r in journal.records() if r["explanation"] is not None)
-        if run.warnings:  # noticed late
-            rows = ({**row, "warnings": _both(row["warnings"], run.warnings)} for row in rows)
-        write_rows(out, rows, merged(failures, requests), header)
-        explanations = Explanations.read(out)
-        journal.path.unlink()
-    return explanations
-
-
-def _made_by(requests: Sequence[Request], found: Explanations) -> Explanations:
-    """The explanations by the methods of these requests."""
-    methods = [(request.method.name, settings_of(request.method)) for request in requests]
-    named = {None, *(name for name, _ in methods)}
-    return Explanations(
-        [e for e in found if (e.method, e.settings) in methods],
-        [failure for failure in found.failures if failure.method in named],
-    )
-
-
-def _unfinished(
-    run: Run, requests: Sequence[Request], journal: Journal, names: InputNames
-) -> Iterator[Work | Done]:
-    """The work that is left; raise an error if the input of finished work or the model has changed."""
-    n_asked = 0
-    for work in works(run, requests):
-        name = _name(work)
-        names.add(work.key, name)
-        if work.key not in journal.finished:
-            yield work
-            continue
-        del names.of[work.key]
-        if journal.finished[work.key][1] != name:
-            raise FileError(
-                f"{str(journal.path)!r} was begun with other inputs: input {work.key[0]} is not what it was. "
-                "Give the same inputs in the same order to continue, or choose another file."
-            )
-        if isinstance(work, Work) and n_asked < REPEATED:
-            n_asked += _has_same_answer(run, work, journal)
-
-
-def _has_same_answer(run: Run, work: Work, journal: Journal) -> bool:
-    """Ask the model about an input that is explained; raise an error if it answers otherwise than then.
-
-    A model that answers otherwise every time is random, and may go on. Returns whether there was an answer to
-    compare with.
-    """
-    explanation = journal.record(work.key)["explanation"]
-    if explanation is None:
-        return False
-    before = np.array(explanation["prediction"], dtype=np.float64)
-    twice = replace(work, algorithm=lambda *_: _asked_twice(full_mask(work.input.n_features)))
-    (done,) = replace(run, progress=False).carry_out([twice], 1)
-    if done.error is not None:
-        raise FileError(
-            f"The model fails for input {work.key[0]}, which it answered when {str(journal.path)!r} was "
-            f"begun: {done.error}"
-        ) from done.error
-    now, again = done.result
-    if run.differing(before, now) is None:
-        return True
-    if run.differing(now, again) is not None:
-        run.notice(now, again)
-        return True
-    raise FileError(
-        f"The model is not what it was when {str(journal.path)!r} was begun: it answers input {work.key[0]} "
-        f"with {now.round(4).tolist()}, then it answered {before.round(4).tolist()}. Continue with the model "
-        "as it was, or choose another file."
-    )
-
-
-def _asked_twice(mask: Masks) -> Algorithm:
-    return (yield Values(mask))[0], (yield RepeatedValues(mask))[0]
-
-
-def _name(work: Work | Done) -> str:
-    return f"unusable: {work.error}" if isinstance(work, Done) else work.input.fingerprint.hex()

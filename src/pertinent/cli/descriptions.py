@@ -49,6 +49,10 @@ class Description:
     words: Mapping[str, Any] = field(default_factory=dict)
 
 
+_RESERVED = {*Description.__dataclass_fields__, "model", "inputs", "out", "progress"}
+"""Arguments of `compare` that must not be among the `words` of a description."""
+
+
 def benchmark(args: Namespace, *, file: Annotated[Path, "FILE.yaml"], out: Annotated[Path, "FOLDER"]) -> int:
     """Run a benchmark that a file describes, and keep all of it in a folder.
 
@@ -89,13 +93,29 @@ def read_description(file: Path) -> Description:
         raise FileError(
             f"{str(file)!r} must have the fields of a benchmark, such as data, models and methods."
         )
-    for name in plain:
-        if name not in Description.__dataclass_fields__:
-            raise unknown(f"field of {file.name}", name, Description.__dataclass_fields__)
+    _check_names(plain, Description, file.name)
+    data = plain.get("data")
+    for name, fields in data.items() if isinstance(data, dict) else ():
+        if isinstance(fields, dict):
+            _check_names(fields, DataFile, f"data.{name} in {file.name}")
     try:
-        return decode(Description, plain)
+        description = decode(Description, plain)
     except InputError as error:
         raise SettingError(f"{file.name}: {error}") from error
+    reserved = [name for name in description.words if name in _RESERVED]
+    if reserved:
+        raise SettingError(
+            f"{file.name}: `words` must not have {', '.join(map(repr, reserved))}: the other fields and the "
+            "command line set it."
+        )
+    return description
+
+
+def _check_names(plain: Mapping[Any, Any], kind: type[Description | DataFile], where: str) -> None:
+    """Raise a `SettingError` for a field that `kind` does not have."""
+    for name in plain:
+        if name not in kind.__dataclass_fields__:
+            raise unknown(f"field of {where}", name, kind.__dataclass_fields__)
 
 
 def _inputs(data: DataFile, folder: Path) -> Any:

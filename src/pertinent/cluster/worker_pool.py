@@ -90,7 +90,9 @@ class WorkerPool:
             self._ray.kill(hand.actor)
         self._hands.clear()
 
-    def run(self, task: BlockTask, blocks: Iterable[Block], total: int | None) -> Iterator[tuple[Block, Any]]:
+    def run(
+        self, task: BlockTask, blocks: Iterable[Block], total: int | None, *, quiet: bool = False
+    ) -> Iterator[tuple[Block, Any]]:
         """Do the blocks, read as workers are free; yield each with its packed results when it is done."""
         self._task, self._sent_task = task, self._ray.put(task)
         self._source, self._waiting = iter(blocks), deque[_Piece]()
@@ -99,7 +101,7 @@ class WorkerPool:
         self._innocent = 0
         self._finished: deque[tuple[Block, Any]] = deque()
         self._done = self._failed = self._evaluations = 0
-        with progress_callback(self._run.progress, self._run.title) as callback:
+        with progress_callback(False if quiet else self._run.progress, self._run.title) as callback:
             while self._hand_out():
                 self._await_one()
                 callback(Progress(self._done, self._failed, total, self._evaluations))

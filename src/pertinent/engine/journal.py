@@ -14,7 +14,7 @@ from zlib import crc32
 
 from pertinent.control_characters import shortened
 from pertinent.errors import FileError
-from pertinent.files import atomic_write, check_writable
+from pertinent.files import atomic_write, check_writable, sync
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -57,6 +57,7 @@ class Journal:
             self._synced = time.monotonic()
             if not self._read(header):
                 self._append(header)
+                sync(path.parent)
         except BaseException:
             os.close(self._file)
             raise

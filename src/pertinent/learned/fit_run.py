@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.api.blocks import Cluster
+from pertinent.api.explain_file import explain_to_file
 from pertinent.api.explain_run import explain_all
 from pertinent.api.request import Request
 from pertinent.api.run import Run, raise_first
@@ -134,7 +135,8 @@ class FitRun:
         killed run resumes.
         """
         requests = [replace(self.request, method=method, seed=seed) for method in methods]
-        found = explain_all(replace(self.run.over(inputs), independent=True), requests, out)
+        run = replace(self.run.over(inputs), independent=True)
+        found = explain_all(run, requests) if out is None else explain_to_file(run, requests, out)
         if found.failures and not len(found):
             raise_first(found.failures, "explained")
         return found

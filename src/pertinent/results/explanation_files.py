@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,22 +68,38 @@ def write_rows(
     run: Mapping[str, Any] | None = None,
 ) -> None:
     """Write explanations given as plain data, in chunks; `run` describes how they were made."""
+    with atomic_write(path) as unfinished:
+        _write_parquet(unfinished, str(path), rows, failures, run)
+
+
+def rows_to_bytes(
+    rows: Iterable[Mapping[str, Any]], failures: Iterable[Failure], run: Mapping[str, Any]
+) -> bytes:
+    """Return the content of the file that `write_rows` would write."""
+    content = BytesIO()
+    _write_parquet(content, "part of a run", rows, failures, run)
+    return content.getvalue()
+
+
+def _write_parquet(
+    to: Path | BytesIO,
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    failures: Iterable[Failure],
+    run: Mapping[str, Any] | None,
+) -> None:
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps(encode(list(failures)))}
     if run is not None:
         metadata[b"run"] = json.dumps(run)
     schema = _schema(arrow).with_metadata(metadata)
     pending, content = iter(rows), _Content(metadata)
-    options = {"compression": "zstd", "write_page_checksum": True}
-    with (
-        atomic_write(path) as unfinished,
-        parquet.ParquetWriter(unfinished, schema, **options) as writer,
-    ):
+    with parquet.ParquetWriter(to, schema, compression="zstd", write_page_checksum=True) as writer:
         while part := list(islice(pending, _ROWS_AT_ONCE)):
             try:
                 table = arrow.Table.from_pylist([_to_row(row) for row in part], schema=schema)
             except (ValueError, TypeError, LookupError, OverflowError) as error:
-                raise FileError(f"{str(path)!r} cannot be written: {error}") from error
+                raise FileError(f"{name!r} cannot be written: {error}") from error
             writer.write_table(table)
             content.add(table.to_pylist())
         writer.add_key_value_metadata({_DIGEST: content.digest()})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,16 @@ INDEX = "index.journal"
 END = "end"
 """The name of the last record, which says that the run is finished."""
 
+_RECOMPUTE = "Run the same call again to recompute it."
+
+_LISTED = 5
+"""The number of blocks that a message lists."""
+
 
 class ExplanationFolder:
     """Explanations in a folder, in the order of their inputs, which are read one file at a time.
+
+    Each file is compared with the digest in the index when its explanations are read.
 
     Parameters
     ----------
@@ -45,16 +53,27 @@ class ExplanationFolder:
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
+        """The last record of each block, and that of the end."""
         index = self.path / INDEX
         check_is_file(index)
-        found = sorted(islice(read_journal(index), 1, None), key=lambda record: record["key"])
+        last = {tuple(record["key"]): record for record in islice(read_journal(index), 1, None)}
+        records = [last[key] for key in sorted(last)]
         try:
-            for record in found:
-                PlainData(record, "record").value("explanations", int)
-                PlainData(record, "record").value("failures", int)
+            for record in records:
+                data = PlainData(record, "record")
+                data.value("key", tuple[int])
+                data.value("explanations", int)
+                data.value("failures", int)
+                if record["name"] != END:
+                    data.text("digest")
         except InputError as error:
             raise FileError(f"{str(index)!r} is damaged: {error}") from error
-        return found
+        missing = missing_blocks(records)
+        if missing:
+            raise FileError(
+                f"{str(index)!r} is damaged: it has no record of {block_names(missing)}. {_RECOMPUTE}"
+            )
+        return records
 
     @property
     def is_finished(self) -> bool:
@@ -76,14 +95,24 @@ class ExplanationFolder:
         """The inputs that failed and why, read from the files that have some."""
         for record in self._records:
             if record["failures"]:
-                yield from Explanations.read(self.path / part_name(record["key"][0])).failures
+                yield from self._read(record).failures
 
     def __len__(self) -> int:
         return sum(record["explanations"] for record in self._records)
 
     def __iter__(self) -> Iterator[Explanation]:
-        for file in self.files:
-            yield from Explanations.read(file)
+        for record in self._records:
+            if record["name"] != END:
+                yield from self._read(record)
+
+    def _read(self, record: Mapping[str, Any]) -> Explanations:
+        """Read the file of a record; raise a `FileError` if it is not the one that the run wrote."""
+        path = self.path / part_name(record["key"][0])
+        if not is_intact(self.path, record):
+            raise FileError(
+                f"{str(path)!r} is damaged, missing or not the file that the index describes. {_RECOMPUTE}"
+            )
+        return Explanations.read(path)
 
     def __str__(self) -> str:
         """As ``1,000 explanations in 4 files``."""
@@ -93,6 +122,33 @@ class ExplanationFolder:
     def __repr__(self) -> str:
         failed = f", {self.n_failures:,} failed" if self.n_failures else ""
         return f"<{self}{failed}>"
+
+
+def is_intact(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Return whether the file of a record in the index is there and has the digest of the record."""
+    try:
+        content = (folder / part_name(record["key"][0])).read_bytes()
+    except OSError:
+        return False
+    return record.get("digest") == content_digest(content)
+
+
+def content_digest(content: bytes) -> str:
+    """Return the digest of a file as it is kept in the index."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def missing_blocks(records: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return the numbers of the blocks that a finished run must have and the records lack."""
+    numbers = {record["key"][0]: record["name"] for record in records}
+    ends = [number for number, name in numbers.items() if name == END]
+    return [number for number in range(max(ends, default=0)) if number not in numbers]
+
+
+def block_names(numbers: Sequence[int]) -> str:
+    """Return the names of blocks for a message, as ``blocks 1, 2``; of many only the first."""
+    listed = ", ".join(map(str, numbers[:_LISTED])) + ", …" * (len(numbers) > _LISTED)
+    return f"block{'s' * (len(numbers) > 1)} {listed}"
 
 
 def part_name(number: int) -> str:

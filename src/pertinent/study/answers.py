@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from pertinent.control_characters import shortened
-from pertinent.decoding import PlainData, encode
+from pertinent.decoding import Index, encode
 from pertinent.errors import FileError, InputError
+from pertinent.files import sync
+from pertinent.study.checksums import add_checksum, verify_checksum
 from pertinent.study.design import ANSWERS, Question, Study
+
+logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[^\W_](?:[\w .'-]{0,38}[\w.'-])?")
 """Nicknames: up to 40 letters, digits, spaces and a few signs."""
@@ -21,12 +28,17 @@ _NAME = re.compile(r"[^\W_](?:[\w .'-]{0,38}[\w.'-])?")
 
 @dataclass
 class Person:
-    """Somebody who takes part, by a nickname, and the answers so far, in the order of the questions."""
+    """A participant with a nickname, and the answers so far, in the order of the questions.
+
+    `damaged` holds the numbers of the questions whose answers can no longer be read; their entry in `answers`
+    is None.
+    """
 
     number: int
     name: str
     questions: list[Question]
     answers: list[Any] = field(default_factory=list)
+    damaged: set[int] = field(default_factory=set)
 
     @property
     def is_done(self) -> bool:
@@ -34,18 +46,26 @@ class Person:
         return len(self.answers) == len(self.questions)
 
     @property
+    def answered(self) -> Iterator[tuple[Question, Any]]:
+        """The questions that were answered and the answers, except damaged ones."""
+        for number, pair in enumerate(zip(self.questions, self.answers, strict=False)):
+            if number not in self.damaged:
+                yield pair
+
+    @property
     def failed_checks(self) -> int:
         """How many attention checks were answered wrongly."""
-        given = zip(self.questions, self.answers, strict=False)
-        return sum(q.kind == "check" and answer != q.grade for q, answer in given)
+        return sum(
+            question.kind == "check" and answer != question.grade for question, answer in self.answered
+        )
 
 
 class Answers:
     """The people of a study and their answers, in memory and on disk.
 
-    A file has a line of JSON with the nickname and the questions, and one for each answer. A line is forced
-    to the disk before the answer counts; one that was cut off, when a machine or a disk failed, is dropped.
-    One process writes.
+    A file has a line of JSON with the nickname and the questions, and one for each answer, each with a
+    checksum. A line is forced to the disk before the answer counts. `damaged` describes the lines that cannot
+    be read; the others are kept. One process writes.
     """
 
     def __init__(self, study: Study) -> None:
@@ -53,10 +73,13 @@ class Answers:
         self._folder = study.folder / ANSWERS
         self._lock = Lock()
         self.people: dict[str, Person] = {}
+        self.damaged: list[str] = []
         for path in sorted(self._folder.glob("*.jsonl")):
             person = self._read(path)
             if person is not None:
                 self.people[person.name.casefold()] = person
+        for line in self.damaged:
+            logger.warning("A damaged line in the answers of %r is omitted: %s", str(study.folder), line)
 
     def person(self, name: str) -> Person | None:
         """Somebody who has begun; upper and lower case are the same name."""
@@ -74,7 +97,7 @@ class Answers:
                 number += 1
             person = Person(number, name, self.study.questions(number))
             _append(path, {"person": name, "questions": encode(person.questions)})
-            _sync_folder(self._folder)
+            sync(self._folder)
             self.people[name.casefold()] = person
             return person
 
@@ -97,27 +120,48 @@ class Answers:
         return self._folder / f"{number:05d}.jsonl"
 
     def _read(self, path: Path) -> Person | None:
-        """The person of a file; nothing if not even the name was written."""
-        data = path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.splitlines()
-        if not lines:
-            return None
-        try:
-            first = PlainData(json.loads(lines[0]), "person")
-            questions = list(first.value("questions", tuple[Question, ...]))
-            for question in questions:
-                self.study.check(question)
-            person = Person(int(path.stem), first.text("person"), questions)
-            for i, line in enumerate(lines[1:]):
-                plain = PlainData(json.loads(line), "answer")
-                question = person.questions[i]
-                if {name: plain.value(name) for name in encode(question)} != encode(question):
-                    raise InputError("it is not about the question that was asked")
-                person.answers.append(self.study.checked_answer(question, plain.value("answer")))
-        except (ValueError, IndexError) as error:
-            raise FileError(f"{str(path)!r} is damaged: {error}") from error
+        """Read the file of a person; return None if the line with the name is missing or damaged."""
+        *lines, rest = path.read_bytes().split(b"\n")
+        person = None
+        for number, line in enumerate(lines):
+            with self._noting_damage(path, number):
+                if number == 0:
+                    person = self._read_person(path, line)
+                elif person is not None:
+                    self._read_answer(person, line)
+        if rest:
+            self._note_damage(path, len(lines), "it was cut off")
         return person
+
+    def _read_person(self, path: Path, line: bytes) -> Person:
+        data = verify_checksum(json.loads(line), "person")
+        questions = list(data.value("questions", tuple[Question, ...]))
+        for question in questions:
+            self.study.check(question)
+        return Person(int(path.stem), data.text("person"), questions)
+
+    def _read_answer(self, person: Person, line: bytes) -> None:
+        data = verify_checksum(json.loads(line), "answer")
+        number, n_read = data.value("question", Index), len(person.answers)
+        if not n_read <= number < len(person.questions):
+            raise InputError(f"question {number} is answered already or was not asked")
+        question = person.questions[number]
+        if {name: data.value(name) for name in encode(question)} != encode(question):
+            raise InputError("it is not about the question that was asked")
+        answer = self.study.checked_answer(question, data.value("answer"))
+        person.damaged.update(range(n_read, number))
+        person.answers += [*[None] * (number - n_read), answer]
+
+    @contextmanager
+    def _noting_damage(self, path: Path, line: int) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, RecursionError) as error:
+            self._note_damage(path, line, str(error))
+
+    def _note_damage(self, path: Path, line: int, reason: str) -> None:
+        effect = "" if line else "; all answers of this person are omitted"
+        self.damaged.append(f"{path.name}, line {line + 1}: {reason}{effect}")
 
 
 def clean_name(name: str) -> str:
@@ -131,9 +175,9 @@ def clean_name(name: str) -> str:
     return cleaned
 
 
-def _append(path: Path, plain: Any) -> None:
+def _append(path: Path, plain: Mapping[str, Any]) -> None:
     """Add a line and force it to the disk; if that fails, the file is as it was."""
-    data = (json.dumps(plain, ensure_ascii=False) + "\n").encode()
+    data = (json.dumps(add_checksum(plain), ensure_ascii=False) + "\n").encode()
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -160,12 +204,3 @@ def _whole(file: int) -> int:
     if end < size:
         os.ftruncate(file, end)
     return end
-
-
-def _sync_folder(folder: Path) -> None:
-    """Force the name of a new file to the disk."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pertinent.array_types import Ints
-from pertinent.decoding import Index, PlainData, decode, encode
+from pertinent.decoding import Index, decode, encode
 from pertinent.digests import generator
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_json
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.settings import Count, Seed
+from pertinent.study.checksums import add_checksum, verify_checksum
 
 Kind: TypeAlias = Literal["guess", "prefer", "mark", "rate"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -101,9 +102,9 @@ class Study:
             raise FileError(f"{str(folder)!r} is no study: make one with `pertinent study create`.")
         plain = read_json(place / DESCRIPTION)
         try:
-            PlainData(plain, "study").text("format", (FORMAT,))
+            verify_checksum(plain, "study").text("format", (FORMAT,))
             description = decode(Description, plain)
-        except InputError as error:
+        except (InputError, RecursionError) as error:
             raise FileError(f"{str(place / DESCRIPTION)!r} is damaged or holds no study: {error}") from error
         explanations = Explanations.read(place / EXPLANATIONS)
         if len(explanations) != description.inputs * len(description.methods):
@@ -118,7 +119,8 @@ class Study:
         (self.folder / ANSWERS).mkdir()
         Explanations([e for own in self.explanations for e in own]).save(self.folder / EXPLANATIONS)
         # Last, because a folder that has it is a study.
-        write_json(self.folder / DESCRIPTION, {"format": FORMAT, **encode(self.description)})
+        plain = add_checksum({"format": FORMAT, **encode(self.description)})
+        write_json(self.folder / DESCRIPTION, plain)
 
     def highlighted(self, input: int, method: int) -> Ints:
         """The features that are highlighted: the most important ones, but at most half of all."""

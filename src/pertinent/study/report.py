@@ -98,6 +98,8 @@ class StudyReport:
         The means with intervals, the differences between methods with p-values, and how far people agree.
     chance
         The accuracy of guessing by chance.
+    damaged
+        The lines of the answers' files that are damaged and omitted.
     """
 
     title: str
@@ -109,6 +111,7 @@ class StudyReport:
     differences: tuple[Compared, ...]
     agreement: tuple[Agreement, ...]
     chance: float
+    damaged: tuple[str, ...] = ()
 
     def mean(self, method: str, measure: str) -> float:
         """The mean of a measure for a method."""
@@ -161,6 +164,8 @@ class StudyReport:
             found.append(
                 f"Every question is asked equally often with {self.cycle} people, or a multiple of them."
             )
+        if self.damaged:
+            found.append(f"Damaged lines in the answers, which are omitted: {'; '.join(self.damaged)}.")
         return found
 
     def plot(self) -> Figure:
@@ -266,12 +271,11 @@ def report_study(
         How many attention checks a person may fail; the answers of those who fail more are left out.
     """
     own = study if isinstance(study, Study) else Study.read(study)
-    everybody = [person for person in Answers(own).people.values() if person.answers]
+    answers = Answers(own)
+    everybody = [person for person in answers.people.values() if person.answers]
     people = [person for person in everybody if person.failed_checks <= failed_checks]
     answered = [
-        (row, question, answer)
-        for row, person in enumerate(people)
-        for question, answer in zip(person.questions, person.answers, strict=False)
+        (row, question, answer) for row, person in enumerate(people) for question, answer in person.answered
     ]
     measured, differences = _measured(own, answered, len(people))
     return StudyReport(
@@ -284,6 +288,7 @@ def report_study(
         differences=tuple(differences),
         agreement=tuple(_agreement(own, answered, len(people))),
         chance=1 / len(own.explanations[0][0].classes),
+        damaged=tuple(answers.damaged),
     )
 
 
