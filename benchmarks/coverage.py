@@ -22,9 +22,10 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Arithmetic
 from pertinent.explainers.base import Explainer, Finding, Task, explainers
+from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
 from pertinent.masks import all_coalitions, shapley_of
 
-METHODS = ("banzhaf", "shapley", "kernel-shap", "shapley-sampling")
+METHODS = ("banzhaf", "shapley", "kernel-shap", "shapley-sampling", "shapley-interactions")
 FEATURES = (4, 5, 6, 7, 8, 10, 12)
 LEAST_COVERAGE = 0.85
 ROUNDING = 1e-7
@@ -100,6 +101,14 @@ def play(explainer: Explainer, table: Floats, budget: int, seed: int) -> Finding
             answer = table[question.masks @ (1 << np.arange(d))][:, None]
 
 
+def true_values(method: str, table: Floats) -> Floats:
+    """Return what a method estimates: values of features, or of pairs of features."""
+    if method == "shapley-interactions":
+        d = len(table).bit_length() - 1
+        return exact_pairs(INDICES["k-sii"], table[:, None])[..., 0][np.triu_indices(d, 1)]
+    return banzhaf_of(table) if method == "banzhaf" else shapley_of(table)
+
+
 def banzhaf_of(table: Floats) -> Floats:
     """Return the Banzhaf values of a game given by its value for every mask in binary order."""
     signs = np.where(all_coalitions(len(table).bit_length() - 1), 2.0, -2.0)
@@ -109,15 +118,20 @@ def banzhaf_of(table: Floats) -> Floats:
 def measure(method: str, game: str, d: int, budget: int, seeds: int) -> dict[str, Any]:
     """Return the coverage of one cell."""
     table = GAMES[game](d)(all_coalitions(d)).astype(np.float64)
-    truth = banzhaf_of(table) if method == "banzhaf" else shapley_of(table)
+    truth = true_values(method, table)
     explainer, span = explainers.make(method), float(np.ptp(table))
     scores, errors, warned = [], [], []
     for seed in range(seeds):
         found = play(explainer, table, budget, seed)
-        assert found.scores is not None
-        assert found.standard_errors is not None
-        scores.append(found.scores[0])
-        errors.append(found.standard_errors[0])
+        if found.interactions is None:
+            assert found.scores is not None
+            assert found.standard_errors is not None
+            scores.append(found.scores[0])
+            errors.append(found.standard_errors[0])
+        else:
+            pairs = np.triu_indices(d, 1)
+            scores.append(found.interactions.values[0][pairs])
+            errors.append(found.interactions.standard_errors[0][pairs])
         warned.append(bool(found.warnings))
     half_widths = 1.96 * np.array(errors)
     stated = np.isfinite(half_widths) & ~np.array(warned)[:, None]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pertinent.array_types import Floats, Masks
+from pertinent.array_types import Floats, Ints, Masks
 from pertinent.explainers.base import Finding, Task
 
 Z = 1.96
@@ -23,31 +23,34 @@ cover at least 93%.
 """
 
 LEAST_FREEDOM = 5
-"""Degrees of freedom that a fit of answers with few distinct values must leave: with fewer it may be perfect by
-chance, as half of the fits of a majority with one degree of freedom are."""
+MANY = 0.8
+"""Degrees of freedom that a fit must leave unless more than this share of the answers is distinct. Otherwise it may
+be perfect by chance: with one degree of freedom, half of the fits of a majority vote are."""
 
 
-def has_few_values(answers: Floats) -> Masks:
-    """Return whether a fifth of the answers in each column (columns,) repeat others."""
+def count_distinct(answers: Floats) -> Ints:
+    """Return the number of distinct answers in each column (columns,) of answers (answers, columns)."""
     ordered = np.sort(answers, axis=0)
-    span = ordered[-1] - ordered[0]
-    n_distinct = 1 + (np.diff(ordered, axis=0) > 1e-6 * span).sum(axis=0)
-    return np.asarray(n_distinct <= 0.8 * len(answers))
+    return np.asarray(1 + (np.diff(ordered, axis=0) > 1e-6 * (ordered[-1] - ordered[0])).sum(axis=0))
 
 
-def limit_errors(task: Task, finding: Finding, answers: Floats, freedom: int = LEAST_FREEDOM) -> Finding:
+def may_fit_by_chance(answers: Floats, freedom: int) -> Masks:
+    """Return whether a fit that leaves these degrees of freedom may be perfect by chance (columns,)."""
+    return np.asarray((freedom < LEAST_FREEDOM) & (count_distinct(answers) <= MANY * len(answers)))
+
+
+def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks | bool = False) -> Finding:
     """Return a sampled finding whose standard errors are possible, with a warning if they are unknown.
 
-    Standard errors are unknown (NaN) in a column whose `answers` (answers, columns) are all equal, because masks
-    that were not asked for may change the answer. They are also unknown where answers with few distinct values
-    were fitted with fewer than `LEAST_FREEDOM` degrees of `freedom`. Scores are at most as large as the range of
-    answers, so no interval needs to reach further. The range is that of the answers, or the output's if known.
+    Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers, columns)
+    are all equal, because masks that were not asked for may change the answer. Scores are at most as large as the
+    range of answers, so no interval needs to reach further. The range is that of the answers, or the output's if
+    it is known.
     """
     assert finding.scores is not None
     assert finding.standard_errors is not None
     errors = limited(task, finding.scores, finding.standard_errors, answers)
-    if freedom < LEAST_FREEDOM:
-        errors[has_few_values(answers)] = np.nan
+    errors[np.broadcast_to(unknown, len(errors))] = np.nan
     return with_reason(task, replace(finding, standard_errors=errors), answers)
 
 

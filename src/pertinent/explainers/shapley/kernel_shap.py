@@ -15,7 +15,7 @@ from pertinent.asks import Arithmetic, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.base import as_masks
-from pertinent.explainers.shapley.error_bounds import limit_errors
+from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
 from pertinent.settings import Range
@@ -120,7 +120,7 @@ def _finish(
     if n == coalitions.complete:
         return found
     answers = np.concatenate([ends, values.reshape(-1, values.shape[2])])
-    return limit_errors(task, found, answers, freedom=n - d + 1)
+    return limit_errors(task, found, answers, may_fit_by_chance(answers, n - d + 1))
 
 
 def _inverse(gram: Floats) -> Floats:
