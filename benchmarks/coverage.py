@@ -68,7 +68,9 @@ GAMES: dict[str, Callable[[int], Values]] = {
     "OR": lambda _: lambda masks: masks.any(axis=1),
     "majority": lambda d: lambda masks: masks.sum(axis=1) > d / 2,
     "voting": _voting,
-    "gloves": lambda d: lambda masks: np.minimum(masks[:, : d // 3].sum(axis=1), masks[:, d // 3 :].sum(axis=1)),
+    "gloves": lambda d: (
+        lambda masks: np.minimum(masks[:, : d // 3].sum(axis=1), masks[:, d // 3 :].sum(axis=1))
+    ),
     "parity": lambda _: lambda masks: masks.sum(axis=1) % 2,
     "XOR pairs": lambda _: _xor_pairs,
     "additive": lambda d: lambda masks: masks @ np.random.default_rng(d).normal(size=d),

@@ -138,7 +138,9 @@ class ShapleyInteractions(Explainer):
             masks = np.concatenate([full_mask(d), pairs])
             fitted = yield Arithmetic(partial(self._fitted_values, task, masks, values, complements))
             answers = np.concatenate([values, complements])
-            found = with_reason(task, self._found(task, self._limited(task, fitted, answers), ends[0]), answers)
+            found = with_reason(
+                task, self._found(task, self._limited(task, fitted, answers), ends[0]), answers
+            )
             if task.settled(found, len(rounds)):
                 return task.stopped(found, "stable")
             if size < rounds[-1]:
