@@ -347,7 +347,7 @@ def test_standard_errors_include_the_removals_draws():
 @pytest.mark.parametrize("name", INDEX_NAMES)
 @pytest.mark.parametrize("budget", [30, 300])
 def test_games_without_interactions(name, budget):
-    """Of a constant and of an additive game nothing interacts, and the errors are as small.
+    """Of an additive game nothing interacts, and the errors are as small; those of a constant are unknown.
 
     With 14 equations for 14 features STII, which counts sets of three, cannot be sure of that.
     """
@@ -355,7 +355,8 @@ def test_games_without_interactions(name, budget):
     for weights in (np.zeros(14), np.arange(14.0)):
         found = games.play(made(name), games.additive(weights), budget=budget)
         assert np.abs(found.interactions.values).max() < (1e-2 if unsure else 1e-4)
-        assert found.interactions.standard_errors.max() < (1 if unsure else 1e-3)
+        errors = above(found.interactions.standard_errors[0])
+        assert errors.max() < (1 if unsure else 1e-3) if weights.any() else np.isnan(errors).all()
         assert found.scores[0] == pytest.approx(weights, abs=1e-2)
 
 

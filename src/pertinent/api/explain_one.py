@@ -95,6 +95,7 @@ def explanation_steps(
             has_listener=run.on_partial is not None,
             drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
             input=input,
+            answer_span=output.span(scale),
         )
         algorithm = coarse_to_fine(explainer, task, levels) if levels else explainer.explain(task)
         asked = on_scale(algorithm, scale, len(jackknife.sizes))

@@ -121,7 +121,7 @@ class _Row:
     @property
     def error(self) -> float:
         errors = self.explanation.standard_errors
-        return 0.0 if errors is None else float(np.nan_to_num(errors).max(initial=0.0))
+        return 0.0 if errors is None else float(np.nan_to_num(errors, nan=np.inf).max(initial=0.0))
 
 
 class Saved:
@@ -253,7 +253,7 @@ class Saved:
 
     @staticmethod
     def _global_card(importance: Importance, wanted: Filter) -> Markup:
-        if wanted.view == "beeswarm":
+        if wanted.view == "beeswarm" and importance.is_signed:
             return swarm_card(importance)
         return importance_card(importance, lambda name: f"{wanted.address(feature=name)}#list")
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from math import ceil
+from math import ceil, nan
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -66,6 +66,8 @@ class Task:
         The removal that draws random baselines for path gradients.
     input
         The input itself, for methods from outside.
+    answer_span
+        The largest possible difference of two answers on the scale of the scores; NaN if it is unknown.
     """
 
     n_features: int
@@ -83,6 +85,7 @@ class Task:
     has_listener: bool = False
     drawn_baseline: str = ""
     input: Input | None = None
+    answer_span: float = nan
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""

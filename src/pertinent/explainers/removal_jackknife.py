@@ -56,7 +56,7 @@ class RemovalJackknife:
             sampled = contained = np.zeros_like(drawn)
         else:
             sampled, larger = self.split_columns(standard_errors**2)
-            contained = ((n - sizes) / n * (larger - sampled)).sum(axis=0) / inflation**2
+            contained = np.nan_to_num((n - sizes) / n * (larger - sampled)).sum(axis=0) / inflation**2
         part, whole = contained.sum(axis=1, keepdims=True), drawn.sum(axis=1, keepdims=True)
         share = np.clip(np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0), 0, 1)
         added = student_factor(len(sizes) - 1) ** 2 * self.undrawn * (1 - share) * drawn

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -82,6 +82,10 @@ class Output(ABC):
     def as_scale(self, outputs: Floats, scale: Scale) -> Floats:
         """The outputs on the given scale, which it has."""
         return self.natural(outputs)
+
+    def span(self, scale: Scale) -> float:
+        """Return the largest possible difference of two outputs on the scale; NaN if it is unknown."""
+        return nan
 
     def widen(self, outputs: Floats) -> Floats:
         """The outputs with one column per class, label or value, even where the model left one out."""

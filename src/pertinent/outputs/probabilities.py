@@ -50,6 +50,10 @@ class Probabilities(Output):
             return outputs
         return self.log_odds(outputs) if scale == "logit" else self.log_probabilities(outputs)
 
+    def span(self, scale: Scale) -> float:
+        """Return 1 for probabilities."""
+        return 1.0 if scale == "natural" else super().span(scale)
+
     def _check_raw(self) -> None:
         """Raise an error unless the model answers with its raw scores."""
         if not self.from_logits:

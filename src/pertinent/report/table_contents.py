@@ -8,6 +8,7 @@ from math import isfinite
 
 import numpy as np
 
+from pertinent.control_characters import visible
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
 from pertinent.intervals import FEWEST, Interval, holm
@@ -158,8 +159,13 @@ def importance_caption(importance: Importance, *, of_points: bool = False) -> st
     """What the numbers or the points are of, and how many features are not shown."""
     n, left = sum(importance.sizes.values()), importance.n_features - len(importance.features)
     rest = f" {left:,} less important feature{'s are' if left > 1 else ' is'} not shown." if left > 0 else ""
+    targets = set(importance.targets.values())
+    target = targets.pop() if len(targets) == 1 else None
+    scores_for = f" for {visible(target)}" if target else ""
     if of_points:
-        return f"The score of each feature in each of {n:,} explanations.{rest}"
+        return f"The score of each feature{scores_for} in each of {n:,} explanations.{rest}"
     several = len(importance.groups) > 1
     sizes = ", ".join(f"{name}: {size:,}" for name, size in importance.sizes.items()) if several else f"{n:,}"
-    return f"Mean size of the scores over all explanations ({sizes}), 95% bootstrap intervals.{rest}"
+    return (
+        f"Mean size of the scores{scores_for} over all explanations ({sizes}), 95% bootstrap intervals.{rest}"
+    )

@@ -382,6 +382,9 @@ class Explanations(ResultSequence[Explanation]):
         method scores all. Of texts, features are words in lower case; all occurrences in a text count
         together.
         `top` is how many features are kept.
+
+        Signed scores are summarized for one class: where the explanations are for both classes of a binary
+        classifier, for the second one. Without `groups`, other classes have a group each.
         """
         return importance_of(self, groups, top)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class FeatureImportance:
         The mean size of its score (that is, without sign) over all explanations of the group, those without
         the feature counting as 0, and the bounds of its 95% interval.
     effect
-        The mean of its score, with its sign.
+        The mean of its score, with its sign; NaN if the scores are for several classes.
     n
         The number of explanations of the group that have the feature.
     """
@@ -50,7 +50,7 @@ class FeatureImportance:
     mean: float
     low: Annotated[float, NOT_FINITE]
     high: Annotated[float, NOT_FINITE]
-    effect: float
+    effect: Annotated[float, NOT_FINITE]
     n: Index
 
 
@@ -81,6 +81,9 @@ class Importance(Result):
         For each feature shown, its scores.
     n_features
         How many features there are in all.
+    targets
+        The class, label or value that the scores of each group are for; ``None`` if they are signed and for
+        several, empty if they have no sign or the model has only one value.
     """
 
     kind = "importance"
@@ -89,6 +92,12 @@ class Importance(Result):
     sizes: Mapping[str, Index]
     scored: Mapping[str, Scored]
     n_features: Index
+    targets: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def is_signed(self) -> bool:
+        """Return whether the scores of each group are for one class, so that their signs can be compared."""
+        return None not in self.targets.values()
 
     @property
     def features(self) -> list[str]:
@@ -124,9 +133,21 @@ class Importance(Result):
         """A matplotlib figure: bars with intervals, or a beeswarm of the scores of every input.
 
         In a beeswarm each point is the score of a feature in one input; where values have an order, as in a
-        column of numbers, it is coloured by the value, low to high. Groups have a panel each.
+        column of numbers, it is coloured by the value, low to high. Groups have a panel each. A beeswarm of
+        scores for several classes is refused.
         """
+        if kind == "beeswarm":
+            self.check_signed()
         return super().plot(kind)
+
+    def check_signed(self) -> None:
+        """Raise a `SettingError` if the scores of a group are for several classes."""
+        if not self.is_signed:
+            mixed = ", ".join(repr(name) for name, target in self.targets.items() if target is None)
+            raise SettingError(
+                f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. For a "
+                'beeswarm use importance("class") or importance("target"), or explain one class with target=.'
+            )
 
     def __repr__(self) -> str:
         best = ", ".join(repr(name) for name in self.features[:3])
@@ -140,6 +161,12 @@ def importance_of(
     require(len(explanations) > 0, "explanations", "at least one", 0)
     if groups == "class":
         explanations = [e.for_class(column) for e in explanations for column in range(len(e.classes))]
+    elif groups != "target" and _has_mixed_signs(explanations):
+        positive = [_for_positive_class(e) for e in explanations]
+        if None not in positive:
+            explanations = [e for e in positive if e is not None]
+        elif groups is None:
+            groups = "target"
     names = _group_names(explanations, groups)
     methods = dict.fromkeys(e.method for e in explanations)
     if len(methods) > 1 and groups != "method":
@@ -157,12 +184,41 @@ def importance_of(
                 values[feature][k] = own[i]
     shown = sorted(scores, key=lambda name: -sum(map(abs, scores[name].values())))[:top]
     members = {name: [k for k, own in enumerate(names) if own == name] for name in dict.fromkeys(names)}
+    targets = {group: _target_of([explanations[k] for k in own]) for group, own in members.items()}
+    rows = [_row(name, group, own, scores[name]) for name in shown for group, own in members.items()]
     return Importance(
-        tuple(_row(name, group, own, scores[name]) for name in shown for group, own in members.items()),
+        tuple(row if targets[row.group] is not None else replace(row, effect=np.nan) for row in rows),
         {group: len(own) for group, own in members.items()},
         {name: _scored(scores[name], values[name], names) for name in shown},
         len(scores),
+        targets,
     )
+
+
+def _has_mixed_signs(explanations: Sequence[Explanation]) -> bool:
+    return _target_of(explanations) is None
+
+
+def _target_of(explanations: Sequence[Explanation]) -> str | None:
+    """Return the class that signed scores are for; ``None`` if there are several, empty if it does not matter."""
+    names = {e.target_name for e in explanations if e.meaning == "effect" and len(e.classes) > 1}
+    return None if len(names) > 1 else next(iter(names), "")
+
+
+def _for_positive_class(e: Explanation) -> Explanation | None:
+    """Return the explanation of the second of two classes; ``None`` if there are more, or its scores are unknown.
+
+    They are the negative of those of the first class where the probabilities or log-odds of both are explained.
+    Without base values, the natural scale may be that of gradients, which follow log-probabilities.
+    """
+    if e.output.kind != "class" or len(e.classes) != 2:
+        return None
+    if e.target == 1:
+        return e
+    if e.class_scores is not None:
+        return e.for_class(1)
+    is_exact = e.scale == "logit" or (e.scale == "natural" and e.base_values is not None)
+    return replace(e, target=1, scores=-e.scores) if is_exact else None
 
 
 def _group_names(explanations: Sequence[Explanation], groups: str | Sequence[Any] | None) -> list[str]:

@@ -7,11 +7,16 @@ from typing import Annotated
 
 import numpy as np
 
+from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES
+from pertinent.explainers.shapley.error_bounds import SAME, UNSEEN, limit_errors
+from pertinent.intervals import student_factor
 from pertinent.masks import all_coalitions
 from pertinent.settings import Range
+
+MOST_BITS = 62
+"""Largest number of features for which distinct pairs are drawn; with more, random pairs are distinct anyway."""
 
 
 @explainers.register("banzhaf")
@@ -36,21 +41,45 @@ class Banzhaf(Explainer):
 
     def explain(self, task: Task) -> Steps:
         """Ask for pairs of a mask and its complement, and contrast them."""
-        samples = self.samples or task.budget
-        exact = task.n_features <= MOST_FEATURES and samples >= 2**task.n_features
-        if exact:  # all masks without the last feature; the others are their complements
-            masks = all_coalitions(task.n_features)[: 2 ** (task.n_features - 1)]
-        else:
-            masks = task.rng.random((samples // 2, task.n_features)) < 0.5
+        d = task.n_features
+        n_pairs = min((self.samples or task.budget) // 2, 2 ** (d - 1))
+        masks = _draw_pairs(d, n_pairs, task.rng)
         values = yield Values(np.concatenate([masks, ~masks]))
-        difference = values[: len(masks)] - values[len(masks) :]
-        sign = np.where(masks, 1.0, -1.0)
-        scores = sign.T @ difference / len(masks)
-        spread = (sign.T**2 @ difference**2) / len(masks) - scores**2
-        if exact:
-            errors = np.zeros_like(scores)
-        elif len(masks) < 2:
-            errors = np.full_like(scores, np.nan)
-        else:
-            errors = np.sqrt(np.maximum(spread, 0) / (len(masks) - 1))
-        return Finding(scores=scores.T, standard_errors=errors.T)
+        difference = values[:n_pairs] - values[n_pairs:]
+        signs = np.where(masks, 1.0, -1.0)
+        scores = signs.T @ difference / n_pairs
+        if n_pairs == 2 ** (d - 1):
+            return Finding(scores.T, np.zeros_like(scores.T))
+        errors = _standard_errors(signs, difference, scores, np.ptp(values, axis=0))
+        return limit_errors(task, Finding(scores.T, errors.T), values)
+
+
+def _draw_pairs(d: int, n_pairs: int, rng: np.random.Generator) -> Masks:
+    """Return one mask of each of `n_pairs` pairs of complements; the pairs are distinct."""
+    if d > MOST_BITS:
+        return rng.random((n_pairs, d)) < 0.5
+    if n_pairs == 2 ** (d - 1):
+        return all_coalitions(d)[:n_pairs]
+    drawn = rng.choice(2 ** (d - 1), n_pairs, replace=False)
+    return (drawn[:, None] >> np.arange(d) & 1).astype(np.bool_)
+
+
+def _standard_errors(signs: Floats, difference: Floats, scores: Floats, span: Floats) -> Floats:
+    """Return standard errors (features, columns) of the means of signed differences; NaN from one pair.
+
+    The pairs are a sample without replacement of all pairs. If most signed differences of a feature are
+    equal, rare other ones may be missing from the sample: then two more count, as extreme as the range of
+    the answers, `span` (columns,), allows.
+    """
+    n, d = signs.shape
+    if n < 2:
+        return np.full_like(scores, np.nan)
+    size = np.abs(difference)
+    middle = np.median(size, axis=0)
+    is_near = np.abs(size - middle) <= SAME * span
+    agreement = np.abs(signs.T @ (is_near * np.sign(difference))) / n
+    share_near = is_near.mean(axis=0)
+    most_equal = np.where(middle <= SAME * span, share_near, (share_near + agreement) / 2) > 0.5
+    squares = (difference**2).sum(axis=0) - n * scores**2 + most_equal * UNSEEN * (span + middle) ** 2
+    unseen_share = 1 - n / 2.0 ** (d - 1)
+    return np.asarray(student_factor(n - 1) * np.sqrt(np.maximum(squares, 0) / (n * (n - 1)) * unseen_share))

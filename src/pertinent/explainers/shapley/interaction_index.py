@@ -136,6 +136,22 @@ INDICES_OF_THREE: dict[str, Index] = {
 }
 
 
+def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, float]:
+    """Return the largest possible values of features, pairs and triples, in units of the range of the game.
+
+    Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. The values of
+    features in k-SII and Faith-Shap are less by half of those of their pairs; with triples k-SII takes half of
+    these from pairs and adds a sixth to features.
+    """
+    single, pair, triple = 1.0, 2.0, 4.0
+    if index in ("k-sii", "faith-shap"):
+        single += (d - 1) / 2 * pair
+    if index == "k-sii" and order == 3:
+        single += (d - 1) * (d - 2) / 2 * triple / 6
+        pair += (d - 2) / 2 * triple
+    return single, pair, triple
+
+
 def exact_singles(index: Index, values: Floats) -> Floats:
     """An index's values of features (features, columns) from those of all masks in binary order."""
     members, weights = _sets(values, least=1)

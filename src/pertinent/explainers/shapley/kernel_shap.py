@@ -15,6 +15,7 @@ from pertinent.asks import Arithmetic, Values
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.base import as_masks
+from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
 from pertinent.settings import Range
@@ -95,16 +96,31 @@ class KernelShap(Explainer):
             answers = yield Values(np.concatenate([more, ~more]))
             values = np.concatenate([values, answers.reshape(2, len(more), -1)], axis=1)
             if size < len(drawn.pairs):
-                yield from task.publish(partial(_found, drawn.first(size), values, ends))
-        found: Finding = yield Arithmetic(partial(_found, drawn, values, ends), portable=True)
+                yield from task.publish(partial(_finish, task, drawn.first(size), values, ends))
+        solved = yield Arithmetic(partial(_solve, drawn, values, ends), portable=True)
+        return _finish(task, drawn, values, ends, solved)
+
+
+def _solve(coalitions: Coalitions, values: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """Return the regression on the values of masks and complements (2, pairs, columns)."""
+    return solve(coalitions, values.reshape(-1, values.shape[2]) - ends[0], ends[1] - ends[0])
+
+
+def _finish(
+    task: Task,
+    coalitions: Coalitions,
+    values: Floats,
+    ends: Floats,
+    solved: tuple[Floats, Floats] | None = None,
+) -> Finding:
+    """Return the finding of a regression, which is exact if no coalitions were sampled."""
+    scores, errors = solved or _solve(coalitions, values, ends)
+    found = Finding(scores.T, errors.T, base_values=ends[0])
+    n, d = coalitions.pairs.shape
+    if n == coalitions.complete:
         return found
-
-
-def _found(coalitions: Coalitions, values: Floats, ends: Floats) -> Finding:
-    """The regression on the values of masks and complements (2, pairs, columns)."""
-    both = values.reshape(-1, values.shape[2])
-    scores, standard_errors = solve(coalitions, both - ends[0], ends[1] - ends[0])
-    return Finding(scores.T, standard_errors.T, base_values=ends[0])
+    answers = np.concatenate([ends, values.reshape(-1, values.shape[2])])
+    return limit_errors(task, found, answers, may_fit_by_chance(answers, n - d + 1))
 
 
 def _inverse(gram: Floats) -> Floats:

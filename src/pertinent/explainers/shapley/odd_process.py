@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
+from pertinent.intervals import student_factor
 
 LEAST_NOISE = 1e-8
 """Noise as a share of an answer's variance that keeps covariances regular."""
@@ -147,28 +148,37 @@ class Conditioned:
 
     `values` are posterior means (features, columns), `variances` posterior variances in units of the
     prior's scale (features); `residuals` are the errors of the predictions (answers, columns) and
-    `expected` their variances in the same units (answers).
+    `expected` their variances in the same units (answers). `influence` (answers, features) is the squared
+    weight of each answer in each value.
     """
 
     values: Floats
     variances: Floats
     residuals: Floats
     expected: Floats
+    influence: Floats
 
     @property
     def surprise(self) -> Floats:
         """Squared errors of the predictions in units of their variances (answers, columns)."""
         return np.asarray(self.residuals**2 / self.expected[:, None])
 
+    @property
+    def scales(self) -> Floats:
+        """Mean surprise of each value (features, columns): plain, or weighted by the answers' influence on it."""
+        weighted = (self.influence.T @ self.residuals**2) / (self.influence.T @ self.expected)[:, None]
+        return np.maximum(weighted, self.surprise[1:].mean(axis=0))
+
 
 def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
     """The Shapley values from the odd and the even part (masks, columns) of some answers.
 
-    The first mask keeps everything. The model's `own` columns decide the prior. The scale of a column's
-    variances is the mean surprise: of all answers under the prior fitted to them or, if larger, of each
+    The first mask keeps everything. The model's `own` columns decide the prior. The scale of variances is the
+    mean surprise: of all answers under the prior fitted to them (`Conditioned.scales`) or, if larger, of each
     half under the prior fitted to the other half. The squared difference of the two halves' values is added
-    as the prior's own variance. If a model has only two different answers, a prior fitted to all of
-    them fits too well, and the mean of the halves' values is the estimate.
+    as the prior's own variance. Standard errors are enlarged by Student's t, because n − 1 surprises decide
+    the scale. If a model has only two different answers, a prior fitted to all of them fits too well, and the
+    mean of the halves' values is the estimate.
     """
     n, d = masks.shape
     some, halves = in_halves(n)
@@ -180,16 +190,16 @@ def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
     held_out = [each.surprise[other] for each, other in zip(tried, unseen, strict=True)]
     scale = np.concatenate(held_out).mean(axis=0) if n > 1 else np.full(odd.shape[1], np.nan)
     if hard:
-        values = (tried[0].values + tried[1].values) / 2
-        variances = (tried[0].variances + tried[1].variances) / 2
+        judged = tried
     else:
-        fitted = condition(fit(masks, odd[:, own], even[:, own], start=priors), masks, odd)
-        values, variances = fitted.values, fitted.variances
-        scale = np.maximum(scale, fitted.surprise[1:].mean(axis=0))
+        judged = [condition(fit(masks, odd[:, own], even[:, own], start=priors), masks, odd)]
+    values = np.mean([each.values for each in judged], axis=0)
+    variances = np.mean([each.variances for each in judged], axis=0)
+    scale = np.max([np.broadcast_to(scale, values.shape), *(each.scales for each in judged)], axis=0)
     between = (tried[0].values - tried[1].values) ** 2 / 2
     rounding = ROUNDING**2 * (odd**2).mean(axis=0)
     variances = variances[:, None] * scale * n / max(1.0, n - SHARED * d) + between + rounding
-    return Posterior(values, np.sqrt(variances))
+    return Posterior(values, student_factor(max(1, n - 1)) * np.sqrt(variances))
 
 
 def _some(n: int) -> Ints:
@@ -221,7 +231,8 @@ def condition(prior: Prior, masks: Masks, odd: Floats) -> Conditioned:
     values += (2 * odd[0] - values.sum(axis=0)) / d  # they sum to the gain, to rounding
     expected = 1 / (inverse_root**2).sum(axis=0)
     variances = np.maximum(0.0, prior.variance_of_values() - (lever**2).sum(axis=0))
-    return Conditioned(values, variances, (inverse_root.T @ rest) * expected[:, None], expected)
+    influence = (inverse_root.T @ lever) ** 2 + 1e-300
+    return Conditioned(values, variances, (inverse_root.T @ rest) * expected[:, None], expected, influence)
 
 
 def invert_lower(root: Floats) -> Floats:

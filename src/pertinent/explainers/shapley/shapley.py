@@ -11,6 +11,7 @@ import numpy as np
 from pertinent.asks import Arithmetic, NotWalked, TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.explainers.shapley.kernel_shap import KernelShap
 from pertinent.explainers.shapley.odd_process import estimate
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
@@ -113,6 +114,8 @@ def _process(task: Task) -> Steps:
         masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
         known = yield Arithmetic(partial(estimate, masks, odd, even, own), portable=True)
         found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
+        all_answers = np.concatenate([values, complements])
+        found = limit_errors(task, found, all_answers, may_fit_by_chance(all_answers, len(masks) - d))
         if task.settled(found, len(rounds)):
             return task.stopped(found, "stable")
         if size < rounds[-1]:

@@ -12,6 +12,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Arithmetic, Values
 from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
+from pertinent.explainers.shapley.error_bounds import limited, may_fit_by_chance, with_reason
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
@@ -22,6 +23,7 @@ from pertinent.explainers.shapley.interaction_index import (
     exact_pairs,
     exact_singles,
     exact_triples,
+    largest_values,
 )
 from pertinent.explainers.shapley.interaction_process import InteractionPosterior, estimate
 from pertinent.explainers.shapley.spread_masks import design, spread_pairs
@@ -135,7 +137,10 @@ class ShapleyInteractions(Explainer):
             complements = np.concatenate([complements, answers[len(more) :]])
             masks = np.concatenate([full_mask(d), pairs])
             fitted = yield Arithmetic(partial(self._fitted_values, task, masks, values, complements))
-            found = self._found(task, fitted, ends[0])
+            answers = np.concatenate([values, complements])
+            found = with_reason(
+                task, self._found(task, self._limited(task, fitted, answers), ends[0]), answers
+            )
             if task.settled(found, len(rounds)):
                 return task.stopped(found, "stable")
             if size < rounds[-1]:
@@ -165,6 +170,24 @@ class ShapleyInteractions(Explainer):
             return found
         missing = 2 * odd[0] - found.singles.sum(axis=0)  # rounding: Shapley values sum to the gain
         return replace(found, singles=found.singles + missing / len(found.singles))
+
+    def _limited(self, task: Task, known: InteractionPosterior, answers: Floats) -> InteractionPosterior:
+        """Limit standard errors to what is possible; NaN where the answers do not determine them."""
+        d = task.n_features
+        unknown = may_fit_by_chance(answers, len(answers) // 2 - d)
+        columns = _target_columns(task, answers.shape[1])
+        errors = [
+            np.where(unknown[own], np.nan, limited(task, values.T, errors.T, answers[:, own], largest).T)
+            for values, errors, own, largest in zip(
+                (known.singles, known.pairs, known.triples),
+                (known.single_errors, known.pair_errors, known.triple_errors),
+                (slice(None), columns, columns),
+                largest_values(self.index, self.order, d),
+                strict=True,
+            )
+        ]
+        errors[1][np.diag_indices(d)] = 0.0
+        return replace(known, single_errors=errors[0], pair_errors=errors[1], triple_errors=errors[2])
 
     def _found(self, task: Task, known: InteractionPosterior, empty: Floats) -> Finding:
         """The finding, given what the model answers to the empty mask."""

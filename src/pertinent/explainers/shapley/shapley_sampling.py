@@ -9,12 +9,16 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.shapley.error_bounds import count_distinct, limit_errors
 from pertinent.intervals import student_factor
 from pertinent.settings import Count
 
 SHARED, RARE = 1, 8
 """Number of draws that the mean variance of all features counts as; the second where no feature changes
 anything in most orders, because then one that changed nothing in a few orders may still do so in others."""
+
+LEAST_ORDERS = 8
+"""Number of orders from which standard errors are known if the answers have few distinct values."""
 
 FIRST = 12
 """Number of orders after which stopping is tested first; with fewer, standard errors are too uncertain."""
@@ -61,12 +65,14 @@ class ShapleySampling(Explainer):
             found = Finding((ends[1] - ends[0])[:, None], np.zeros((ends.shape[1], 1)), base_values=ends[0])
             return task.stopped(found, "stable")
         rounds = task.rounds(FIRST, self._samples(task), step=2)
-        gains = np.empty((0, d, ends.shape[1]))
+        gains, answers = np.empty((0, d, ends.shape[1])), ends
         for samples in rounds:
             orders = draw_orders(task.rng, samples - len(gains), d, antithetic=self.antithetic)
             values = yield Values(prefixes(orders).reshape(-1, d))
             gains = np.concatenate([gains, _gains(orders, values, ends)])
-            found = self._found(gains, ends)
+            answers = np.concatenate([answers, values])
+            is_rough = len(gains) < LEAST_ORDERS and count_distinct(answers) <= np.sqrt(len(answers))
+            found = limit_errors(task, self._found(gains, ends), answers, is_rough)
             if task.settled(found, len(rounds)):
                 return task.stopped(found, "stable")
             if samples < rounds[-1]:

@@ -116,6 +116,8 @@ def _importance(explanations: Sequence[Explanation], groups: str | Sequence[Any]
     if groups is None and (len(explanations) < _MANY or is_drawn or not alike):
         return Markup()
     found = Explanations(explanations).importance(groups, top=15)
+    if not found.is_signed:
+        return importance_card(found)
     return importance_card(found) + from_template(
         "folded.html", name="Every score", content=swarm_card(found)
     )

@@ -26,9 +26,8 @@ def show(importance: Importance) -> Table:
         bounds = f" [{measure_text(row.low)}, {measure_text(row.high)}]" if isfinite(row.low) else ""
         mean = Text(measure_text(row.mean)).append(bounds, style="dim")
         group = [Text(visible(row.group))] if several else []
-        table.add_row(
-            Text(clipped(row.feature)), *group, mean, Text(f"{row.effect:+.3f}"), Text(f"{row.n:,}")
-        )
+        effect = Text(f"{row.effect:+.3f}" if isfinite(row.effect) else "–")
+        table.add_row(Text(clipped(row.feature)), *group, mean, effect, Text(f"{row.n:,}"))
     table.caption = Text(importance_caption(importance), style="dim")
     table.caption_justify = "left"
     return table

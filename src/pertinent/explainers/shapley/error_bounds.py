@@ -1,0 +1,75 @@
+"""Limits of standard errors: unknown where the answers do not determine them, else at most what is possible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.explainers.base import Finding, Task
+
+Z = 1.96
+"""Number of standard errors that a 95% interval reaches to each side."""
+
+SAME = 0.01
+"""Difference below which answers count as equal, as a share of the answers' range."""
+
+UNSEEN = 2.0
+"""Number of unseen extreme values that a variance allows for where most values are equal.
+
+With 2, the interval of a mean of n zeros reaches to 2.8 / n, and the intervals of a rare event's probability
+cover at least 93%.
+"""
+
+LEAST_FREEDOM = 5
+MANY = 0.8
+"""Degrees of freedom that a fit must leave unless more than this share of the answers is distinct. Otherwise it may
+be perfect by chance: with one degree of freedom, half of the fits of a majority vote are."""
+
+
+def count_distinct(answers: Floats) -> Ints:
+    """Return the number of distinct answers in each column (columns,) of answers (answers, columns)."""
+    ordered = np.sort(answers, axis=0)
+    return np.asarray(1 + (np.diff(ordered, axis=0) > 1e-6 * (ordered[-1] - ordered[0])).sum(axis=0))
+
+
+def may_fit_by_chance(answers: Floats, freedom: int) -> Masks:
+    """Return whether a fit that leaves these degrees of freedom may be perfect by chance (columns,)."""
+    return np.asarray((freedom < LEAST_FREEDOM) & (count_distinct(answers) <= MANY * len(answers)))
+
+
+def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks | bool = False) -> Finding:
+    """Return a sampled finding whose standard errors are possible, with a warning if they are unknown.
+
+    Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers, columns)
+    are all equal, because masks that were not asked for may change the answer. Scores are at most as large as the
+    range of answers, so no interval needs to reach further. The range is that of the answers, or the output's if
+    it is known.
+    """
+    assert finding.scores is not None
+    assert finding.standard_errors is not None
+    errors = limited(task, finding.scores, finding.standard_errors, answers)
+    errors[np.broadcast_to(unknown, len(errors))] = np.nan
+    return with_reason(task, replace(finding, standard_errors=errors), answers)
+
+
+def limited(task: Task, scores: Floats, errors: Floats, answers: Floats, largest: float = 1.0) -> Floats:
+    """Return standard errors (columns, …) of scores of at most `largest` times the range of answers."""
+    shape = (-1, *[1] * (scores.ndim - 1))
+    span = np.ptp(answers, axis=0).reshape(shape)
+    most = (largest * np.fmax(span, task.answer_span) + np.abs(scores)) / Z
+    return np.asarray(np.where(span > 0, np.minimum(errors, most), np.nan))
+
+
+def with_reason(task: Task, finding: Finding, answers: Floats) -> Finding:
+    """Return the finding with a warning if standard errors of the target are unknown."""
+    assert finding.standard_errors is not None
+    if not np.isnan(finding.standard_errors[task.target]).any():
+        return finding
+    if np.ptp(answers[:, task.target]) > 0:
+        reason = f"{len(answers):,} answers are too few for {task.n_features:,} features"
+    else:
+        reason = f"all {len(answers):,} answers are equal"
+    warning = f"The standard errors are unknown because {reason}. Use a larger budget."
+    return replace(finding, warnings=(*finding.warnings, warning))

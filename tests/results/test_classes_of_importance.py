@@ -1,0 +1,125 @@
+"""Signed summaries over many inputs are of one class."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pertinent
+from pertinent.app.browse import Filter, Saved
+from pertinent.errors import SettingError
+
+WEIGHTS = np.array([2.0, -1.0])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(30, 2))
+
+
+def binary_model(rows):
+    def probabilities(x):
+        positive = 1 / (1 + np.exp(-np.asarray(x, dtype=float) @ WEIGHTS))
+        return np.stack([1 - positive, positive], axis=1)
+
+    return pertinent.wrap(probabilities, background=rows, columns=["a", "b"], classes=["no", "yes"])
+
+
+@pytest.fixture(scope="module")
+def binary(rows):
+    """Explanations of the predicted class, which is the first one of some rows."""
+    es = pertinent.explain(binary_model(rows), rows, "exact-shapley", removal="mean")
+    assert {e.target for e in es} == {0, 1}
+    return es
+
+
+@pytest.fixture(scope="module")
+def three(rows):
+    def probabilities(x):
+        logits = np.asarray(x, dtype=float) @ np.array([[2.0, -1.0, 0.0], [0.0, 1.0, -2.0]])
+        return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+    model = pertinent.wrap(probabilities, background=rows, columns=["a", "b"], classes=["x", "y", "z"])
+    es = pertinent.explain(model, rows, "exact-shapley", removal="mean")
+    assert {e.target for e in es} == {0, 1, 2}
+    return es
+
+
+def without_other_classes(explanations, **changes):
+    """Explanations by a method that scores only the target."""
+    return pertinent.Explanations(
+        [replace(e, class_scores=None, class_standard_errors=None, **changes) for e in explanations]
+    )
+
+
+def assert_of_positive_class(found, binary):
+    for place, name in enumerate(("a", "b")):
+        expected = [e.class_scores[1, place] for e in binary]
+        np.testing.assert_allclose(found.scored[name].scores, expected, atol=1e-12)
+        np.testing.assert_allclose(found.of(name)[0].effect, np.mean(expected), atol=1e-12)
+
+
+def test_binary_summaries_are_of_the_positive_class(binary, rows):
+    found = binary.importance()
+    assert found.groups == [""] and found.targets == {"": "yes"} and found.is_signed
+    assert_of_positive_class(found, binary)
+    scores, values = np.array(found.scored["a"].scores), rows[:, 0]
+    assert np.corrcoef(scores, values)[0, 1] > 0.9  # a high value supports "yes" in every row
+    cohorts = ["large" if value > 0 else "small" for value in values]
+    assert binary.importance(cohorts).targets == {"small": "yes", "large": "yes"}
+
+
+def test_the_score_of_the_other_class_is_the_negative_where_that_is_exact(binary):
+    assert_of_positive_class(without_other_classes(binary).importance(), binary)
+    assert_of_positive_class(
+        without_other_classes(binary, scale="logit", base_values=None).importance(), binary
+    )
+
+
+@pytest.mark.parametrize("changes", [{"scale": "raw"}, {"scale": "log-probability"}, {"base_values": None}])
+def test_else_the_two_classes_are_separate(binary, changes):
+    found = without_other_classes(binary, **changes).importance()
+    assert set(found.groups) == {"no", "yes"}
+    assert found.targets == {"no": "no", "yes": "yes"}
+
+
+def test_several_classes_have_a_group_each(three):
+    found = three.importance()
+    assert set(found.groups) == {"x", "y", "z"} and found.is_signed
+    assert found.targets == {name: name for name in found.groups}
+    expected = np.mean([e.scores[0] for e in three if e.target_name == "y"])
+    (row,) = [row for row in found.of("a") if row.group == "y"]
+    np.testing.assert_allclose(row.effect, expected)
+    assert len(three.importance().plot("beeswarm").axes) >= 3
+
+
+def test_a_signed_summary_of_mixed_classes_is_refused(three, tmp_path):
+    found = three.importance(["one", "other"] * 15)
+    assert not found.is_signed and found.targets == {"one": None, "other": None}
+    assert all(np.isnan(row.effect) and row.mean > 0 for row in found.rows)
+    with pytest.raises(SettingError, match=r'importance\("class"\).*target='):
+        found.plot("beeswarm")
+    found.plot("bars")
+    found.save(tmp_path / "found.json")
+    again = pertinent.read(tmp_path / "found.json")
+    assert again.targets == found.targets and np.isnan(again.rows[0].effect)
+    assert "nan" not in found.to_html()
+
+
+def test_one_class_that_was_chosen_is_kept(three):
+    es = pertinent.Explanations([e.for_class("z") for e in three])
+    found = es.importance(["one", "other"] * 15)
+    assert found.targets == {"one": "z", "other": "z"} and found.is_signed
+
+
+def test_sizes_that_have_no_sign_are_not_separated(three):
+    es = pertinent.Explanations([replace(e, meaning="magnitude", scores=np.abs(e.scores)) for e in three])
+    found = es.importance()
+    assert found.groups == [""] and found.is_signed
+
+
+def test_pages_and_reports_of_mixed_classes(three):
+    assert "Which features matter" in pertinent.save_report(three, groups=["one", "other"] * 15)
+    saved = Saved(three, "run")
+    view = saved.list_view(Filter(method="exact-shapley", by="a", view="beeswarm"))
+    assert "nan" not in str(view["importance"])
