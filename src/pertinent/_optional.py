@@ -10,6 +10,7 @@ from pertinent.errors import MissingExtra
 _EXTRAS = {
     "cluster": ("ray",),
     "app": ("fastapi", "uvicorn"),
+    "endpoint": ("httpx",),
     "images": ("PIL", "skimage"),
     "nltk": ("nltk",),
     "peers": ("captum", "lime"),

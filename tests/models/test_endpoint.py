@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -11,7 +12,7 @@ import torch
 
 import pertinent
 from pertinent import Prompt
-from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.errors import InputError, MissingExtra, ModelError, SettingError
 from pertinent.models import completions
 from tests import tiny_lm
 
@@ -26,6 +27,7 @@ class Server:
         self.model, self.tokenizer = tiny_lm.model("llama"), tiny_lm.tokenizer(bos)
         self.key, self.echoes, self.faults = key, echoes, []
         self.asked, self.at_once, self.most_at_once = [], 0, 0
+        self.keys = []
         self.lock = threading.Lock()
 
     def answer(self, asked):
@@ -58,7 +60,12 @@ def serve(monkeypatch):
         own = Server(**options)
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                own.keys.append(self.headers.get("Authorization"))
+                self.send_error(404)
+
             def do_POST(self):
+                own.keys.append(self.headers.get("Authorization"))
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 with own.lock:
                     own.asked.append((self.path, asked))
@@ -66,6 +73,10 @@ def serve(monkeypatch):
                     own.most_at_once = max(own.most_at_once, own.at_once)
                     fault = own.faults.pop(0) if own.faults else None
                 code, headers = 200, {}
+                if isinstance(fault, bytes):  # the whole answer, which need not be HTTP
+                    own.at_once -= 1
+                    self.wfile.write(fault)
+                    return
                 if fault is not None:
                     code, headers, said = fault
                 elif own.key and self.headers.get("Authorization") != f"Bearer {own.key}":
@@ -166,6 +177,140 @@ def test_requests_that_fail_are_sent_again(serve):
     server.faults = [(503, {}, {}), (429, {"Retry-After": "0"}, {"error": "busy"}), (500, {}, b"oops")]
     again = pertinent.explain(model, QUESTION, "leave-one-out")
     np.testing.assert_array_equal(plain.scores, again.scores)
+
+
+BROKEN = [
+    (200, {"Content-Length": "1000"}, b'{"choices": ['),  # the connection breaks in the middle of the body
+    b"",
+    b"HTTP/1.1 200 OK\r\nContent-Len",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    b"HELLO\r\n\r\n",
+    b"HTTP/1.1 9999 OK\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 50_000 + b"\r\n",
+    b"\x00\xff" * 1000,
+    (429, {"Retry-After": "\u00b2"}, {}),
+    (503, {"Retry-After": "9" * 400}, {}),
+    (507, {}, {}),
+]
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_connection_is_retried(serve, fault, monkeypatch):
+    monkeypatch.setattr(completions, "LONGEST_PAUSE", 0.02)
+    server = serve()
+    server.faults = [fault] * 2
+    pertinent.wrap_endpoint(server.url, model="tiny")
+    server.faults = [fault] * 2
+    with pytest.raises(ModelError, match="did not answer after 2 tries"):
+        pertinent.wrap_endpoint(server.url, model="tiny", retries=1)
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_the_key_is_not_sent_to_another_address(serve, code, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-42")
+    server, other = serve(), serve()
+    server.faults = [(code, {"Location": f"{other.url}/completions"}, {})]
+    with pytest.raises(ModelError, match=other.url):
+        pertinent.wrap_endpoint(server.url, model="tiny")
+    assert server.keys == ["Bearer secret-42"]
+    assert other.keys == []
+
+
+@pytest.mark.parametrize("key", ["se\ncret", "se\u20accret", "se cret\x00"])
+def test_a_key_that_no_header_can_hold_is_not_shown(serve, key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key.replace("\x00", "\x01"))
+    with pytest.raises(SettingError, match="OPENAI_API_KEY") as caught:
+        pertinent.wrap_endpoint(serve().url, model="tiny", retries=0)
+    assert "cret" not in str(caught.value)
+
+
+def test_large_answers_are_refused(serve, monkeypatch):
+    monkeypatch.setattr(completions, "LARGEST_ANSWER", 1000)
+    server = serve()
+    server.faults = [(200, {}, b" " * 1001)]
+    with pytest.raises(ModelError, match="more than 1000 bytes"):
+        pertinent.wrap_endpoint(server.url, model="tiny")
+
+
+def choice(**logprobs):
+    """An answer to the first request, which asks for the probability of " c" after "a b"."""
+    plain = {"tokens": ["a", " b", " c", "!"], "token_logprobs": [None, -1.0, -2.0, -1.0]}
+    return {"choices": [{"text": "a b c!", "logprobs": plain | logprobs}]}
+
+
+HOSTILE = [
+    b"[" * 100_000,
+    b'{"choices": ' + b"[" * 990 + b"]" * 990 + b"}",
+    b'{"choices": [' + b"1" * 5000 + b"]}",
+    b"\xff\xfe",
+    b"",
+    [],
+    None,
+    "choices",
+    {"choices": "abc"},
+    {"choices": [["a", 1]]},
+    {"choices": [None]},
+    {"choices": []},
+    {"choices": [{"logprobs": [1, 2]}]},
+    {"choices": [{"logprobs": "ab"}]},
+    choice(tokens="a b!", token_logprobs=[-1.0] * 4),
+    choice(tokens=["a", " b", " c", 5]),
+    choice(tokens={"a": 1, " b": 2, " c": 3, "!": 4}),
+    choice(token_logprobs="abcd"),
+    choice(token_logprobs=[None, -1.0, "-2.0", -1.0]),
+    choice(token_logprobs=[None, -1.0, "x", -1.0]),
+    choice(token_logprobs=[None, -1.0, [], -1.0]),
+    choice(token_logprobs=[None, -1.0, {}, -1.0]),
+    choice(token_logprobs=[None, -1.0, True, -1.0]),
+    choice(token_logprobs=[None, -1.0, float("nan"), -1.0]),
+    choice(token_logprobs=[None, -1.0, float("inf"), -1.0]),
+    choice(token_logprobs=[None, -1.0, float("-inf"), -1.0]),
+    choice(token_logprobs=[None, -1.0, 10**400, -1.0]),
+    choice(token_logprobs=[None, -1.0, 0.5, -1.0]),
+    choice(token_logprobs=[None, -1.0, -2.0]),
+    choice(token_logprobs=[None, -1.0, -2.0, -1.0, -1.0]),
+    choice(tokens=["?"] * 4, text_offset="0123"),
+    choice(tokens=["?"] * 4, text_offset=[0, "1", 3, 5]),
+    choice(tokens=["?"] * 4, text_offset=[None] * 4),
+    choice(tokens=["?"] * 4, text_offset=[9, 9, 9, 9]),
+    choice(tokens=["?"] * 4, text_offset={"0": 1, "1": 2, "2": 3, "3": 4}),
+    choice(tokens=["?"] * 4, text_offset=5),
+]
+
+
+@pytest.mark.parametrize("body", HOSTILE)
+@pytest.mark.parametrize("status", [200, 400])
+def test_odd_answers_are_refused(serve, body, status):
+    server = serve()
+    server.faults = [(status, {}, body)]
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1|log-probabilit"):
+        pertinent.wrap_endpoint(server.url, model="tiny")
+
+
+@pytest.mark.parametrize("text", [None, 5, ["a"], {"a": 1}])
+def test_an_answer_that_is_no_text_is_refused(serve, text):
+    server = serve()
+    model = pertinent.wrap_endpoint(server.url, model="tiny")
+    server.faults = [(200, {}, {"choices": [{"text": text}]})]
+    with pytest.raises(ModelError, match="form of completions"):
+        pertinent.explain(model, Prompt("Who keeps the map?", sources=SOURCES), "leave-one-out")
+
+
+ADDRESSES = ["http://[::1", "http://a:99999", "http://a:x/v1", "http://", "http://a..b/v1", "http://\x00/v1"]
+ADDRESSES += ["http://" + "a" * 300 + "/v1", "http://a b/v1", "ftp://a/v1", "http://a/v1\n", "//a", ""]
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_malformed_addresses_are_refused(url):
+    with pytest.raises(SettingError, match="`url` must be"):
+        pertinent.wrap_endpoint(url, model="tiny", retries=0)
+
+
+def test_httpx_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'pertinent\[endpoint\]'"):
+        pertinent.wrap_endpoint("http://127.0.0.1:9", model="tiny")
 
 
 def test_a_server_that_stays_busy_is_given_up(serve):

@@ -41,7 +41,8 @@ def wrap_endpoint(
     """Make a model out of a served language model, so that its answers can be explained.
 
     The server must return the log-probabilities of the prompt (``echo`` with ``logprobs``), as those of vLLM,
-    llama.cpp and SGLang do, unless there is a `value`.
+    llama.cpp and SGLang do, unless there is a `value`. Redirects are not followed, because the key would be
+    sent to the new address. This needs httpx: ``pip install 'pertinent[endpoint]'``.
 
     Parameters
     ----------
@@ -63,14 +64,15 @@ def wrap_endpoint(
     in_flight
         Number of requests that are sent at the same time at most.
     retries
-        How often a request that failed is sent again, after a pause that doubles each time.
+        Number of times a request is sent again after a broken connection or a status of 408, 429 or 5xx. The
+        pause before it doubles each time.
     timeout
         Seconds after which a request has failed.
     """
-    completions = Completions(url, model, key_variable, retries, timeout)
+    completions = Completions(url, model, key_variable, in_flight, retries, timeout)
     if value is not None:
-        return RegeneratingModel(EndpointWriter(completions, max_new_tokens, in_flight), value)
-    return EndpointModel(completions, max_new_tokens, in_flight, length_normalised=length_normalised)
+        return RegeneratingModel(EndpointWriter(completions, max_new_tokens), value)
+    return EndpointModel(completions, max_new_tokens, length_normalised=length_normalised)
 
 
 class EndpointModel(Model):
@@ -80,13 +82,11 @@ class EndpointModel(Model):
     columns_differ = True
     in_flight = 2
 
-    def __init__(
-        self, completions: Completions, max_new_tokens: int, n_threads: int, *, length_normalised: bool
-    ) -> None:
+    def __init__(self, completions: Completions, max_new_tokens: int, *, length_normalised: bool) -> None:
         self.completions, self.max_new_tokens = completions, max_new_tokens
-        self.length_normalised, self.n_threads = length_normalised, n_threads
+        self.length_normalised = length_normalised
         self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
-        self.first_batch = self.largest_batch = 8 * n_threads
+        self.first_batch = self.largest_batch = 8 * completions.in_flight
         self._pool: ThreadPoolExecutor | None = None
         completions.score("a b", " c")  # raises an error if the server does not do that
 
@@ -141,7 +141,9 @@ class EndpointModel(Model):
         parts: list[Any] = list(rows)
         prompts: list[RenderedPrompt] = [prompt for part in parts for prompt in part]
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="pertinent-endpoint")
+            self._pool = ThreadPoolExecutor(
+                self.completions.in_flight, thread_name_prefix="pertinent-endpoint"
+            )
         start = perf_counter()
         ends: list[float] = []
         found = [self._pool.submit(self._noted(ends, self._row), prompt) for prompt in prompts]

@@ -78,8 +78,8 @@ class Writer(ABC):
 class EndpointWriter(Writer):
     """An endpoint of completions, asked for many answers at the same time."""
 
-    def __init__(self, completions: Completions, max_new_tokens: int, n_threads: int) -> None:
-        self.completions, self.max_new_tokens, self.n_threads = completions, max_new_tokens, n_threads
+    def __init__(self, completions: Completions, max_new_tokens: int) -> None:
+        self.completions, self.max_new_tokens = completions, max_new_tokens
 
     @property
     def generation(self) -> str:
@@ -96,7 +96,8 @@ class EndpointWriter(Writer):
 
     def write(self, prompts: Sequence[RenderedPrompt]) -> list[str]:
         """One request for each prompt."""
-        with ThreadPoolExecutor(self.n_threads, thread_name_prefix="pertinent-endpoint") as pool:
+        n_threads = self.completions.in_flight
+        with ThreadPoolExecutor(n_threads, thread_name_prefix="pertinent-endpoint") as pool:
             return list(pool.map(self._one, prompts))
 
     def _one(self, prompt: RenderedPrompt) -> str:
