@@ -1,12 +1,12 @@
 """Coverage of 95% intervals on small games with known values.
 
-    OMP_NUM_THREADS=1 python benchmarks/coverage.py [--seeds 100] [--methods banzhaf shapley ...] [--games AND OR ...]
-                                                    [--most-evaluations 300] [--json out.json] [--before old.json]
+    OMP_NUM_THREADS=1 python benchmarks/coverage.py [--seeds 100] [--methods banzhaf shapley ...]
+        [--games AND OR ...] [--most-evaluations 300] [--json out.json] [--before old.json]
 
-A cell is a game, a number of features and a budget from d + 2 to 2^d − 2. Prints every cell in which fewer than 85%
-of the intervals of ± 1.96 standard errors cover the true value, and a summary per method. NaN and infinite
-standard errors state no interval, and runs with a warning are not counted. With ``--before``, also prints the
-median ratio of interval widths on the smooth and additive games to those of an earlier run.
+A cell is a game, a number of features and a budget from d + 2 to 2^d − 2. Prints every cell in which fewer
+than 85% of the stated intervals of ± 1.96 standard errors cover the true value, and a summary per method. NaN
+and infinite standard errors state no interval, and runs with a warning are not counted. With ``--before``,
+also prints the median ratio of interval widths on smooth games to those of an earlier run.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from pertinent import asks
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic
 from pertinent.explainers.base import Explainer, Finding, Task, explainers
 from pertinent.explainers.shapley.interaction_index import INDICES, exact_pairs
 from pertinent.masks import all_coalitions, shapley_of
@@ -31,7 +31,7 @@ LEAST_COVERAGE = 0.85
 ROUNDING = 1e-7
 SMOOTH = ("additive", "smooth", "pairs")
 
-Values = Callable[[Masks], Floats]
+Values = Callable[[Masks], Any]
 
 
 def _sparse(d: int) -> Values:
@@ -97,9 +97,10 @@ def play(explainer: Explainer, table: Floats, budget: int, seed: int) -> Finding
         except StopIteration as stop:
             finding: Finding = stop.value
             return finding
-        if isinstance(question, Arithmetic):
+        if isinstance(question, asks.Arithmetic):
             answer = question.compute()
         else:
+            assert isinstance(question, asks.Values)
             answer = table[question.masks @ (1 << np.arange(d))][:, None]
 
 
@@ -162,8 +163,8 @@ def summarize(cells: list[dict[str, Any]], before: list[dict[str, Any]]) -> None
     for method in dict.fromkeys(cell["method"] for cell in cells):
         found = [cell for cell in cells if cell["method"] == method]
         print(
-            f"{method}: {sum(map(is_wrong, found))} of {len(found)} cells below {LEAST_COVERAGE:.0%} of stated "
-            f"intervals, {sum(cell['overall'] < LEAST_COVERAGE for cell in found)} of all; "
+            f"{method}: {sum(map(is_wrong, found))} of {len(found)} cells below {LEAST_COVERAGE:.0%} "
+            f"of stated intervals, {sum(cell['overall'] < LEAST_COVERAGE for cell in found)} of all; "
             f"{np.mean([cell['stated'] for cell in found]):.0%} of intervals stated"
         )
         ratios = [

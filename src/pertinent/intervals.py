@@ -311,7 +311,7 @@ def _order(rows: Floats) -> Ints:
 
 @lru_cache(maxsize=256)
 def student_factor(freedom: float) -> float:
-    """Return the half-width of a 95% interval with these degrees of freedom, in units of 1.96 standard errors.
+    """Return the half-width of a 95% interval with this many degrees of freedom, over 1.96 standard errors.
 
     >>> round(1.96 * student_factor(10), 2)
     2.23

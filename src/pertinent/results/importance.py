@@ -145,8 +145,8 @@ class Importance(Result):
         if not self.is_signed:
             mixed = ", ".join(repr(name) for name, target in self.targets.items() if target is None)
             raise SettingError(
-                f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. For a "
-                'beeswarm use importance("class") or importance("target"), or explain one class with target=.'
+                f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. "
+                'For a beeswarm use importance("class") or importance("target"), or explain one class with target=.'
             )
 
     def __repr__(self) -> str:
@@ -200,15 +200,15 @@ def _has_mixed_signs(explanations: Sequence[Explanation]) -> bool:
 
 
 def _target_of(explanations: Sequence[Explanation]) -> str | None:
-    """Return the class that signed scores are for; ``None`` if there are several, empty if it does not matter."""
+    """Return the class that signed scores are for; ``None`` for several, empty if it does not matter."""
     names = {e.target_name for e in explanations if e.meaning == "effect" and len(e.classes) > 1}
     return None if len(names) > 1 else next(iter(names), "")
 
 
 def _for_positive_class(e: Explanation) -> Explanation | None:
-    """Return the explanation of the second of two classes; ``None`` if there are more, or its scores are unknown.
+    """Return the explanation of the second of two classes; ``None`` if that is not known.
 
-    They are the negative of those of the first class where the probabilities or log-odds of both are explained.
+    Its scores are the negative of those of the first class where probabilities or log-odds are explained.
     Without base values, the natural scale may be that of gradients, which follow log-probabilities.
     """
     if e.output.kind != "class" or len(e.classes) != 2:

@@ -16,7 +16,7 @@ from pertinent.masks import all_coalitions
 from pertinent.settings import Range
 
 MOST_BITS = 62
-"""Largest number of features for which distinct pairs are drawn; with more, random pairs are distinct anyway."""
+"""Largest number of features for which distinct pairs are drawn; with more, repetitions are too unlikely."""
 
 
 @explainers.register("banzhaf")

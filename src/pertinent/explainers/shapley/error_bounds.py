@@ -1,4 +1,4 @@
-"""Limits of standard errors: unknown where the answers do not determine them, else at most what is possible."""
+"""Limits of standard errors: NaN where answers do not determine them, else at most what is possible."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ cover at least 93%.
 
 LEAST_FREEDOM = 5
 MANY = 0.8
-"""Degrees of freedom that a fit must leave unless more than this share of the answers is distinct. Otherwise it may
-be perfect by chance: with one degree of freedom, half of the fits of a majority vote are."""
+"""Degrees of freedom that a fit must leave unless more than this share of the answers is distinct.
+
+Otherwise it may be perfect by chance: with one degree of freedom, half of the fits of a majority vote are.
+"""
 
 
 def count_distinct(answers: Floats) -> Ints:
@@ -42,10 +44,10 @@ def may_fit_by_chance(answers: Floats, freedom: int) -> Masks:
 def limit_errors(task: Task, finding: Finding, answers: Floats, unknown: Masks | bool = False) -> Finding:
     """Return a sampled finding whose standard errors are possible, with a warning if they are unknown.
 
-    Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers, columns)
-    are all equal, because masks that were not asked for may change the answer. Scores are at most as large as the
-    range of answers, so no interval needs to reach further. The range is that of the answers, or the output's if
-    it is known.
+    Standard errors are unknown (NaN) in the `unknown` columns, and in a column whose `answers` (answers,
+    columns) are all equal, because masks that were not asked for may change the answer. Scores are at most as
+    large as the range of answers, so no interval needs to reach further. The range is that of the answers, or
+    the output's if it is known.
     """
     assert finding.scores is not None
     assert finding.standard_errors is not None

@@ -139,9 +139,9 @@ INDICES_OF_THREE: dict[str, Index] = {
 def largest_values(index: IndexName, order: int, d: int) -> tuple[float, float, float]:
     """Return the largest possible values of features, pairs and triples, in units of the range of the game.
 
-    Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. The values of
-    features in k-SII and Faith-Shap are less by half of those of their pairs; with triples k-SII takes half of
-    these from pairs and adds a sixth to features.
+    Differences of order 1, 2 and 3 are at most 1, 2 and 4 times the range, and so are their means. The values
+    of features in k-SII and Faith-Shap are less by half of those of their pairs; with triples k-SII takes
+    half of these from pairs and adds a sixth to features.
     """
     single, pair, triple = 1.0, 2.0, 4.0
     if index in ("k-sii", "faith-shap"):

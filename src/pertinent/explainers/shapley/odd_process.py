@@ -165,9 +165,9 @@ class Conditioned:
 
     @property
     def scales(self) -> Floats:
-        """Mean surprise of each value (features, columns): plain, or weighted by the answers' influence on it."""
+        """Mean surprise (features, columns), plain or weighted by the answers' influence on each value."""
         weighted = (self.influence.T @ self.residuals**2) / (self.influence.T @ self.expected)[:, None]
-        return np.maximum(weighted, self.surprise[1:].mean(axis=0))
+        return np.asarray(np.maximum(weighted, self.surprise[1:].mean(axis=0)))
 
 
 def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
@@ -189,10 +189,7 @@ def estimate(masks: Masks, odd: Floats, even: Floats, own: slice) -> Posterior:
     unseen = [np.isin(seen, half) for half in reversed(halves)]
     held_out = [each.surprise[other] for each, other in zip(tried, unseen, strict=True)]
     scale = np.concatenate(held_out).mean(axis=0) if n > 1 else np.full(odd.shape[1], np.nan)
-    if hard:
-        judged = tried
-    else:
-        judged = [condition(fit(masks, odd[:, own], even[:, own], start=priors), masks, odd)]
+    judged = tried if hard else [condition(fit(masks, odd[:, own], even[:, own], start=priors), masks, odd)]
     values = np.mean([each.values for each in judged], axis=0)
     variances = np.mean([each.variances for each in judged], axis=0)
     scale = np.max([np.broadcast_to(scale, values.shape), *(each.scales for each in judged)], axis=0)

@@ -175,15 +175,14 @@ class ShapleyInteractions(Explainer):
         """Limit standard errors to what is possible; NaN where the answers do not determine them."""
         d = task.n_features
         unknown = may_fit_by_chance(answers, len(answers) // 2 - d)
-        columns = _target_columns(task, answers.shape[1])
+        every, columns = list(range(answers.shape[1])), _target_columns(task, answers.shape[1])
+        single, pair, triple = largest_values(self.index, self.order, d)
         errors = [
             np.where(unknown[own], np.nan, limited(task, values.T, errors.T, answers[:, own], largest).T)
-            for values, errors, own, largest in zip(
-                (known.singles, known.pairs, known.triples),
-                (known.single_errors, known.pair_errors, known.triple_errors),
-                (slice(None), columns, columns),
-                largest_values(self.index, self.order, d),
-                strict=True,
+            for values, errors, own, largest in (
+                (known.singles, known.single_errors, every, single),
+                (known.pairs, known.pair_errors, columns, pair),
+                (known.triples, known.triple_errors, columns, triple),
             )
         ]
         errors[1][np.diag_indices(d)] = 0.0
