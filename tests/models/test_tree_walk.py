@@ -17,7 +17,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
@@ -26,6 +26,7 @@ from pertinent.errors import ModelError
 from pertinent.masks import all_coalitions, shapley_of
 from pertinent.models.tree_reader import read_forest
 from pertinent.models.tree_walk import TreeWalk
+from pertinent.models.trees import _pairs
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -156,6 +157,32 @@ def test_trees_that_disagree_with_the_estimator_on_mixed_rows_are_not_walked():
     np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-9)
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e3, 1e5])
+def test_linear_trees_are_not_walked_whatever_the_mean(mean):
+    estimator = lightgbm.LGBMRegressor(**LGB, linear_tree=True).fit(ROWS, VALUES + mean)
+    model = pertinent.wrap(estimator, background=ROWS[:10])
+    options = {"removal": "background:rows=10"}
+    with pytest.raises(ModelError, match="are not those of its trees"):
+        pertinent.explain(model, ROWS[20], "tree-shap", **options)
+    fast, slow = (pertinent.explain(model, ROWS[20], m, **options) for m in ("shapley", "exact-shapley"))
+    np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 12])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lightgbm.LGBMRegressor(**LGB),
+        lambda: HistGradientBoostingRegressor(**HGB),
+        lambda: RandomForestRegressor(8, random_state=0),
+        lambda: xgboost.XGBRegressor(**XGB | {"n_estimators": 300}),
+    ],
+)
+def test_sums_of_trees_with_a_large_mean_are_walked(make, n):
+    """The mean is 100 times the spread, and XGBoost adds up 300 trees in float32."""
+    check(make().fit(ROWS, VALUES + 500), ROWS, n, atol=0.01)
+
+
 # -- pipelines and data frames ---------------------------------------------------------------------
 
 FRAME = pd.DataFrame(HOLES[:, :3], columns=["a", "b", "c"]).assign(
@@ -222,6 +249,35 @@ def test_a_step_that_mixes_columns_is_not_walked(step):
     model = pertinent.wrap(estimator, background=ROWS[:10])
     e = pertinent.explain(model, ROWS[20], "shapley", removal="background:rows=10")
     assert "from several columns" in e.details["no trees"]
+
+
+@pytest.mark.parametrize(
+    ("n", "with_holes"),
+    [(8, [3]), (16, range(1, 16, 2)), (15, [14]), (100, [1, 5, 37, 51, 77]), (100, range(1, 100, 2))],
+)
+def test_every_background_row_is_mixed(n, with_holes):
+    """A hole in a background row is filled from the other columns of a mixed row, and only there."""
+    rows = ROWS[:, :4].copy()
+    rows[:, 1] = rows[:, 0] + 0.1 * rows[:, 1]
+    estimator = make_pipeline(KNNImputer(n_neighbors=3), RandomForestRegressor(8, random_state=0))
+    estimator.fit(rows, rows[:, 0] + 2 * (rows[:, 1] > 0))
+    background = rows[:n].copy()
+    background[list(with_holes), 1] = np.nan
+    model = pertinent.wrap(estimator, background=background)
+    options = {"removal": f"background:rows={n}"}
+    with pytest.raises(ModelError, match="are not those of its trees|from several columns"):
+        pertinent.explain(model, rows[150], "tree-shap", **options)
+    fast, slow = (pertinent.explain(model, rows[150], m, **options) for m in ("shapley", "exact-shapley"))
+    np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 8, 70])
+@pytest.mark.parametrize("n_background", [1, 2, 8, 9, 64, 100])
+def test_pairs_hold_every_row_and_every_background_row(n_rows, n_background):
+    own, other = _pairs(n_rows, n_background)
+    assert set(own) == set(range(n_rows)) and set(other) == set(range(n_background))
+    distinct = len(set(zip(own.tolist(), other.tolist(), strict=True)))
+    assert distinct == min(len(own), n_rows * n_background)
 
 
 def test_the_pipeline_is_not_asked_for_every_mask():
