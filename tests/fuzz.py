@@ -40,6 +40,7 @@ from pertinent.files import read_json
 from pertinent.metric.base import metrics
 from pertinent.removal.base import removals
 from tests import tiny
+from tests.fuzz_stores import store_files
 from tests.results.test_damaged_files import damaged
 
 # -- models --------------------------------------------------------------------------------------
@@ -623,6 +624,7 @@ def good_files(folder):
     for name in ("found.json", "evaluation.json", "check.json"):
         yield folder / name, lambda path: pertinent.read(path).to_json(), False
     yield folder / "request.json", request, False
+    yield from store_files(folder)
 
 
 def fuzz_files(n_files, number, found):
