@@ -101,6 +101,9 @@ class Completions:
         choice = self._choice(asked)
         logs = choice.get("logprobs")
         logs = logs if isinstance(logs, dict) else {}
+        tokens: Any
+        values: Any
+        starts: Any
         tokens, values, starts = (logs.get(name) for name in ("tokens", "token_logprobs", "text_offset"))
         if not _is_list(tokens, str) or not _is_list(values, float | None, len(tokens)):
             raise ModelError(_NO_LOGS)
@@ -122,9 +125,10 @@ class Completions:
         """Return the one choice in the server's answer to a request."""
         body = self._post({"model": self.model, **asked})
         answer = _parsed(body)
-        choices = answer.get("choices") if isinstance(answer, dict) else None
+        choices: Any = answer.get("choices") if isinstance(answer, dict) else None
         if _is_list(choices, dict):
-            return choices[0]  # type: ignore[no-any-return]
+            first: dict[str, Any] = choices[0]
+            return first
         form = "with JSON" if answer is None else "in the form of completions"
         raise ModelError(f"{self.url} did not answer {form}: {_shown(body)}")
 
