@@ -403,3 +403,61 @@ def test_another_domain_with_padding(load):
     plain, padded = (line.strip("| ").split(" | ") for line in found if line.startswith("| Yelp"))
     assert plain[1:4] == ["50%", "KS-100", "0.46"] and plain[4].startswith("0.80") and len(plain) == 7
     assert padded[4].startswith("0.60") and padded[6] == "–"
+
+
+def test_the_regression_is_captums(load):
+    """captum's scores from the same masks: with fewer masks than players, and with more."""
+    captum = pytest.importorskip("captum.attr")
+    regression = load("padding").captum_regression
+    for n in (15, 90):
+        rows = []
+
+        def answer(inputs, rows=rows):
+            rows.append(inputs[0].numpy().copy())
+            return inputs @ torch.arange(20.0) + inputs[:, 3] * inputs[:, 4]
+
+        torch.manual_seed(n)
+        expected = captum.KernelShap(answer).attribute(torch.ones(1, 20), n_samples=n)[0].numpy()
+        masks = np.array(rows[-n:]) > 0
+        assert masks[0].all() and not masks[1].any()
+        values = answer(torch.from_numpy(masks).float()).numpy()[:, None]
+        np.testing.assert_allclose(regression(masks, values)[:, 0], expected, atol=1e-3)
+
+
+def test_sizes_of_masks_are_captums(load):
+    """A size k has probability ∝ 1 / (k (d − k)), and every feature is kept equally often."""
+    masks = load("padding").captum_masks(5, 40_002, np.random.default_rng(0))
+    assert masks[0].all() and not masks[1].any()
+    weight = 1 / (np.arange(1, 5) * np.arange(4, 0, -1))
+    sizes = np.bincount(masks[2:].sum(axis=1), minlength=6)
+    np.testing.assert_allclose(sizes[1:5] / 40_000, weight / weight.sum(), atol=0.01)
+    np.testing.assert_allclose(masks[2:].mean(axis=0), 0.5, atol=0.01)
+
+
+def test_padding_plays_and_gets_no_part_of_a_linear_game(load):
+    """With more masks than players captum's estimator is exact; two of five players are the tokens."""
+    padding = load("padding")
+    model = pertinent.wrap(
+        lambda rows: np.asarray(rows) @ np.array([2.0, -1.0]),
+        kind="table",
+        output="value",
+        background=np.zeros((1, 2)),
+    )
+    own = padding.Padded(padding.CaptumKernelShap(40), players=5)
+    (found,) = pertinent.explain(model, np.ones((1, 2)), own, removal="mean", progress=False)
+    np.testing.assert_allclose(found.scores, [2.0, -1.0], atol=1e-6)
+    np.testing.assert_allclose(found.details["special"], np.zeros(3), atol=1e-6)
+
+
+def test_records_are_read_as_they_were_written(load, tmp_path):
+    own = load("game_records").Record(tmp_path / "sst2.npz")
+    own.add("sst2/KS-25, captum/0", [np.array([1.0, -0.5]), np.array([0.25])], [[0.5, 0.0, 1.0]] * 2)
+    own.add("sst2/SVS-25/98", [np.array([1.0, 2.0]), np.array([3.0])])
+    own.note("model", accuracy=0.9)
+    own.save()
+    again = load("game_records").Record(tmp_path / "sst2.npz")
+    assert again.keys == ["sst2/KS-25, captum/0", "sst2/SVS-25/98"] and "sst2/SVS-25/98" in again
+    assert [row.tolist() for row in again.scores("sst2/KS-25, captum/0")] == [[1.0, -0.5], [0.25]]
+    assert again.special("sst2/KS-25, captum/0", 2)[1].tolist() == [0.5, 0.0]
+    assert again.special("sst2/SVS-25/98", 2)[0].tolist() == [0.0, 0.0]
+    assert again.meta == {"model": {"accuracy": 0.9}}
