@@ -156,9 +156,9 @@ def selection(results: Results) -> str:
     return table([*head, f"{SHARES[-1]:.0%}, not attended to"], rows)
 
 
-def calibration(results: Results) -> str:
+def calibration(results: Results, stage: str = "calibration") -> str:
     """Table 6."""
-    found = results.stage("mnli", "calibration")
+    found = results.stage("mnli", stage)
     if found is None:
         return "Not measured.\n"
     plain = found["uncalibrated"]

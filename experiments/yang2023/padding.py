@@ -1,4 +1,4 @@
-"""The estimators of the paper's game, in which padding up to 512 tokens plays, although it changes nothing."""
+"""The estimators of the paper's game, in which padding plays, although it changes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pertinent.explainers.base import Explainer, Finding, Steps, Task
 
 PLAYERS = 512
 SPECIAL = 3
-"""Number of padding players whose scores are kept: a pair has three special tokens, which change nothing either."""
+"""Number of padding players whose scores are kept. Special tokens change nothing either; a pair has three."""
 ENDS_WEIGHT = 1e6
 """captum's weight of the empty and of the full mask; all others have 1."""
 SMALLEST_PIVOT = 1e-11

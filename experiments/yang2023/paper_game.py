@@ -2,8 +2,8 @@
 
     python experiments/yang2023/paper_game.py --set yelp --data PACKED --encoder ENCODER --work WORK --out OUT
 
-512 positions are players, removed tokens become [PAD] that is attended to, and scores are of the raw logit, as
-in the authors' code. OUT/SET.npz is written after every stage: a run that was stopped goes on where it was.
+512 positions are players, removed tokens become [PAD] that is attended to, and scores are of the raw logit,
+as in the authors' code. OUT/SET.npz is written after every stage: a run that was stopped resumes there.
 `--stages seconds` times KS-200 with one mask per pass, as captum does by default, and the amortized model.
 """
 
@@ -22,13 +22,14 @@ import torch
 from game_records import Record
 from job import Job
 from measure import seconds_of_each
-from padding import PLAYERS, CaptumKernelShap, Padded, captum_masks, captum_regression
+from one_mask_per_pass import OneMaskPerPass
+from padding import PLAYERS, CaptumKernelShap, Padded
 from sets import TARGETS, Sizes, Split, read, test_texts, training_texts
 from stages import fine_tuned
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 import pertinent
 from pertinent.explainers.base import Explainer, explainers
+from pertinent.results.explanation import Explanation
 
 OPTIONS: dict[str, Any] = {
     "features": "tokens",
@@ -38,17 +39,13 @@ OPTIONS: dict[str, Any] = {
 }
 TRUTH = 98
 """Seed of the SVS-25 that others are compared with."""
+REVIEWS = Sizes(texts=100, fewer=60, transferred=200, timed=12, fit=500, few_seeds=3)
+SENTENCES = Sizes(texts=200, fewer=100, timed=12, fit=2000, few_seeds=3)
 SIZES = {
-    "yelp": Sizes(
-        texts=100, fewer=60, transferred=200, timed=12, fit=500, reference=5000, seeds=5, few_seeds=3
-    ),
-    "imdb": Sizes(
-        texts=100, fewer=60, transferred=200, timed=12, fit=500, reference=5000, seeds=5, few_seeds=3
-    ),
-    "sst2": Sizes(
-        texts=200, fewer=100, timed=12, fit=2000, reference=5000, seeds=5, few_seeds=3, limit=40_000
-    ),
-    "mnli": Sizes(texts=200, fewer=100, timed=12, fit=2000, reference=5000, seeds=5, few_seeds=3, pairs=1725),
+    "yelp": REVIEWS,
+    "imdb": REVIEWS,
+    "sst2": replace(SENTENCES, limit=40_000),
+    "mnli": replace(SENTENCES, pairs=1725),
 }
 TRAININGS = 3
 REPEATS = 3
@@ -85,37 +82,29 @@ class Game:
     stage_seconds: float
 
     def explain(
-        self, texts: Split, of: str, name: str, seed: int, n: int, method: Explainer | None = None
+        self, texts: Split, of: str, name: str, *, seed: int, n: int, method: Explainer | None = None
     ) -> None:
         """Record the scores of the first n texts by one method, as many as time allows, or why it failed."""
         key = f"{of}/{name}/{seed}"
         if key in self.record or time.time() > self.end:
             return
         start = time.time()
+        own, settings = estimator(name) if method is None else (method, {})
+        last = min(self.end, start + self.stage_seconds * max(1, n / LIMITED))
+        found: list[Explanation] = []
         try:
-            self._explain(key, texts, name, seed, n, method)
+            for first in range(0, min(n, len(texts.examples)), CHUNK):
+                chunk = texts.examples[first : min(first + CHUNK, n)]
+                found += pertinent.explain(self.job.model, chunk, own, seed=seed, **settings, **OPTIONS)
+                if time.time() > last:
+                    break
         except Exception as error:  # noqa: BLE001 (the others go on)
             self.record.meta[key] = {"error": repr(error)[:500]}
             print(f"{key} failed: {error!r}", flush=True)
-        self._say(key, start)
-
-    def _explain(
-        self, key: str, texts: Split, name: str, seed: int, n: int, method: Explainer | None
-    ) -> None:
-        of, start = key.split("/")[0], time.time()
-        found: list[Any] = []
-        own, settings = estimator(name) if method is None else (method, {})
-        for first in range(0, min(n, len(texts.examples)), CHUNK):
-            chunk = texts.examples[first : min(first + CHUNK, n)]
-            found += pertinent.explain(self.job.model, chunk, own, seed=seed, **settings, **OPTIONS)
-            if time.time() > min(self.end, start + self.stage_seconds * max(1, n / LIMITED)):
-                break
+            return
         self.record.add(key, [e.scores for e in found], [e.details.get("special", []) for e in found])
         self.record.note(key, texts=len(found), evaluations=float(np.mean([e.evaluations for e in found])))
-        if f"{of}/right" not in self.record.meta:
-            self.record.meta[f"{of}/right"] = [
-                int(e.prediction.argmax() == texts.labels[i]) for i, e in enumerate(found)
-            ]
+        self._say(key, start)
 
     def train(self) -> None:
         """Fine-tune the classifier, and fit amortized models to SVS-25 of the training texts."""
@@ -158,14 +147,15 @@ class Game:
     def texts(self, texts: Split, of: str, names: Sequence[str], n: int) -> None:
         """Record all methods on these texts: those of SVS-25 and amortized models first."""
         sizes = self.job.sizes
-        self.explain(texts, of, "SVS-25", TRUTH, n)
+        self.explain(texts, of, "SVS-25", seed=TRUTH, n=n)
         for seed, fitted in enumerate(self.job.trained("amortized")):
-            self.explain(texts, of, "amortized", seed, n, fitted)
+            self.explain(texts, of, "amortized", seed=seed, n=n, method=fitted)
         for seed in range(sizes.seeds):
             for name in names:
                 few = "captum" not in name or name.startswith(("KS-2000", "SVS"))
                 if seed < (sizes.few_seeds if few else sizes.seeds):
-                    self.explain(texts, of, name, seed, min(n, sizes.fewer) if few and "KS" in name else n)
+                    fewer = min(n, sizes.fewer) if few and name.startswith("KS") else n
+                    self.explain(texts, of, name, seed=seed, n=fewer)
 
     def pairs(self) -> None:
         """Record the scores of pairs of MRPC, and what calibration needs besides (Table 6)."""
@@ -179,9 +169,9 @@ class Game:
                 "pairs": [list(e.input.text.segments) for e in found],
                 "spans": [e.input.spans.tolist() for e in found],
             }
-        self.explain(split, "mrpc", "amortized", 0, len(split.labels), amortized)
+        self.explain(split, "mrpc", "amortized", seed=0, n=len(split.labels), method=amortized)
         for name in ("KS-2000, captum", "SVS-25", "KS-200, captum"):
-            self.explain(split, "mrpc", name, 0, len(split.labels))
+            self.explain(split, "mrpc", name, seed=0, n=len(split.labels))
 
     def play(self) -> None:
         """Run all stages, the most important first."""
@@ -199,7 +189,7 @@ class Game:
         for of, split in ((job.which, job.test), (target, None)):
             if of is not None:
                 split = split or test_texts(job.data, of, sizes.transferred)
-                self.explain(split, of, f"reference-{sizes.reference}", TRUTH, len(split.labels))
+                self.explain(split, of, f"reference-{sizes.reference}", seed=TRUTH, n=len(split.labels))
 
     def time(self) -> None:
         """Record the seconds of texts one by one: KS-200 as captum runs it, ours, and the amortized model."""
@@ -227,40 +217,6 @@ class Game:
         self.record.save()
         left = self.end - time.time()
         print(f"{self.job.which} {stage}: {time.time() - start:.1f} s, {left:.0f} s left", flush=True)
-
-
-class OneMaskPerPass:
-    """captum's KernelSHAP of the authors' inputs: rows of 512 positions, one in each pass."""
-
-    def __init__(self, folder: Path, device: str, samples: int = 200) -> None:
-        self.network = AutoModelForSequenceClassification.from_pretrained(folder).to(device).eval()
-        self.tokenizer = AutoTokenizer.from_pretrained(folder)
-        self.device, self.samples = device, samples
-
-    @torch.no_grad()
-    def classify(self, text: dict[str, str]) -> None:
-        """Run the classifier once."""
-        self.network(**self._encode(text)).logits.cpu()
-
-    @torch.no_grad()
-    def explain(self, text: dict[str, str]) -> Any:
-        """Explain a text; special tokens and padding play, but are never replaced."""
-        encoded = self._encode(text)
-        ids = encoded.pop("input_ids")
-        special = torch.tensor(
-            self.tokenizer.get_special_tokens_mask(ids[0].tolist(), already_has_special_tokens=True)
-        ).bool()
-        masks = captum_masks(PLAYERS, self.samples, np.random.default_rng(0))
-        values = []
-        for mask in masks:
-            kept = (torch.from_numpy(mask) | special).to(self.device)
-            row = torch.where(kept, ids, self.tokenizer.pad_token_id)
-            values.append(self.network(input_ids=row, **encoded).logits[0].float().cpu().numpy())
-        return captum_regression(masks, np.stack(values))
-
-    def _encode(self, text: dict[str, str]) -> Any:
-        options = {"padding": "max_length", "truncation": True, "max_length": PLAYERS}
-        return self.tokenizer(*text.values(), return_tensors="pt", **options).to(self.device)
 
 
 def main() -> None:

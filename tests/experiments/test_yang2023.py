@@ -461,3 +461,56 @@ def test_records_are_read_as_they_were_written(load, tmp_path):
     assert again.special("sst2/KS-25, captum/0", 2)[1].tolist() == [0.5, 0.0]
     assert again.special("sst2/SVS-25/98", 2)[0].tolist() == [0.0, 0.0]
     assert again.meta == {"model": {"accuracy": 0.9}}
+
+
+def game_record(load, path):
+    """Two texts: captum's seeds are each other's reverse, the amortized model agrees with SVS-25."""
+    own = load("game_records").Record(path)
+    up, down = [np.arange(3.0), np.arange(4.0)], [np.arange(3.0)[::-1], np.arange(4.0)[::-1]]
+    for of in ("yelp", "sst2"):
+        for key, rows in (("SVS-25/98", up), ("SVS-25/0", up), ("amortized/0", up)):
+            own.add(f"{of}/{key}", rows)
+        own.add(f"{of}/KS-200, captum/0", up, [[9.0, 9.0, 9.0]] * 2)
+        own.add(f"{of}/KS-200, captum/1", down, [[-9.0, -9.0, -9.0]] * 2)
+    own.meta["seconds"] = {"KS-200, one mask per pass": [2.0], "KS-200, one batch": [0.2]}
+    own.meta["seconds"] |= {"amortized": [0.1], "one pass": [0.05]}
+    return own
+
+
+def test_stability_and_agreement_in_the_papers_game(load, tmp_path):
+    own, record = load("game_tables"), game_record(load, tmp_path / "yelp.npz")
+    assert own.stability(own.seeds(record, "yelp", "KS-200, captum")).tolist() == [-1.0, -1.0]
+    assert own.with_truth(record, "yelp", "KS-200, captum").tolist() == [0.0, 0.0]
+    assert own.with_truth(record, "yelp", "amortized").tolist() == [1.0, 1.0]
+    assert own.stability(own.seeds(record, "yelp", "SVS-25")) is None  # the truth is no second seed
+    assert own.with_truth(record, "yelp", "KS-25, captum") is None
+    special = own.seeds(record, "yelp", "KS-200, captum", special=True)
+    assert special[0][0].tolist() == [0.0, 1.0, 2.0, 9.0, 9.0]
+
+
+def test_tables_of_the_papers_game(load, tmp_path):
+    own, records = load("game_tables"), {"yelp": game_record(load, tmp_path / "yelp.npz")}
+
+    def cells(text, name):
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
+        return line.strip("| ").split(" | ")[1:]
+
+    assert cells(own.stability_table(records), "Yelp-Polarity, KS-200, captum")[:2] == ["2", "0.16"]
+    assert cells(own.approximation_table(records), "Yelp-Polarity, amortized")[1:3] == [
+        "0.61",
+        "1.00 [1.00, 1.00]",
+    ]
+    moved = cells(own.transfer_table(records), "Yelp-Polarity → SST-2, KS-200, captum")
+    assert moved[1].startswith("0.00") and moved[3] == "+1.00 [+1.00, +1.00]"
+    assert cells(own.findings_table(records), "Yelp-Polarity")[0].startswith("+1.40")
+    assert cells(own.seconds_table(records), "Yelp-Polarity")[5:] == ["20.0", "2.0", "40.0", "69"]
+
+
+def test_calibration_takes_the_pairs_that_all_methods_have(load, tmp_path):
+    record = load("game_records").Record(tmp_path / "mnli.npz")
+    record.add("mrpc/amortized/0", [np.ones(2), np.ones(3)])
+    record.add("mrpc/KS-2000, captum/0", [np.ones(2)])
+    record.meta["pairs"] = {"labels": [1, 0], "spans": [[], []]}
+    base, scores = load("calibrate").pairs_of_record(record)
+    assert base == {"labels": [1], "spans": [[]]}
+    assert {name: len(rows) for name, rows in scores.items()} == {"amortized": 1, "KS-2000, captum": 1}
