@@ -555,7 +555,7 @@ def test_yang2023(encoder, tmp_path):
             measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
         stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24
-        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70 seconds"
+        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
         names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
         names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
         names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"
@@ -573,6 +573,39 @@ def test_yang2023(encoder, tmp_path):
         call(load("figures"), "--results", results, "--out", tmp_path)
     assert "ShapCal (amortized)" in page.read_text()
     assert {f"figure{i}.png" for i in (3, 4, 5)} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_yang2023_paper_game(encoder, tmp_path):
+    """A record of pairs and of times, resumed once, and its page."""
+    for name, n in (("mnli/train_with_snli", 60), ("mnli/dev_matched", 9), ("mrpc/test", 30)):
+        (first, labels), (second, _) = (sentences(n, 4, 2 if "mrpc" in name else 3, seed) for seed in (1, 2))
+        names = ("sentence1", "sentence2") if "mrpc" in name else ("premise", "hypothesis")
+        columns = dict(zip(names, (first, second), strict=True)) | {"label": labels}
+        write_frame(tmp_path / "data" / f"{name}.parquet", **columns)
+    nltk, records = write_nltk(tmp_path / "nltk"), tmp_path / "records"
+    page = Path(shutil.copy(ROOT / "experiments" / "yang2023" / "paper_game.md", tmp_path))
+    options = ["--set", "mnli", "--device", "cpu", "--data", tmp_path / "data", "--encoder", encoder]
+    options += ["--work", tmp_path / "work", "--out", records, "--texts", 3, "--fewer", 2, "--fit", 24]
+    options += ["--seeds", 2, "--few-seeds", 1, "--reference", 40, "--pairs", 30, "--timed", 1, "--epochs", 1]
+    with scripts("experiments/yang2023") as load:
+        load("sets").SETS["mnli"] = replace(load("sets").SETS["mnli"], held_out=6, epochs=1)
+        own = load("paper_game")
+        own.TRAININGS = 1
+        call(own, *options)
+        kept = (records / "mnli.npz").read_bytes()
+        call(own, *options)
+        assert (records / "mnli.npz").read_bytes() == kept  # everything was there
+        call(own, *options, "--stages", "seconds")
+        load("collect").RESAMPLES = 50
+        load("calibrate").TREES = 5
+        record = ("--results", records, "--record", records / "mnli.npz")
+        call(load("calibrate"), *record, "--nltk", nltk, "--splits", 2, "--train", 15)
+        call(load("game_tables"), "--records", records, "--page", page)
+        stored = load("game_records").Record(records / "mnli.npz")
+        assert not [value for value in stored.meta.values() if "error" in value]
+    text = page.read_text()
+    assert "Not measured" not in text.partition("## Another domain")[0]
+    assert "| MNLI, KS-200, captum | 3 | 0.24 |" in text and "ShapCal (KS-2000, captum)" in text
 
 
 def test_magnex(encoder, digits, tmp_path):

@@ -8,7 +8,8 @@ contradiction; with `BOW` the number of words of each class in each sentence, ap
 sentences have; with explanations also the share of the positive and of the negative scores that falls on
 each of these. Where the forest says "wrong", the decision is turned round.
 
-Writes RESULTS/mnli.calibration.json.
+Writes RESULTS/mnli.calibration.json; with `--record`, the explanations of the paper's game, instead
+RESULTS/mnli.calibration-game.json.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from collect import Results, difference, interval
+from game_records import Record
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from stages import ON_PAIRS
@@ -32,7 +34,7 @@ from pertinent.array_types import Floats, Ints, Masks
 
 TREES, DEPTH = 300, 6
 ENTAILMENT, CONTRADICTION = 0, 2
-BESIDE = ("BOW", "KS-2000", "KS-2000, padded")
+BESIDE = ("BOW", "KS-2000", "KS-2000, padded", "KS-2000, captum")
 Word = tuple[int, int, int, str]
 """Its sentence, start, end and class."""
 
@@ -95,16 +97,38 @@ def calibrated(features: Floats | None, decided: Ints, labels: Ints, splits: Seq
     return table, areas
 
 
+def pairs_of_results(results: Results) -> tuple[Any, dict[str, Any]]:
+    """Return the pairs with their labels, and the scores of each method, of run.py's results."""
+    found = {name: results.stage("mnli", f"pairs-{name}") for name in ON_PAIRS}
+    scores = {name: stage["scores"] for name, stage in found.items() if stage is not None}
+    return found[ON_PAIRS[0]], scores
+
+
+def pairs_of_record(record: Record) -> tuple[Any, dict[str, Any]]:
+    """Return the same of a record of the paper's game: the first pairs, which all methods have."""
+    keys = [key for key in record.keys if key.startswith("mrpc/")]
+    scores = {key.split("/")[1]: record.scores(key) for key in keys}
+    n = min(map(len, scores.values()), default=0)
+    base = record.meta.get("pairs")
+    return (
+        base and {name: values[:n] for name, values in base.items()},
+        {name: rows[:n] for name, rows in scores.items()},
+    )
+
+
 def main() -> None:
     """Calibrate with each kind of features, on the same splits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--record", type=Path, help="mnli.npz of paper_game.py, instead of the results")
     parser.add_argument("--nltk", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--train", type=int, default=500, help="pairs that the forest learns from")
     arguments = parser.parse_args()
-    results = Results(arguments.results)
-    base = results.stage("mnli", f"pairs-{ON_PAIRS[0]}")
+    if arguments.record is None:
+        base, scores = pairs_of_results(Results(arguments.results))
+    else:
+        base, scores = pairs_of_record(Record(arguments.record))
     if base is None:
         parser.error("There are no explanations of MRPC: run.py makes them, in its stages mnli.pairs-….")
     labels = np.array(base["labels"])
@@ -114,11 +138,9 @@ def main() -> None:
     plain = probabilities[:, [ENTAILMENT, CONTRADICTION]]
     counted = np.hstack([plain, matrix([bag(own) for own in words])])
     kinds: dict[str, Floats | None] = {"majority": None, "probabilities": plain, "BOW": counted}
-    for name in ON_PAIRS:
-        found = results.stage("mnli", f"pairs-{name}")
-        if found is not None:
-            each = zip(words, base["spans"], found["scores"], strict=True)
-            kinds[name] = np.hstack([counted, matrix([shares(*own) for own in each])])
+    for name, rows_of_pairs in scores.items():
+        each = zip(words, base["spans"], rows_of_pairs, strict=True)
+        kinds[name] = np.hstack([counted, matrix([shares(*own) for own in each])])
     decided = (probabilities[:, ENTAILMENT] > 0.5).astype(int)
     rng = np.random.default_rng(0)
     order = [rng.permutation(len(labels)) for _ in range(arguments.splits)]
@@ -136,7 +158,8 @@ def main() -> None:
         | {f"beside {other}": vars(difference(table, rows[other][0])) for other in BESIDE if other in rows}
         for name, (table, area) in rows.items()
     }
-    (arguments.results / "mnli.calibration.json").write_text(json.dumps(result, indent=1))
+    name = "calibration" if arguments.record is None else "calibration-game"
+    (arguments.results / f"mnli.{name}.json").write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 Printed = tuple[float, float, float]
 
 EARLIER: dict[str, dict[str, Printed]] = {
-    "(ours) KS-200 is less stable where padding plays and is ranked, too": {"imdb": (0.20, 0.16, 0.25)},
     "amortized is better than FastSHAP": {"sst2": (0.03, 0.02, 0.05), "imdb": (0.11, 0.08, 0.14)},
     "(ours) `shapley` with 500 evaluations is nearer to the reference than SVS-25": {
         "sst2": (0.03, 0.02, 0.03),

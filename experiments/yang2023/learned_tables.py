@@ -130,7 +130,7 @@ def transfer(results: Results) -> str:
         for method in TRANSFERRED if found else ():
             values = [
                 shown(results.column(which, stage, measure, method))
-                for measure in ("svs spearman", "reference spearman", "svs spearman of all")
+                for measure in ("svs spearman", "reference spearman")
             ]
             published = number(paper.TRANSFER.get(method, (None,))[0])
             right = f"{100 * np.mean(found['right']):.0f}%"
@@ -138,7 +138,7 @@ def transfer(results: Results) -> str:
             rows.append([name, right, NAMES.get(method, method), published, values[0], spread, *values[1:]])
     head = ["model and explainer → texts", "accuracy", "method", "paper (Yelp → SST-2)", "ρ with SVS-25"]
     rows = [row for row in rows if row[4] != "–"]
-    return table([*head, "SD over runs", "ρ with the reference", "512 players, ρ of all with SVS-25"], rows)
+    return table([*head, "SD over runs", "ρ with the reference"], rows)
 
 
 def selection(results: Results) -> str:
@@ -156,9 +156,9 @@ def selection(results: Results) -> str:
     return table([*head, f"{SHARES[-1]:.0%}, not attended to"], rows)
 
 
-def calibration(results: Results) -> str:
+def calibration(results: Results, stage: str = "calibration") -> str:
     """Table 6."""
-    found = results.stage("mnli", "calibration")
+    found = results.stage("mnli", stage)
     if found is None:
         return "Not measured.\n"
     plain = found["uncalibrated"]

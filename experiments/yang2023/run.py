@@ -26,7 +26,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from shared.stages import Pool
 
-ALONE = "seconds"
+ALONE = "seconds-alone"
 """The stage in whose phase one stage runs after the other."""
 
 

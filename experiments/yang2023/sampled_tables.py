@@ -13,12 +13,10 @@ def stability(results: Results) -> str:
     """Tables 1 and 2."""
     parts = []
     for which in results.sets:
-        timed = results.stage(which, "seconds")
         rows = []
         for name, label in (NAMES | {"amortized": "amortized, between trainings"}).items():
             stage = f"method-{name}"
             published = paper.STABILITY[paper.BESIDE[which]].get(name, (None,) * 5)
-            published = (*published[:4], paper.AMORTIZED_SECONDS) if name == "amortized" else published
             found = results.column(which, stage, "spearman")
             spent = results.column(which, stage, "evaluations")
             rows.append(
@@ -34,12 +32,11 @@ def stability(results: Results) -> str:
                     number(published[3]),
                     shown(results.column(which, stage, "mse"), 4),
                     "–" if spent is None else f"{np.mean(spent):,.0f}",
-                    number(published[4]),
-                    "–" if timed is None else f"{timed['seconds'][name]:.3f}",
                 ]
             )
         head = ["method", "texts", "ρ: paper", "ours", "top 5: paper", "ours", "top 10: paper", "ours"]
-        head += ["MSE: paper", "ours", "evaluations", "seconds: paper", "ours"]
+        head += ["MSE: paper", "ours", "evaluations"]
+        rows = [row for row in rows if row[1] != "–"]
         said = f"Correlation of MSE with ρ over methods and texts: {mse_and_spearman(results, which):.2f}"
         said += f" (paper, Yelp-Polarity: {paper.MSE_AND_SPEARMAN}).\n"
         name = f"**{SETS[which].name}**, beside {paper.BESIDE[which]}"
@@ -84,31 +81,23 @@ def mse_and_spearman(results: Results, which: str) -> float:
 
 
 def padding(results: Results) -> str:
-    """Tables 1 and 2 with the padding of the paper."""
+    """Return the stability of the tokens' ranks where padding plays but is not attended to."""
     rows = []
     for which in results.sets:
         for name in PADDED:
             run = results.having(which, f"padded-{name}")
-            everything = run.column(which, f"padded-{name}", "spearman of all")
+            padded = run.column(which, f"padded-{name}", "spearman")
             alone = run.column(which, f"method-{name}", "spearman")
             rows.append(
                 [
                     f"{SETS[which].name}, {name}",
                     f"{paper.STABILITY[paper.BESIDE[which]][name][0]:.2f}",
-                    shown(everything),
-                    shown(run.column(which, f"padded-{name}", "spearman")),
-                    "–" if alone is None or everything is None else shown(alone[: len(everything)]),
+                    shown(padded),
+                    "–" if alone is None or padded is None else shown(alone[: len(padded)]),
                 ]
             )
     kept = [row for row in rows if row[2] != "–"]
-    head = [
-        "",
-        "paper",
-        "512 players, ρ of all",
-        "512 players, ρ of the tokens",
-        "tokens alone, the same texts",
-    ]
-    return table(head, kept)
+    return table(["", "paper", "512 players, ρ of the tokens", "tokens alone, the same texts"], kept)
 
 
 def approximation(results: Results) -> str:

@@ -23,7 +23,6 @@ from measure import (
     of_each_run,
     seconds_of_each,
 )
-from padding import spearman_of_all, spearman_with
 from sets import SIZES, TARGETS, read, test_texts, training_texts
 
 import pertinent
@@ -144,25 +143,10 @@ def fastshap(name: str, seed: int, job: Job) -> Result:
     }
 
 
-WARM_UP = 20
-"""Number of texts that each method explains before it is timed: its first batches are the slowest."""
 REPEATS = 3
 """Number of times that each text is timed alone."""
 ALONE = ("KS-200", "KS-2000", "amortized")
 """Methods that are timed on one text after the other, as in the paper."""
-
-
-def timed(job: Job) -> Result:
-    """Seconds for each text after a warm-up, of many texts at once."""
-    n = job.sizes.timed
-    seconds = {}
-    for name in (*METHODS, "amortized", "adapted-2", "adapted-3", "adapted-5"):
-        method, settings = job.explainer(name)
-        explained(job.model, job.test.examples[: min(n, WARM_UP)], method, seed=0, **settings)
-        start = time.perf_counter()
-        explained(job.model, job.test.examples[:n], method, seed=0, **settings)
-        seconds[name] = (time.perf_counter() - start) / n
-    return {"texts": n, "seconds": seconds}
 
 
 def timed_alone(job: Job) -> Result:
@@ -259,24 +243,17 @@ def transferred(target: str, job: Job) -> Result:
     found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
-    for name, row in rows.items():
-        if name.endswith("padded"):
-            row["svs spearman of all"] = [
-                spearman_with(several, values)
-                for *several, values in zip(*found[name], truth.svs, strict=False)
-            ]
     runs = {name: of_each_run(several, truth) for name, several in found.items()}
     return {"target": target, "right": right, "columns": rows, "runs": runs}
 
 
 def padded(name: str, job: Job) -> Result:
-    """The paper's game of 512 players, on the texts of KS-8000."""
+    """512 players, of which padding is not attended to, on the texts of KS-8000."""
     inner, _ = job.explainer(f"{name}, padded")
     n = job.sizes.fewest // (3 if name in FEWEST else 1)  # a regression of 512 unknowns takes its time
     texts = job.test.examples[:n]
     found = [explained(job.model, texts, inner, seed=seed) for seed in range(job.sizes.few_seeds)]
-    everything = [spearman_of_all(several) for several in zip(*found, strict=True)]
-    return {"columns": columns(found, job.truth) | {"spearman of all": everything}}
+    return {"columns": columns(found, job.truth)}
 
 
 def pairs(name: str, job: Job) -> Result:
@@ -326,4 +303,4 @@ def stages_of(which: str) -> list[Stages]:
     found |= {f"method-{name}": partial(method, name) for name in (*FASTSHAP, *METHODS)}
     found |= {f"padded-{name}": partial(padded, name) for name in PADDED}
     found |= {f"curve-{share}": partial(curve, share) for share in PROPORTIONS[::-1]}
-    return [*phases, {"seconds": timed, "seconds-alone": timed_alone, "seconds-cpu": timed_on_cpu}]
+    return [*phases, {"seconds-alone": timed_alone, "seconds-cpu": timed_on_cpu}]

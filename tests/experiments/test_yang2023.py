@@ -94,21 +94,6 @@ def test_coverage_counts_the_error_of_the_reference(load):
     assert np.isnan(coverage(explained([0.0]), np.zeros(1), np.zeros(1)))
 
 
-def test_padding_takes_part_in_the_correlation(load):
-    found = [explained([2.0, 1.0], details={"padding": rest}) for rest in ([0.0, -1.0], [-1.0, 0.0])]
-    assert load("padding").spearman_of_all(found) == pytest.approx(
-        np.corrcoef([4, 3, 2, 1], [4, 3, 1, 2])[0, 1]
-    )
-
-
-def test_padding_counts_as_zero_beside_values_of_the_tokens(load):
-    """Ranks of the values are 4, 3 and, of padding, 1.5; one seed has the same order, one the reverse."""
-    found = [explained(row[:2], details={"padding": row[2:]}) for row in ([4, 3, 2, 1], [1, 2, 3, 4])]
-    same = np.corrcoef([4, 3, 2, 1], [4, 3, 1.5, 1.5])[0, 1]
-    assert load("padding").spearman_with(found[:1], np.array([0.9, 0.4])) == pytest.approx(same)
-    assert load("padding").spearman_with(found, np.array([0.9, 0.4])) == pytest.approx(0.0)
-
-
 def test_classes_of_words(load, tmp_path):
     classes = load("word_classes").WordClasses(write_nltk(tmp_path / "nltk"))
     said = {"the": "function", "not": "negation", "42nd": "number", "?!": "punctuation", "dogs": "noun"}
@@ -187,7 +172,7 @@ def test_findings_are_differences_that_are_positive_where_they_hold(load):
     own = load("conclusions")
     columns = {
         "method-KS-200": {"spearman": [0.9, 0.1, 0.5, 0.3], "features": [5, 80, 10, 40]},
-        "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.7, 0.1]},
+        "padded-KS-200": {"spearman": [0.7, 0.1]},
         "adapted-5 prediction": {"svs spearman": [0.5, 0.5]},
         "adapted-5 alg. 1": {"svs spearman": [0.7, 0.7]},
         "adapted-5 SVS": {"svs spearman": [0.6, 0.6]},
@@ -199,16 +184,15 @@ def test_findings_are_differences_that_are_positive_where_they_hold(load):
     stages = {"seconds": {"alone": {"KS-200": [1.0, 0.9], "amortized": [0.02, 0.03]}}}
     results = Stages(columns, right, stages)
     assert own.below("KS-200", 0.4)(results, "sst2").mean == pytest.approx(0.4 - 0.45)
-    assert own.padding("spearman of all")(results, "sst2").mean == pytest.approx(0.4)  # the texts of both
-    assert own.padding("spearman")(results, "sst2").mean == pytest.approx(0.1)
+    assert own.padding(results, "sst2").mean == pytest.approx(0.1)  # the texts of both
     assert own.shorter(results, "sst2").mean == pytest.approx(0.7 - 0.2)
     assert own.adapted(5, "alg. 1", "SVS")(results, "sst2").mean == pytest.approx(0.1)
     assert own.adapted(5, "alg. 1", "prediction")(results, "sst2").mean == pytest.approx(0.2)
     assert own.transferred("yelp")(results, "sst2").mean == pytest.approx(0.25)
     assert own.transferred("yelp")(results, "mnli") is None
     assert own.transferred("yelp", "KS-200")(results, "sst2") is None
-    assert own.faster("seconds", 40)(results, "sst2").mean == pytest.approx((50 + 30) / 2 - 40)
-    assert own.faster("seconds-cpu", 40)(results, "sst2") is None
+    assert own.faster("seconds")(results, "sst2").mean == pytest.approx((50 + 30) / 2 - 1)
+    assert own.faster("seconds-cpu")(results, "sst2") is None
     assert own.masked("KS-200", "amortized")(results, "sst2").mean == pytest.approx(0.5)
     assert own.between("SVS-25", "KS-200", "spearman")(results, "sst2") is None
     beside = {"mean": -0.1, "low": -0.2, "high": 0.0, "p_value": 0.05, "n": 9}
@@ -345,14 +329,14 @@ def test_references_are_read_as_they_were_written(load):
 def test_padding_is_compared_on_the_same_texts(load):
     columns = {
         "method-KS-200": {"spearman": [0.5, 0.7, 0.0]},
-        "padded-KS-200": {"spearman of all": [0.1, 0.1], "spearman": [0.4, 0.4]},
+        "padded-KS-200": {"spearman": [0.4, 0.4]},
     }
     results = Stages(columns)
     results.sets = ["sst2"]
     (line,) = load("sampled_tables").padding(results).splitlines()[2:]
     cells = line.strip("| ").split(" | ")
-    assert cells[:2] == ["SST-2, KS-200", "0.16"] and cells[2].startswith("0.10")
-    assert cells[3].startswith("0.40") and cells[4].startswith("0.60")
+    assert cells[:2] == ["SST-2, KS-200", "0.16"]
+    assert cells[2].startswith("0.40") and cells[3].startswith("0.60")
 
 
 def test_calibration_in_percent(load):
@@ -409,14 +393,124 @@ def test_an_example_is_explained_with_two_seeds(load, monkeypatch):
 
 
 def test_another_domain_with_padding(load):
-    """By the ranks of the tokens, and by those of all players where there is padding."""
     columns = {
         "transfer-sst2 KS-100": {"svs spearman": [0.8, 0.8], "reference spearman": [0.9, 0.9]},
-        "transfer-sst2 KS-100, padded": {"svs spearman": [0.6, 0.6], "svs spearman of all": [0.1, 0.1]},
+        "transfer-sst2 KS-100, padded": {"svs spearman": [0.6, 0.6]},
     }
     results = Stages(columns, stages={"transfer-sst2": {"right": [1, 0]}})
     results.spread = lambda *_: 0.01
     found = load("learned_tables").transfer(results).splitlines()
     plain, padded = (line.strip("| ").split(" | ") for line in found if line.startswith("| Yelp"))
-    assert plain[1:4] == ["50%", "KS-100", "0.46"] and plain[4].startswith("0.80") and plain[7] == "–"
-    assert padded[4].startswith("0.60") and padded[6] == "–" and padded[7].startswith("0.10")
+    assert plain[1:4] == ["50%", "KS-100", "0.46"] and plain[4].startswith("0.80") and len(plain) == 7
+    assert padded[4].startswith("0.60") and padded[6] == "–"
+
+
+def test_the_regression_is_captums(load):
+    """captum's scores from the same masks: with fewer masks than players, and with more."""
+    captum = pytest.importorskip("captum.attr")
+    regression = load("padding").captum_regression
+    for n in (15, 90):
+        rows = []
+
+        def answer(inputs, rows=rows):
+            rows.append(inputs[0].numpy().copy())
+            return inputs @ torch.arange(20.0) + inputs[:, 3] * inputs[:, 4]
+
+        torch.manual_seed(n)
+        expected = captum.KernelShap(answer).attribute(torch.ones(1, 20), n_samples=n)[0].numpy()
+        masks = np.array(rows[-n:]) > 0
+        assert masks[0].all() and not masks[1].any()
+        values = answer(torch.from_numpy(masks).float()).numpy()[:, None]
+        np.testing.assert_allclose(regression(masks, values)[:, 0], expected, atol=1e-3)
+
+
+def test_sizes_of_masks_are_captums(load):
+    """A size k has probability ∝ 1 / (k (d − k)), and every feature is kept equally often."""
+    masks = load("padding").captum_masks(5, 40_002, np.random.default_rng(0))
+    assert masks[0].all() and not masks[1].any()
+    weight = 1 / (np.arange(1, 5) * np.arange(4, 0, -1))
+    sizes = np.bincount(masks[2:].sum(axis=1), minlength=6)
+    np.testing.assert_allclose(sizes[1:5] / 40_000, weight / weight.sum(), atol=0.01)
+    np.testing.assert_allclose(masks[2:].mean(axis=0), 0.5, atol=0.01)
+
+
+def test_padding_plays_and_gets_no_part_of_a_linear_game(load):
+    """With more masks than players captum's estimator is exact; two of five players are the tokens."""
+    padding = load("padding")
+    model = pertinent.wrap(
+        lambda rows: np.asarray(rows) @ np.array([2.0, -1.0]),
+        kind="table",
+        output="value",
+        background=np.zeros((1, 2)),
+    )
+    own = padding.Padded(padding.CaptumKernelShap(40), players=5)
+    (found,) = pertinent.explain(model, np.ones((1, 2)), own, removal="mean", progress=False)
+    np.testing.assert_allclose(found.scores, [2.0, -1.0], atol=1e-6)
+    np.testing.assert_allclose(found.details["special"], np.zeros(3), atol=1e-6)
+
+
+def test_records_are_read_as_they_were_written(load, tmp_path):
+    own = load("game_records").Record(tmp_path / "sst2.npz")
+    own.add("sst2/KS-25, captum/0", [np.array([1.0, -0.5]), np.array([0.25])], [[0.5, 0.0, 1.0]] * 2)
+    own.add("sst2/SVS-25/98", [np.array([1.0, 2.0]), np.array([3.0])])
+    own.note("model", accuracy=0.9)
+    own.save()
+    again = load("game_records").Record(tmp_path / "sst2.npz")
+    assert again.keys == ["sst2/KS-25, captum/0", "sst2/SVS-25/98"] and "sst2/SVS-25/98" in again
+    assert [row.tolist() for row in again.scores("sst2/KS-25, captum/0")] == [[1.0, -0.5], [0.25]]
+    assert again.special("sst2/KS-25, captum/0", 2)[1].tolist() == [0.5, 0.0]
+    assert again.special("sst2/SVS-25/98", 2)[0].tolist() == [0.0, 0.0]
+    assert again.meta == {"model": {"accuracy": 0.9}}
+
+
+def game_record(load, path):
+    """Two texts: captum's seeds are each other's reverse, the amortized model agrees with SVS-25."""
+    own = load("game_records").Record(path)
+    up, down = [np.arange(3.0), np.arange(4.0)], [np.arange(3.0)[::-1], np.arange(4.0)[::-1]]
+    for of in ("yelp", "sst2"):
+        for key, rows in (("SVS-25/98", up), ("SVS-25/0", up), ("amortized/0", up)):
+            own.add(f"{of}/{key}", rows)
+        own.add(f"{of}/KS-200, captum/0", up, [[9.0, 9.0, 9.0]] * 2)
+        own.add(f"{of}/KS-200, captum/1", down, [[-9.0, -9.0, -9.0]] * 2)
+    own.meta["seconds"] = {"KS-200, one mask per pass": [2.0], "KS-200, one batch": [0.2]}
+    own.meta["seconds"] |= {"amortized": [0.1], "one pass": [0.05]}
+    return own
+
+
+def test_stability_and_agreement_in_the_papers_game(load, tmp_path):
+    own, record = load("game_tables"), game_record(load, tmp_path / "yelp.npz")
+    assert own.stability(own.seeds(record, "yelp", "KS-200, captum")).tolist() == [-1.0, -1.0]
+    assert own.with_truth(record, "yelp", "KS-200, captum").tolist() == [0.0, 0.0]
+    assert own.with_truth(record, "yelp", "amortized").tolist() == [1.0, 1.0]
+    assert own.stability(own.seeds(record, "yelp", "SVS-25")) is None  # the truth is no second seed
+    assert own.with_truth(record, "yelp", "KS-25, captum") is None
+    special = own.seeds(record, "yelp", "KS-200, captum", special=True)
+    assert special[0][0].tolist() == [0.0, 1.0, 2.0, 9.0, 9.0]
+
+
+def test_tables_of_the_papers_game(load, tmp_path):
+    own, records = load("game_tables"), {"yelp": game_record(load, tmp_path / "yelp.npz")}
+
+    def cells(text, name):
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
+        return line.strip("| ").split(" | ")[1:]
+
+    assert cells(own.stability_table(records), "Yelp-Polarity, KS-200, captum")[:2] == ["2", "0.16"]
+    assert cells(own.approximation_table(records), "Yelp-Polarity, amortized")[1:3] == [
+        "0.61",
+        "1.00 [1.00, 1.00]",
+    ]
+    moved = cells(own.transfer_table(records), "Yelp-Polarity → SST-2, KS-200, captum")
+    assert moved[1].startswith("0.00") and moved[3] == "+1.00 [+1.00, +1.00]"
+    assert cells(own.findings_table(records), "Yelp-Polarity")[0].startswith("+1.40")
+    assert cells(own.seconds_table(records), "Yelp-Polarity")[5:] == ["20.0", "2.0", "40.0", "69"]
+
+
+def test_calibration_takes_the_pairs_that_all_methods_have(load, tmp_path):
+    record = load("game_records").Record(tmp_path / "mnli.npz")
+    record.add("mrpc/amortized/0", [np.ones(2), np.ones(3)])
+    record.add("mrpc/KS-2000, captum/0", [np.ones(2)])
+    record.meta["pairs"] = {"labels": [1, 0], "spans": [[], []]}
+    base, scores = load("calibrate").pairs_of_record(record)
+    assert base == {"labels": [1], "spans": [[]]}
+    assert {name: len(rows) for name, rows in scores.items()} == {"amortized": 1, "KS-2000, captum": 1}
