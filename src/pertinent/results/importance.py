@@ -146,7 +146,8 @@ class Importance(Result):
             mixed = ", ".join(repr(name) for name, target in self.targets.items() if target is None)
             raise SettingError(
                 f"`kind` must be 'bars' because the groups {mixed} have signed scores for several classes. "
-                'For a beeswarm use importance("class") or importance("target"), or explain one class with target=.'
+                'For a beeswarm use importance("class") or importance("target"), or explain one class with '
+                "target=."
             )
 
     def __repr__(self) -> str:
