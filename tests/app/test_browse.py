@@ -138,8 +138,12 @@ def test_cohorts_are_compared(tmp_path):
     assert float(high.split()[0]) > np.median(rows[:, place]) >= float(low.split()[-1])
     assert sum(found.sizes.values()) == 40
     assert set(saved._importance("shapley", "", "every class").groups) == set(table.classes)
-    swarm = saved.list_view(Filter(view="beeswarm", by="right or wrong"))["importance"]
-    assert swarm.count("<svg") == 2 and "<strong>wrong</strong> (1)" in swarm
+    mixed = saved.list_view(Filter(view="beeswarm", by="right or wrong"))["importance"]
+    assert "<svg" not in mixed and "<table" in mixed  # of three classes: no beeswarm
+    swarm = saved.list_view(Filter(view="beeswarm", by="predicted class"))["importance"]
+    sizes = saved._importance("shapley", "", "predicted class").sizes
+    assert swarm.count("<svg") == len(sizes) == 3
+    assert all(f"<strong>{name}</strong> ({n})" in swarm for name, n in sizes.items())
     with pytest.raises(SettingError, match="by"):
         saved.list_view(Filter(by="nonsense"))
 

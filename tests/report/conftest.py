@@ -27,7 +27,7 @@ def text_model():
 
 @pytest.fixture(scope="session")
 def text(text_model):
-    return pertinent.explain(text_model, NASTY, "shapley-sampling", samples=6)
+    return pertinent.explain(text_model, NASTY, "shapley-sampling", samples=8)
 
 
 @pytest.fixture(scope="session")

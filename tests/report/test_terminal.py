@@ -89,10 +89,10 @@ def test_escape_sequences_do_not_reach_the_terminal(text_model):
 def test_the_facts_are_those_of_the_explanation(text, row, search):
     assert {**facts(replace(text, seconds=0.0125)), "features": ""} == {
         "method": "shapley-sampling",
-        "settings": "samples=6",
+        "settings": "samples=8",
         "removal": "slice-out",
         "features": "",
-        "budget": f"{6 * (len(text.features) - 1) + 2}",
+        "budget": f"{8 * (len(text.features) - 1) + 2}",
         "evaluations": f"{text.evaluations}",
         "model time": "12.5 ms",
         "seed": "0",

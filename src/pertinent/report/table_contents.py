@@ -161,6 +161,8 @@ def importance_caption(importance: Importance, *, of_points: bool = False) -> st
     rest = f" {left:,} less important feature{'s are' if left > 1 else ' is'} not shown." if left > 0 else ""
     targets = set(importance.targets.values())
     target = targets.pop() if len(targets) == 1 else None
+    if not importance.is_signed:
+        rest = f" The scores are for several classes, so only their sizes are averaged.{rest}"
     scores_for = f" for {visible(target)}" if target else ""
     if of_points:
         return f"The score of each feature{scores_for} in each of {n:,} explanations.{rest}"

@@ -69,9 +69,9 @@ def with_reason(task: Task, finding: Finding, answers: Floats) -> Finding:
     assert finding.standard_errors is not None
     if not np.isnan(finding.standard_errors[task.target]).any():
         return finding
-    if np.ptp(answers[:, task.target]) > 0:
-        reason = f"{len(answers):,} answers are too few for {task.n_features:,} features"
-    else:
-        reason = f"all {len(answers):,} answers are equal"
+    n, n_distinct = len(answers), int(count_distinct(answers[:, [task.target]])[0])
+    reason = f"all {n:,} answers are equal"
+    if n_distinct > 1:
+        reason = f"{n:,} answers ({n_distinct:,} distinct) are too few for {task.n_features:,} features"
     warning = f"The standard errors are unknown because {reason}. Use a larger budget."
     return replace(finding, warnings=(*finding.warnings, warning))
