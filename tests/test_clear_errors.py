@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,13 +58,6 @@ def test_pictures_have_the_channels_that_a_module_reads(mode, channels):
 def test_channels_that_cannot_be_converted_are_named():
     with pytest.raises(pertinent.PertinentError, match="2 channels, but the module reads 3"):
         pertinent.explain(pertinent.wrap(Convolution(3), kind="image"), np.zeros((2, 8, 8)))
-
-
-def test_bytes_given_to_a_module_are_said(caplog):
-    picture = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
-    with caplog.at_level(logging.WARNING):
-        pertinent.explain(pertinent.wrap(Convolution(1)), [picture, picture], "leave-one-out")
-    assert sum("array of bytes" in line for line in caplog.messages) == 1
 
 
 def test_a_notebook_shows_the_first_of_many():

@@ -265,7 +265,7 @@ def test_every_background_row_is_mixed(n, with_holes):
     background[list(with_holes), 1] = np.nan
     model = pertinent.wrap(estimator, background=background)
     options = {"removal": f"background:rows={n}"}
-    with pytest.raises(ModelError, match=r"are not those of its trees|from several columns"):
+    with pytest.raises(ModelError, match="are not those of its trees"):
         pertinent.explain(model, rows[150], "tree-shap", **options)
     fast, slow = (pertinent.explain(model, rows[150], m, **options) for m in ("shapley", "exact-shapley"))
     np.testing.assert_allclose(fast.scores, slow.scores, atol=1e-9)

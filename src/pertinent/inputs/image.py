@@ -153,6 +153,24 @@ def as_pixels(raw: Any) -> Array:
     return pixels
 
 
+def unit_pixels(raw: Any) -> tuple[Array, tuple[str, ...]]:
+    """Return the pixels of an image for a module, and a note if their scale had to be decided.
+
+    Bytes (uint8) are scaled to [0, 1], like those of a file or PIL image. Other whole numbers have no agreed
+    scale and keep their values, as floats do.
+    """
+    pixels, dtype = as_pixels(raw), str(getattr(raw, "dtype", "")).removeprefix("torch.")
+    if dtype == "uint8":
+        return pixels / np.float32(255), ("bytes from 0 to 255 were scaled to numbers from 0 to 1",)
+    if dtype.startswith(("int", "uint")):
+        return pixels, (f"whole numbers ({dtype}) were not scaled: the model gets {_range_of(pixels)}",)
+    return pixels, ()
+
+
+def _range_of(pixels: Array) -> str:
+    return f"numbers from {pixels.min():g} to {pixels.max():g}"
+
+
 def _numbers(raw: Any) -> Array:
     """An array or tensor as float32."""
     if hasattr(raw, "detach"):

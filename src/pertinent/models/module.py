@@ -16,7 +16,7 @@ from pertinent.array_types import Array, Floats
 from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradients, Question
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.image import as_pixels, image_input
+from pertinent.inputs.image import image_input, unit_pixels
 from pertinent.inputs.modality import modality_of
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
@@ -60,7 +60,6 @@ class ModuleModel(FunctionModel):
         self._n_weights = n_weights(module)
         read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
         self._n_channels = next(read, None)
-        self._told = False
         super().__init__(module, output=output or "logit", **options)
         self._output_given = output
         self._settled = output is not None
@@ -71,19 +70,13 @@ class ModuleModel(FunctionModel):
         """Cut an image into patches, a row into columns; a string is the path of an image."""
         kind = modality_of(raw).name if self.kind is None else self.kind
         if kind == "image" or isinstance(raw, str):
-            raw = self._as_read(as_pixels(raw), raw)
-            input = image_input(raw, "patches" if features is None else features)
-            return replace(input, channels_last=False)
+            pixels, notes = unit_pixels(raw)
+            input = image_input(self._with_channels(pixels), "patches" if features is None else features)
+            return replace(input, channels_last=False, notes=(*notes, *input.notes))
         return super().prepare(raw, features)
 
-    def _as_read(self, pixels: Array, raw: Any) -> Array:
-        """The image with as many channels as the module's first convolution reads."""
-        if getattr(raw, "dtype", None) == np.uint8 and not self._told:
-            logger.warning(
-                "The image is an array of bytes, which the module gets as numbers from 0 to 255; image files "
-                "and PIL images are scaled to [0, 1]."
-            )
-            self._told = True
+    def _with_channels(self, pixels: Array) -> Array:
+        """Return the image with the number of channels that the module's first convolution reads."""
         n, wanted = len(pixels), self._n_channels
         if wanted is None or n == wanted:
             return pixels

@@ -25,7 +25,7 @@ from pertinent.array_types import Array
 from pertinent.errors import FileError
 from pertinent.files import write_bytes, write_json
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.image import as_pixels
+from pertinent.inputs.image import unit_pixels
 from pertinent.models.embedded.tables import SplitData
 from pertinent.models.module import ModuleModel
 
@@ -52,14 +52,14 @@ class DigitsModel(ModuleModel):
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Divide an image into features, after averaging it down to one channel of 8 × 8 pixels if needed."""
-        pixels = as_pixels(raw)
+        pixels, notes = unit_pixels(raw)
         if pixels.shape == (1, SIDE, SIDE):
             return super().prepare(raw, features)
         grey = torch.from_numpy(pixels.mean(axis=0, keepdims=True))
         input = super().prepare(functional.adaptive_avg_pool2d(grey, SIDE).numpy(), features)
         was = " × ".join(map(str, pixels.shape))
         note = f"averaged from {was} to the {SIDE} × {SIDE} grey pixels it reads"
-        return replace(input, notes=(*input.notes, note))
+        return replace(input, notes=(*notes, *input.notes, note))
 
 
 def digits_model(device: str = "cpu", dtype: torch.dtype = torch.float32) -> DigitsModel:
