@@ -82,7 +82,7 @@ class PredictAgain:
     predictions: Mapping[int, Floats]
 
     def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[Done]:
-        """Predict all inputs in one engine; yield results whose exceptions can be pickled."""
+        """Predict all inputs in one engine; yield results that can be sent to another process."""
         todo = (self._prediction(run, work) for work in works(run, self.requests, items))
         for done in run.carry_out(todo, len(items)):
             yield done if done.error is None else replace(done, error=sendable(done.error))
