@@ -39,8 +39,8 @@ OPTIONS: dict[str, Any] = {
 }
 TRUTH = 98
 """Seed of the SVS-25 that others are compared with."""
-REVIEWS = Sizes(texts=100, fewer=60, transferred=200, timed=12, fit=500, few_seeds=3)
-SENTENCES = Sizes(texts=200, fewer=100, timed=12, fit=2000, few_seeds=3)
+REVIEWS = Sizes(texts=100, fewer=60, transferred=200, timed=6, fit=500, few_seeds=3)
+SENTENCES = Sizes(texts=200, fewer=100, timed=6, fit=2000, few_seeds=3)
 SIZES = {
     "yelp": REVIEWS,
     "imdb": REVIEWS,
@@ -48,7 +48,7 @@ SIZES = {
     "mnli": replace(SENTENCES, pairs=1725),
 }
 TRAININGS = 3
-REPEATS = 3
+REPEATS = 2
 LIMITED = 500
 """Number of texts for which the time limit of a stage is meant; it grows with more of them."""
 CHUNK = 20
