@@ -107,8 +107,18 @@ def photo_rows(attack_steps: int) -> dict[str, Row]:
     return found
 
 
-SALIENCY = ("gradient", "integrated-gradients", "expected-gradients")
-"""The rows that the authors' code orders by magnitude."""
+SALIENCY = (
+    "gradient",
+    "integrated-gradients",
+    "expected-gradients",
+    "shapley-sampling",
+    "leave-one-out",
+)
+"""Rows ordered by magnitude in the authors' code.
+
+The code has no expected gradients; they are assumed to be ordered like the other rows. Its integrated
+gradients are not multiplied by the input.
+"""
 
 
 def authors_line(name: str) -> str:
