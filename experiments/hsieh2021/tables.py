@@ -71,13 +71,15 @@ def references(kind: str, logit: str, names: Sequence[str], which: str, records:
             reference: measured(records, which, line, kind + logit, reference=reference)
             for reference in REFERENCES
         }
-        cells = [f"`{line}`", _n(areas["uniform"])]
+        measured_areas = [own for own in areas.values() if own is not None]
+        if not measured_areas:
+            continue
+        cells = [f"`{line}`", str(len(measured_areas[0]))]
         for reference, own in areas.items():
             known = getattr(published, kind)[reference].get(row.paper or "") if published else None
             beside = "" if known is None or own is None else f" ({known:.0f})"
             cells.append(_mean_and_half(own) + beside)
-        if any(own is not None for own in areas.values()):
-            rows.append(cells)
+        rows.append(cells)
     return filled(["method", "images", *map(reference_name, REFERENCES)], rows)
 
 
@@ -87,7 +89,7 @@ def insertion_and_deletion(which: str, logit: str, names: Sequence[str], records
         f"**{kind.capitalize()} {arrow}**\n\n": references(kind, logit, names, which, records)
         for kind, arrow in (("insertion", "↑"), ("deletion", "↓"))
     }
-    return "\n".join(title + rows for title, rows in both.items()) if all(both.values()) else ""
+    return "\n".join(title + rows for title, rows in both.items()) if any(both.values()) else ""
 
 
 def own_criteria(which: str, records: Records) -> str:
