@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import paper
-from criteria import REFERENCES, area
+from criteria import CLASS_LOGIT, MAXIMUM_LOGIT, REFERENCES, area
 from records import Records, difference
-from rows import MAGNITUDE, ROWS, authors_line, lines
+from rows import MAGNITUDE, ROWS, authors_lines, lines
 
 from pertinent.array_types import Floats
 from pertinent.intervals import Difference
@@ -98,12 +98,11 @@ def place(
         return None
     ranked = []
     for name in OTHERS:
-        both = {line: goodness(records, which, line, metric, **settings) for line in lines([name])}
-        if as_authors and both.get(authors_line(name)) is not None:  # gradients of squares have no sign
-            both = {name: both[authors_line(name)]}
-        known = [float(np.nanmean(values[: len(own)])) for values in both.values() if values is not None]
-        if known and name != one.removesuffix(MAGNITUDE):
-            ranked.append(max(known))
+        orders = authors_lines(name) if as_authors else lines([name])
+        areas = [goodness(records, which, line, metric, **settings) for line in orders]
+        means = [float(np.nanmean(values[: len(own)])) for values in areas if values is not None]
+        if means and name != one.removesuffix(MAGNITUDE):
+            ranked.append(means[0] if as_authors else max(means))
     return 1 + sum(mean > float(np.nanmean(own)) for mean in ranked), len(ranked) + 1
 
 
@@ -125,6 +124,12 @@ def own_criteria(records: Records, which: str) -> list[list[str]]:
             what = metric.rpartition(" ")[2] + (", its own" if own == metric else "")
             rows.append([f"`{method}`", what, counted(found), lost, f"`{rival}`", signed(gap), holds(gap)])
     return rows
+
+
+def main_logit(records: Records, which: str) -> str:
+    """Return the maximum logit where it was recorded, else the logit of the predicted class."""
+    recorded = records.values(which, "random", "insertion" + MAXIMUM_LOGIT, reference="uniform")
+    return CLASS_LOGIT if recorded is None else MAXIMUM_LOGIT
 
 
 def by_reference(records: Records, which: str, suffix: str) -> list[list[str]]:
@@ -154,8 +159,9 @@ def standing(records: Records, which: str) -> list[list[str]]:
         (IRRELEVANT, "greedy-as", {}),
         (RELEVANT, "greedy-as, relevant", {}),
     ]
-    for kind in ("insertion logit", "deletion logit"):
-        columns += [(kind, "greedy-as", {"reference": own}) for own in ("uniform", 0.0, 1.0)]
+    logit = main_logit(records, which)
+    for kind in ("insertion", "deletion"):
+        columns += [(kind + logit, "greedy-as", {"reference": own}) for own in ("uniform", 0.0, 1.0)]
     rows = []
     for method in ALIKE:
         cells = [f"`{method}`"]
@@ -199,11 +205,12 @@ def scattered(records: Records, which: str) -> list[list[str]]:
 def farther(records: Records, which: str) -> list[list[str]]:
     """The places of methods with a baseline of 0, and of others, as the reference value moves away from 0."""
     rows = []
+    logit = main_logit(records, which)
     for method in (*ZERO_BASED, "expected-gradients", "gradient" + MAGNITUDE, "counterfactual", "greedy-as"):
         cells = [f"`{method}`"]
         for kind in ("insertion", "deletion"):
             for reference in (0.0, 0.5, 1.0):
-                at = place(records, which, method, f"{kind} logit", reference=reference)
+                at = place(records, which, method, kind + logit, reference=reference)
                 cells.append("–" if at is None else f"{at[0]} of {at[1]}")
         rows.append(cells)
     return rows

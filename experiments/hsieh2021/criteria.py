@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from records import Writer
 from rows import SIZES
-from scipy.ndimage import label
 
 import pertinent
 from pertinent.array_types import Array, Floats, Ints, Masks
@@ -25,6 +24,13 @@ REFERENCES: tuple[float | str, ...] = ("uniform", 0.0, 0.25, 0.5, 0.75, 1.0)
 
 DRAWS = 10
 """Draws of uniform values for each mask."""
+
+LOGITS = CLASS_LOGIT, MAXIMUM_LOGIT = " logit", " maximum logit"
+"""What insertion and deletion measure, as it ends the names of their records.
+
+The authors' code of these criteria is not public. Their areas are all positive, which the maximum logit
+fits better than the logit of the predicted class.
+"""
 
 SHOWN = 0.2
 """The share of pixels that pictures show."""
@@ -57,7 +63,8 @@ class Judge:
         relevant = relevant_sets(scores)
         for reference in REFERENCES:
             for kind, kept in (("insertion", relevant), ("deletion", ~relevant)):
-                writer.write(name, f"{kind} logit", self.logits(kept, reference), reference=reference)
+                for logit, curves in self.logits(kept, reference).items():
+                    writer.write(name, kind + logit, curves, reference=reference)
         for kind, radii in self.radii(relevant).items():
             writer.write(name, f"robustness of {kind}", radii)
         if self.features == "pixels":
@@ -91,12 +98,15 @@ class Judge:
         found = np.where(np.isfinite(found), found, ABSENT * largest)  # as the library's criteria count them
         return {"relevant": found[:, :n], "irrelevant": found[:, n:]}
 
-    def logits(self, kept: Masks, reference: float | str) -> Floats:
-        """The logit of the predicted class (images, sizes) with only the features `kept`."""
+    def logits(self, kept: Masks, reference: float | str) -> dict[str, Floats]:
+        """Return the logit of the predicted class and the maximum logit with only the features `kept`.
+
+        Both are (images, sizes); with noise they are means over draws.
+        """
         device = next(self.module.parameters()).device
         generator = torch.Generator(device).manual_seed(0)
         owners = torch.from_numpy(image_input(self.images[0], self.features).labels)
-        total = np.zeros(kept.shape[:2])
+        total = {logit: np.zeros(kept.shape[:2]) for logit in LOGITS}
         draws = DRAWS if reference == "uniform" else 1
         at_once = max(1, self.batch // kept.shape[1])
         for _ in range(draws):
@@ -112,10 +122,10 @@ class Judge:
                 )
                 answer = self._answer(torch.where(sets, images, other).flatten(0, 1))
                 answer = answer.reshape(*shape[:2], -1)
-                total[part] += np.take_along_axis(answer, self.predicted[part][:, None, None], axis=2)[
-                    :, :, 0
-                ]
-        return total / draws
+                predicted = self.predicted[part][:, None, None]
+                total[CLASS_LOGIT][part] += np.take_along_axis(answer, predicted, axis=2)[:, :, 0]
+                total[MAXIMUM_LOGIT][part] += answer.max(axis=2)
+        return {logit: curves / draws for logit, curves in total.items()}
 
     @cached_property
     def predicted(self) -> Array:
@@ -144,6 +154,8 @@ def pieces(relevant: Masks, shape: Sequence[int]) -> Ints:
 
     The paper calls explanations noisy whose pixels are scattered (Figure 9).
     """
+    from scipy.ndimage import label
+
     side_by_side = np.ones((3, 3))
     return np.array([label(own.reshape(shape), side_by_side)[1] for own in relevant])
 

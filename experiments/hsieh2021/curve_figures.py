@@ -55,11 +55,12 @@ def logits(records: Records, data: str) -> Any:
     """Logits by insertion (above) and deletion (below) over the size of the relevant set, by reference."""
     figure = new_figure(2.6 * len(REFERENCES) + 1.6, 5.6)
     panels = figure.subplots(2, len(REFERENCES), squeeze=False)
+    logit = conclusions.main_logit(records, data)
     for line, kind in zip(panels, ("insertion", "deletion"), strict=True):
         for axes, reference in zip(line, REFERENCES, strict=True):
-            draw(axes, curves_of(records, data, f"{kind} logit", reference=reference))
+            draw(axes, curves_of(records, data, kind + logit, reference=reference))
             axes.set_title(f"{kind}, {conclusions.reference_name(reference)}", loc="left", fontsize=10)
-        line[0].set_ylabel("logit", fontsize=9, color=QUIET)
+        line[0].set_ylabel(logit.strip(), fontsize=9, color=QUIET)
     add_legend(figure)
     return figure
 
@@ -96,10 +97,11 @@ def places(records: Records, data: str) -> Any:
     """The place of each method among the paper's, by reference value."""
     figure = new_figure(9.6, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
+    logit = conclusions.main_logit(records, data)
     for axes, kind in zip(panels, ("insertion", "deletion"), strict=True):
         for number, (name, style) in enumerate(styles().items()):
             at = [
-                conclusions.place(records, data, name, f"{kind} logit", reference=reference)
+                conclusions.place(records, data, name, kind + logit, reference=reference)
                 for reference in REFERENCES
             ]
             if None in at:

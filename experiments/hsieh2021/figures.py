@@ -112,6 +112,7 @@ def makers(results: Path, data: Path, count: int) -> dict[str, Callable[[], Any]
     folder = results / "mnist"
     images = chosen_images(data / "mnist", count)
     clothes = partial(chosen_images, data / "fashion_mnist", count)
+    photographs = "photographs-20" if records.methods("photographs-20") else "photographs"
     return {
         "figure2": partial(pictures, folder, images, PICTURED),
         "figure5": partial(figure_5, folder),
@@ -122,7 +123,7 @@ def makers(results: Path, data: Path, count: int) -> dict[str, Callable[[], Any]
         "figure13": partial(curve_figures.places, records, "mnist"),
         "figure14": partial(curve_figures.logits, records, "mnist"),
         "figure7": partial(curve_figures.radii, records, ("photographs",)),
-        "figure16": partial(curve_figures.logits, records, "photographs"),
+        "figure16": partial(curve_figures.logits, records, photographs),
     }
 
 

@@ -69,7 +69,7 @@ IMAGENET = Published(
     },
 )
 
-BY_DATA = {"mnist": MNIST, "photographs": IMAGENET}
+BY_DATA = {"mnist": MNIST, "photographs": IMAGENET, "photographs-20": IMAGENET}
 """What the paper has of a set; Fashion-MNIST is not in it."""
 
 # Table 7: rank correlation with explanations of the network with a random last layer.

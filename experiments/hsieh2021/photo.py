@@ -23,7 +23,7 @@ import torch
 from criteria import Judge
 from photo_model import class_names, network, photographs, true_class, wrapped
 from rows import photo_rows
-from run import carry_out, explained
+from run import SLOW, carry_out, explained
 
 from pertinent.array_types import Array
 
@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help="those of the package, if not given")
     parser.add_argument("--rows", nargs="+", choices=every_row, default=list(every_row), metavar="ROW")
     parser.add_argument("--n", type=int, default=50, help="photographs")
+    parser.add_argument("--part", type=int, help="photographs that slow rows explain before they save")
     parser.add_argument("--side", type=int, default=224, help="of photographs, in pixels")
     parser.add_argument("--patch", type=int, default=32, help="the side of a square, in pixels")
     parser.add_argument("--subsets", type=int, default=200, help="of Greedy-AS, in each step")
@@ -87,9 +88,10 @@ def main() -> None:
     )
     rows = photo_rows(arguments.attack_steps)
     for name in arguments.rows:
-        explain = partial(explained, model, images, rows[name], subsets=arguments.subsets, features=features)
+        explain = partial(explained, model, row=rows[name], subsets=arguments.subsets, features=features)
+        size = arguments.part if rows[name].method in SLOW else None
         try:
-            carry_out(name, rows[name], explain, judge, results=arguments.results)
+            carry_out(name, rows[name], explain, judge, results=arguments.results, size=size)
         except Exception:  # noqa: BLE001  the other rows go on
             print(f"{name}: {traceback.format_exc()}", flush=True)
 

@@ -46,6 +46,7 @@ ROWS: dict[str, Row] = {
     "random": Row("random", paper="Random"),
     "gradient": Row("gradient", paper="Grad", signed=True),
     "integrated-gradients": Row("integrated-gradients", {"points": 100}, "IG", signed=True),
+    "mean-gradient": Row("mean-gradient", {"points": 100}, signed=True),
     "expected-gradients": Row("expected-gradients", {"samples": 200}, "EG", signed=True),
     "shapley-sampling": Row("shapley-sampling", {"budget": 7841}, "SHAP", signed=True),
     "leave-one-out": Row("leave-one-out", {}, "LOO", signed=True),
@@ -107,13 +108,26 @@ def photo_rows(attack_steps: int) -> dict[str, Row]:
     return found
 
 
-SALIENCY = ("gradient", "integrated-gradients", "expected-gradients")
-"""The rows that the authors' code orders by magnitude."""
+SALIENCY = (
+    "gradient",
+    "integrated-gradients",
+    "expected-gradients",
+    "shapley-sampling",
+    "leave-one-out",
+)
+"""Rows ordered by magnitude in the authors' code.
+
+The code has no expected gradients; they are assumed to be ordered like the other rows.
+"""
 
 
-def authors_line(name: str) -> str:
-    """A row in the order in which the authors take it."""
-    return name + MAGNITUDE if name in SALIENCY else name
+def authors_lines(name: str) -> tuple[str, ...]:
+    """Return the lines that may stand for a row as the authors have it, the closest first.
+
+    Their integrated gradients are not multiplied by the input.
+    """
+    first = ("mean-gradient" + MAGNITUDE,) if name == "integrated-gradients" else ()
+    return (*first, name + MAGNITUDE, name) if name in SALIENCY else (name,)
 
 
 def lines(names: Sequence[str]) -> list[str]:

@@ -45,9 +45,12 @@ def test_logits_of_kept_pixels(load):
     judge = criteria.Judge(None, module, image)
     kept = np.array([[[True, False, False, False], [False, True, True, True]]])
     assert judge.predicted.tolist() == [0]
-    assert judge.logits(kept, 0.0)[0] == pytest.approx([0.5, 2 + 1])
-    assert judge.logits(kept, 1.0)[0] == pytest.approx([0.5 + 9, 1 + 2 + 1])
-    assert judge.logits(kept, "uniform")[0, 1] == pytest.approx(3 + 0.5, abs=0.5)
+    assert judge.logits(kept, 0.0)[" logit"][0] == pytest.approx([0.5, 2 + 1])
+    assert judge.logits(kept, 1.0)[" logit"][0] == pytest.approx([0.5 + 9, 1 + 2 + 1])
+    assert judge.logits(kept, "uniform")[" logit"][0, 1] == pytest.approx(3 + 0.5, abs=0.5)
+    with torch.no_grad():
+        module[1].bias.copy_(torch.tensor([0.0, 2.9]))
+    assert judge.logits(kept, 0.0)[" maximum logit"][0] == pytest.approx([2.9, 3.0])
 
 
 def test_records_keep_curves(load, tmp_path):
@@ -116,6 +119,52 @@ def test_who_wins(load, tmp_path):
     assert own.best(found, "mnist", ["random", "leave-one-out"], own.RELEVANT) == "random"
     assert own.verdict(own.ahead(found, "mnist", "greedy-as", "lime", own.RELEVANT)) == "–"
     assert own.counted({"a": "win", "b": "win", "c": "loss"}) == "2 wins, 0 draws, 1 loss"
+
+
+def test_the_authors_orders(load, tmp_path):
+    """Magnitudes of SHAP, and gradients not multiplied by the input for IG, if they were measured."""
+    own, records = load("conclusions"), load("records")
+    writer = records.Writer(tmp_path / "own.jsonl", "mnist")
+    levels = {"greedy-as": 3.0, "shapley-sampling": 4.0, "shapley-sampling, magnitude": 2.0}
+    levels |= {"integrated-gradients": 2.0, "integrated-gradients, magnitude": 5.0}
+    for method, level in levels.items():
+        writer.write(method, "insertion maximum logit", [level], reference=0.0)
+    asked = ("mnist", "greedy-as", "insertion maximum logit")
+    assert own.place(records.Records(tmp_path), *asked, reference=0.0) == (3, 3)
+    assert own.place(records.Records(tmp_path), *asked, as_authors=True, reference=0.0) == (2, 3)
+    writer.write("mean-gradient, magnitude", asked[-1], [1.0], reference=0.0)
+    assert own.place(records.Records(tmp_path), *asked, as_authors=True, reference=0.0) == (1, 3)
+
+
+def test_mean_gradients_are_not_multiplied_by_the_input(load):
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2, bias=False))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.tensor([[1.0, -2.0, 4.0, 0.5], [0.0, 0.0, 0.0, 0.0]]))
+    image = np.array([[[[1.0, 0.0], [0.5, 0.0]]]], dtype=np.float32)
+    found = load("run").mean_gradients(module, image, points=3)
+    assert found["scores"].dtype == np.float16
+    assert found["scores"][0] == pytest.approx([0.25, -0.5, 1.0, 0.125])
+
+
+def test_a_stopped_row_is_resumed(load, tmp_path):
+    run = load("run")
+    images, asked = np.zeros((5, 1, 2, 2), dtype=np.float32), []
+
+    def explain(images, seed):
+        asked.append((len(images), seed))
+        if seed == 4:
+            asked.append("stopped")
+            raise KeyboardInterrupt
+        n = len(images)
+        return {"scores": np.full((n, 4), seed), "passes": np.ones(n), "seconds": 2.0, "failed": 0}
+
+    path = tmp_path / "row.part.npz"
+    with pytest.raises(KeyboardInterrupt):
+        run.explain_in_parts(path, images, 2, explain)
+    assert np.load(path)["scores"][:, 0].tolist() == [0, 0, 2, 2]
+    found = run.explain_in_parts(path, images, 2, lambda images, seed: explain(images, seed + 1))
+    assert found["scores"][:, 0].tolist() == [0, 0, 2, 2, 5]
+    assert asked == [(2, 0), (2, 2), (1, 4), "stopped", (1, 5)]
 
 
 def test_places_of_the_paper(load):
@@ -267,8 +316,9 @@ def test_variants_by_the_criterion_that_they_optimise(load, tmp_path):
 def test_orders_of_signed_scores(load):
     own = load("rows")
     assert own.lines(["gradient", "random"]) == ["gradient", "gradient, magnitude", "random"]
-    assert own.authors_line("gradient") == "gradient, magnitude"
-    assert own.authors_line("leave-one-out") == "leave-one-out"
+    assert own.authors_lines("gradient")[0] == "gradient, magnitude"
+    assert own.authors_lines("leave-one-out")[0] == "leave-one-out, magnitude"
+    assert own.authors_lines("counterfactual") == ("counterfactual",)
 
 
 def test_curves_of_first_words(load):
@@ -337,10 +387,10 @@ def test_logits_of_kept_squares(load):
     images[1] = 1.0
     judge = criteria.Judge(None, module, images, features="patches:2", batch=2)
     kept = np.tile(np.array([[True, False], [True, True]]), (3, 1, 1))
-    found = judge.logits(kept, 0.25)
+    found = judge.logits(kept, 0.25)[" logit"]
     assert found[0] == pytest.approx([12 * 0.5 + 12 * 0.25, 24 * 0.5])
     assert found[1] == pytest.approx([12 * 1.0 + 12 * 0.25, 24 * 1.0])
-    assert judge.logits(kept, "uniform")[2, 0] == pytest.approx(12 * 0.5 + 12 * 0.5, abs=1.0)
+    assert judge.logits(kept, "uniform")[" logit"][2, 0] == pytest.approx(12 * 0.5 + 12 * 0.5, abs=1.0)
 
 
 def test_photographs_that_are_classified_rightly(load, tmp_path):
@@ -375,7 +425,7 @@ def test_images_that_cannot_be_explained_have_no_order(load, monkeypatch, capsys
     found = Found([SimpleNamespace(index=1, scores=np.array([1.0, 2.0]), evaluations=7)])
     monkeypatch.setattr(own.pertinent, "explain", lambda *_, **options: found)
     measured = own.explained(None, np.zeros((2, 1, 1, 2)), load("rows").ROWS["greedy-as"], subsets=5)
-    assert measured["scores"].tolist() == [[0.0, 0.0], [1.0, 2.0]]
+    assert measured["scores"].tolist() == [[0.0, 0.0], [0.5, 1.0]]  # of the largest
     assert measured["passes"].tolist() == [7] and measured["failed"] == 1
     assert "image 0: no attack" in capsys.readouterr().out
 
@@ -608,12 +658,14 @@ def test_a_row_is_carried_out_once_and_measured_in_both_orders(load, tmp_path):
     own, records = load("run"), load("records")
     asked = []
 
-    def explain():
+    def explain(images, seed):
         asked.append(1)
         scores = np.array([[-2.0, 1.0]])
         return {"scores": scores, "seconds": np.array(0.5), "passes": np.array([3]), "failed": np.array(0)}
 
     class Sum:
+        images = np.zeros((1, 1, 1, 2))
+
         def measure(self, name, scores, writer):
             writer.write(name, "sum", scores.sum(axis=1))
 
@@ -652,7 +704,7 @@ def test_tables_beside_the_papers(load, tmp_path):
     found = records.Records(tmp_path)
     line = tables.robustness("photographs", ["greedy-as", "random"], found).splitlines()[-1]
     assert line == "| `greedy-as` | 4 | 31.62 | 40.0 [40.0, 40.0] | 43.97 | 80.0 [80.0, 80.0] | 15 | 0.500 |"
-    assert "| 7 ± 0 (306) |" in tables.insertion_and_deletion("photographs", ["greedy-as"], found)
+    assert "| 7 ± 0 (306) |" in tables.insertion_and_deletion("photographs", " logit", ["greedy-as"], found)
 
 
 def test_reviews_are_cut_where_they_are_marked(load, tmp_path):
