@@ -1,15 +1,18 @@
 """Explaining and measuring are one run, and what goes wrong in it is recorded where it belongs."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import pertinent
+from pertinent.api.run import Run
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.masks import empty_mask
 from pertinent.metric.base import Metric
+from pertinent.outputs import Classes, LogLikelihoods
 
 
 class Counting:
@@ -200,3 +203,19 @@ def test_a_stream_may_hand_out_one_buffer_again_and_again(tmp_path):
     for options in ({}, {"out": tmp_path / "run.parquet"}):
         found = pertinent.explain(model, stream(), "leave-one-out", removal="constant", **options)
         np.testing.assert_allclose([e.scores for e in found], [e.scores for e in expected])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "output", "differs"),
+    [
+        ("torch.bfloat16", LogLikelihoods(), False),
+        ("torch.float16", LogLikelihoods(), True),
+        ("torch.float32", LogLikelihoods(), True),
+        ("torch.bfloat16", Classes(), True),
+    ],
+)
+def test_log_likelihoods_vary_with_the_precision(dtype, output, differs):
+    """A trained language model on a GPU in bfloat16 answered -1.515 and then -1.635."""
+    run = Run(SimpleNamespace(dtype=dtype, output=output))
+    assert (run.differing(np.array([-1.515]), np.array([-1.635])) is not None) == differs
+    assert run.differing(np.array([-1.5]), np.array([-2.0])) is not None

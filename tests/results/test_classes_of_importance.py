@@ -123,3 +123,8 @@ def test_pages_and_reports_of_mixed_classes(three):
     saved = Saved(three, "run")
     view = saved.list_view(Filter(method="exact-shapley", by="a", view="beeswarm"))
     assert "nan" not in str(view["importance"])
+
+
+def test_rows_for_shap_have_the_scores_of_the_second_class(binary):
+    expected = [e.class_scores[1] for e in binary]
+    np.testing.assert_allclose(binary.to_shap().values, expected, atol=1e-12)  # noqa: PD011

@@ -124,7 +124,7 @@ def explanation_steps(
             scale=scale,
             details={**model.details(input), **finding.details},
             budget_per_sparsity=explainer.budget_per_sparsity,
-            warnings=(*finding.warnings, *_too_few(explainer, budget, input), *filter(None, [doubt])),
+            warnings=(*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt])),
             **scores_of(finding, explainer.meaning, target, d),
         )
         if repeat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, isfinite
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def _scores_view(e: Explanation, share: Floats | None = None) -> dict[str, Any]:
         "target": e.target,
         "target_name": e.target_name,
         "scores": np.nan_to_num(e.scores).tolist(),
-        "errors": None if e.standard_errors is None else np.nan_to_num(e.standard_errors).tolist(),
+        "errors": None if e.standard_errors is None else _finite_or_none(e.standard_errors),
         "shares": share.round(3).tolist(),
         "texts": say.told_scores(e),
         "order": say.strongest(e, None if n <= _MOST_BARS else _MOST_BARS).tolist(),
@@ -90,6 +90,10 @@ def _scores_view(e: Explanation, share: Floats | None = None) -> dict[str, Any]:
         "heat": drawing_of(e.input).heat_map(e.input, share),
         "waterfall": _waterfall(e),
     }
+
+
+def _finite_or_none(values: Floats) -> list[float | None]:
+    return [value if isfinite(value) else None for value in values.tolist()]
 
 
 def _columns(e: Explanation) -> dict[int, dict[str, Any]]:

@@ -369,7 +369,8 @@ class Explanations(ResultSequence[Explanation]):
     def to_shap(self) -> Any:
         """A `shap.Explanation` of all of them, for shap's plots: beeswarm, bar, text, image …
 
-        Table rows give a matrix (explanations, features), texts an array of arrays.
+        Table rows give a matrix (explanations, features), texts an array of arrays. Rows of both classes of a
+        binary classifier have the scores of the second class, so that their signs can be compared.
         """
         return exports.shap_explanations(self)
 

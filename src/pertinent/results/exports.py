@@ -14,6 +14,7 @@ from pertinent.errors import require
 from pertinent.inputs.base import objects
 from pertinent.inputs.modality import modality_named
 from pertinent.outputs import Probabilities
+from pertinent.results.importance import for_one_class
 
 if TYPE_CHECKING:
     from pertinent.results.explanation import Explanation
@@ -55,6 +56,8 @@ def shap_explanation(e: Explanation) -> Any:
 def shap_explanations(explanations: Sequence[Explanation]) -> Any:
     """Many explanations for shap's plots: a matrix where all have the same features, else ragged."""
     require(len(explanations) > 0, "explanations", "at least one", 0)
+    if modality_named(explanations[0].input.kind).aligned:
+        explanations = for_one_class(explanations)
     values, data, names = zip(*(e.input.for_shap(e.scores) for e in explanations), strict=True)
     forms = {(e.input.kind, own.shape, n) for e, own, n in zip(explanations, values, names, strict=True)}
     aligned = len(forms) == 1 and modality_named(explanations[0].input.kind).aligned

@@ -162,11 +162,9 @@ def importance_of(
     require(len(explanations) > 0, "explanations", "at least one", 0)
     if groups == "class":
         explanations = [e.for_class(column) for e in explanations for column in range(len(e.classes))]
-    elif groups != "target" and _has_mixed_signs(explanations):
-        positive = [_for_positive_class(e) for e in explanations]
-        if None not in positive:
-            explanations = [e for e in positive if e is not None]
-        elif groups is None:
+    elif groups != "target":
+        explanations = for_one_class(explanations)
+        if groups is None and _target_of(explanations) is None:
             groups = "target"
     names = _group_names(explanations, groups)
     methods = dict.fromkeys(e.method for e in explanations)
@@ -196,8 +194,15 @@ def importance_of(
     )
 
 
-def _has_mixed_signs(explanations: Sequence[Explanation]) -> bool:
-    return _target_of(explanations) is None
+def for_one_class(explanations: Sequence[Explanation]) -> Sequence[Explanation]:
+    """Return signed explanations of both classes of a binary classifier as those of the second class.
+
+    Others are returned unchanged.
+    """
+    if _target_of(explanations) is not None:
+        return explanations
+    positive = [_for_positive_class(e) for e in explanations]
+    return explanations if None in positive else [e for e in positive if e is not None]
 
 
 def _target_of(explanations: Sequence[Explanation]) -> str | None:
