@@ -127,4 +127,4 @@ def test_pages_and_reports_of_mixed_classes(three):
 
 def test_rows_for_shap_have_the_scores_of_the_second_class(binary):
     expected = [e.class_scores[1] for e in binary]
-    np.testing.assert_allclose(binary.to_shap().values, expected, atol=1e-12)  # noqa: PD011
+    np.testing.assert_allclose(binary.to_shap().values, expected, atol=1e-12)

@@ -33,7 +33,7 @@ TOLERANCE_IN_HALF_PRECISION = 0.02
 HALF_PRECISION = {"float16": 2**-10, "bfloat16": 2**-7}
 """The distance from 1 to the next larger number of each half-precision dtype."""
 EPSILONS_OF_LOG_LIKELIHOODS = 20
-"""The tolerance of log-likelihoods in half precision. Those of SmolLM2 in bfloat16 vary by 0.12 with the batch."""
+"""Tolerance of log-likelihoods in half precision. In bfloat16, SmolLM2's vary by 0.12 with the batch."""
 
 
 @dataclass(frozen=True)
