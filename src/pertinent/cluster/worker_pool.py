@@ -259,7 +259,7 @@ class WorkerPool:
             ) from error
 
     def _hire_missing(self) -> None:
-        """Start all missing workers immediately, because the last one that died or loaded was able to load."""
+        """Start all missing workers immediately, after a worker has shown that the model can be loaded."""
         self._failed_loads = 0
         for _ in range(self.n_workers - len(self._hands)):
             self._hire()
