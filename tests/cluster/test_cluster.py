@@ -243,10 +243,10 @@ def test_workers_that_die_while_they_load_are_not_replaced_for_ever(monkeypatch)
         def __reduce__(self):
             return os._exit, (1,)
 
-    monkeypatch.setattr(worker_pool, "DEATHS_AT_START", 2)
+    monkeypatch.setattr(worker_pool, "LOAD_ATTEMPTS", 2)
     model = own_model()
     model.first_batch = Deadly(1)
-    with pytest.raises(ClusterError, match="2 workers in a row died while they loaded the model"):
+    with pytest.raises(ClusterError, match="2 consecutive attempts"):
         pertinent.explain(model, TEXTS, cluster=Cluster(workers=1), **WORDS)
 
 

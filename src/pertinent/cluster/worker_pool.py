@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,8 +25,11 @@ QUEUED = 2
 DEATHS, MOST_DEATHS = 2, 6
 """Numbers of workers that an input must cost, alone, before it is blamed: at first, and at most."""
 
-DEATHS_AT_START = 5
-"""Number of workers in a row that may die before one has loaded the model."""
+LOAD_ATTEMPTS = 10
+"""Number of consecutive attempts to load the model after which a pool without workers gives up."""
+
+FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
+"""Seconds between attempts to load the model: the first delay, doubled by each failure up to the longest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +75,12 @@ class WorkerPool:
         self._arguments = self._sent(run.model), shared, cpus
         # A worker that dies is replaced here, where it is known which block it did.
         self._class = ray.remote(Worker).options(num_cpus=cpus, num_gpus=gpus, max_restarts=0)
-        self._deaths_at_start = 0
+        self._failed_loads = 0
+        self._retry_at: float | None = None
         self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()
         self._hands: list[_Hand] = []
-        for _ in range(n_workers):
-            self._hire()
+        self._waiting: deque[_Piece] = deque()
+        self._hire_missing()
 
     @property
     def fingerprint(self) -> str:
@@ -95,7 +100,8 @@ class WorkerPool:
     ) -> Iterator[tuple[Block, Any]]:
         """Do the blocks, read as workers are free; yield each with its packed results when it is done."""
         self._task, self._sent_task = task, self._ray.put(task)
-        self._source, self._waiting = iter(blocks), deque[_Piece]()
+        self._source = iter(blocks)
+        self._waiting.clear()
         self._parts: dict[int, list[Any]] = {}
         self._blamed: set[int] = set()
         self._innocent = 0
@@ -133,16 +139,27 @@ class WorkerPool:
     # -- what comes back -----------------------------------------------------------------------------
 
     def _await_one(self) -> None:
-        """Wait until a worker has loaded the model, has done a piece or has died."""
+        """Wait until a worker has loaded the model, has finished a piece, has died or is to be replaced."""
         awaited = {}
         for hand in self._hands:
             awaited.update(dict.fromkeys(hand.pieces if hand.ready else [hand.start], hand))
-        (ended,), _ = self._ray.wait(list(awaited), num_returns=1)
+        timeout = None if self._retry_at is None else max(0.0, self._retry_at - time.monotonic())
+        if timeout == 0.0:
+            self._hire()
+            return
+        if not awaited:
+            time.sleep(timeout or 0.0)
+            return
+        finished, _ = self._ray.wait(list(awaited), num_returns=1, timeout=timeout)
+        if not finished:
+            return
+        (ended,) = finished
         hand = awaited[ended]
         found = self._received(ended)
         if isinstance(found, Started):
             self._check(found)
-            hand.ready, self._deaths_at_start = True, 0
+            hand.ready = True
+            self._hire_missing()
         elif isinstance(found, BlockResult):
             self._deliver(hand.pieces.pop(ended), found)
         else:
@@ -188,15 +205,11 @@ class WorkerPool:
         self._hands.remove(hand)
         self._ray.kill(hand.actor)
         reason = _reason(error)
-        logger.warning("A worker died and is replaced: %s", reason)
-        if not hand.ready:
-            self._deaths_at_start += 1
-            if self._deaths_at_start >= DEATHS_AT_START:
-                raise ClusterError(
-                    f"{DEATHS_AT_START} workers in a row died while they loaded the model, the last because: "
-                    f"{reason}"
-                ) from error
-        self._hire()
+        logger.warning("A worker died and will be replaced: %s", reason)
+        if hand.ready:
+            self._hire_missing()
+        elif all(other.ready for other in self._hands):
+            self._delay_next_load(error)
         begun, again = False, list[_Piece]()
         for sent, piece in hand.pieces.items():
             done, _ = self._ray.wait([sent], timeout=0)
@@ -245,9 +258,31 @@ class WorkerPool:
                 "as a folder or 'package.module:name'."
             ) from error
 
+    def _hire_missing(self) -> None:
+        """Start all missing workers immediately, after a worker has shown that the model can be loaded."""
+        self._failed_loads = 0
+        for _ in range(self.n_workers - len(self._hands)):
+            self._hire()
+        self._retry_at = None
+
     def _hire(self) -> None:
         actor = self._class.remote(*self._arguments)
         self._hands.append(_Hand(actor, actor.start.remote()))
+        self._retry_at = None
+
+    def _delay_next_load(self, error: Exception) -> None:
+        """Schedule the next attempt to load the model, by one worker, after all that were loading have died.
+
+        Raise `ClusterError` if no worker is left and `LOAD_ATTEMPTS` attempts have failed.
+        """
+        self._failed_loads += 1
+        if not self._hands and self._failed_loads >= LOAD_ATTEMPTS:
+            raise ClusterError(
+                f"No worker could load the model in {LOAD_ATTEMPTS} consecutive attempts; the last one died: "
+                f"{_reason(error)} Check that the model fits into the memory of a worker."
+            ) from error
+        delay = min(FIRST_DELAY * 2.0 ** (self._failed_loads - 1), LONGEST_DELAY)
+        self._retry_at = time.monotonic() + delay
 
     def _check(self, started: Started) -> None:
         """Raise an error unless a worker has the versions of this process, and the model that others have."""
