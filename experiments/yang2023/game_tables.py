@@ -38,7 +38,7 @@ def stability_table(records: Records) -> str:
         runs = seeds(records[which], which, method)
         found = {key: stability(runs, measure) for key, measure in MEASURES.items()}
         beside = BESIDE[which]
-        published = paper.STABILITY[beside].get(name, (None,) * 4)
+        published: tuple[float | None, ...] = paper.STABILITY[beside].get(name, (None,) * 4)
         if name == "amortized":
             published = (paper.TRAINING[beside][100], None, None, None)
         cells = [
