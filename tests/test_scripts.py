@@ -598,14 +598,14 @@ def test_yang2023_paper_game(encoder, tmp_path):
         call(own, *options, "--stages", "seconds")
         load("collect").RESAMPLES = 50
         load("calibrate").TREES = 5
-        record = ("--results", records, "--record", records / "mnli.npz")
+        record = ("--results", records, "--record", records / "mnli.npz", "--data", tmp_path / "data")
         call(load("calibrate"), *record, "--nltk", nltk, "--splits", 2, "--train", 15)
         call(load("game_tables"), "--records", records, "--page", page)
         stored = load("game_records").Record(records / "mnli.npz")
         assert not [value for value in stored.meta.values() if "error" in value]
     text = page.read_text()
     assert "Not measured" not in text.partition("## Another domain")[0]
-    assert "| MNLI, KS-200, captum | 3 | 0.24 |" in text and "ShapCal (KS-2000, captum)" in text
+    assert "| MNLI, KS-200, captum | 3 | 2 | 0.24 |" in text and "ShapCal (KS-2000, captum)" in text
 
 
 def test_magnex(encoder, digits, tmp_path):

@@ -8,8 +8,8 @@ contradiction; with `BOW` the number of words of each class in each sentence, ap
 sentences have; with explanations also the share of the positive and of the negative scores that falls on
 each of these. Where the forest says "wrong", the decision is turned round.
 
-Writes RESULTS/mnli.calibration.json; with `--record`, the explanations of the paper's game, instead
-RESULTS/mnli.calibration-game.json.
+Writes RESULTS/mnli.calibration.json; with `--record`, the explanations of the paper's game, and `--data`, the
+pairs that sets.py packed, instead RESULTS/mnli.calibration-game.json.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from collect import Results, difference, interval
 from game_records import Record
+from sets import read
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from stages import ON_PAIRS
@@ -104,14 +105,17 @@ def pairs_of_results(results: Results) -> tuple[Any, dict[str, Any]]:
     return found[ON_PAIRS[0]], scores
 
 
-def pairs_of_record(record: Record) -> tuple[Any, dict[str, Any]]:
+def pairs_of_record(record: Record, data: Path) -> tuple[Any, dict[str, Any]]:
     """Return the same of a record of the paper's game: the first pairs, which all methods have."""
     keys = [key for key in record.keys if key.startswith("mrpc/")]
     scores = {key.split("/")[1]: record.scores(key) for key in keys}
     n = min(map(len, scores.values()), default=0)
     base = record.meta.get("pairs")
+    if base is None:
+        return None, {}
+    texts = read(data, "mrpc", "test", n).examples
     return (
-        base and {name: values[:n] for name, values in base.items()},
+        {name: values[:n] for name, values in base.items()} | {"pairs": [[*each.values()] for each in texts]},
         {name: rows[:n] for name, rows in scores.items()},
     )
 
@@ -121,14 +125,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--record", type=Path, help="mnli.npz of paper_game.py, instead of the results")
+    parser.add_argument("--data", type=Path, help="what sets.py packed, for the record")
     parser.add_argument("--nltk", type=Path, required=True)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--train", type=int, default=500, help="pairs that the forest learns from")
     arguments = parser.parse_args()
     if arguments.record is None:
         base, scores = pairs_of_results(Results(arguments.results))
+    elif arguments.data is None:
+        parser.error("`--record` requires `--data`.")
     else:
-        base, scores = pairs_of_record(Record(arguments.record))
+        base, scores = pairs_of_record(Record(arguments.record), arguments.data)
     if base is None:
         parser.error("There are no explanations of MRPC: run.py makes them, in its stages mnli.pairs-….")
     labels = np.array(base["labels"])

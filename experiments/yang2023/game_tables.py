@@ -1,81 +1,83 @@
 """Write the tables of paper_game.md from the records of paper_game.py and what calibrate.py made of them.
 
-python experiments/yang2023/game_tables.py --records RECORDS
+    python experiments/yang2023/game_tables.py --records RECORDS
+
+Without `--records`, those of game_records.tar.xz.
 """
 
 from __future__ import annotations
 
 import argparse
+import tarfile
+import tempfile
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import paper
 from collect import Results, difference, fill_in, number, shown, shown_difference, table
+from game_measures import MEASURES, REFERENCE, TRUTH, agreement, seeds, spread, squared_difference, stability
 from game_records import Record
 from learned_tables import calibration
 from sets import SETS, TARGETS
 
-from pertinent.array_types import Floats
-from pertinent.rank_correlation import spearman
+from pertinent.intervals import Difference
 
-PAGE = Path(__file__).parent / "paper_game.md"
-NAMES = ("SVS-25", "KS-25", "KS-100", "KS-200", "KS-2000")
+FOLDER = Path(__file__).parent
+ARCHIVE, PAGE = FOLDER / "game_records.tar.xz", FOLDER / "paper_game.md"
+SAMPLED = ("KS-25", "KS-100", "KS-200", "KS-2000")
 ESTIMATORS = ("captum", "ours")
-BESIDE = paper.BESIDE | {"yelp": paper.YELP}
-TRUTH = "SVS-25/98"
-"""The run of SVS-25 that others are compared with."""
+BESIDE = {"yelp": paper.YELP} | paper.BESIDE
 Records = dict[str, Record]
 
 
-def seeds(record: Record, of: str, method: str, *, special: bool = False) -> list[list[Floats]]:
-    """Return the scores of each text with each seed, of one method."""
-    keys = [key for key in record.keys if key.startswith(f"{of}/{method}/") and key != f"{of}/{TRUTH}"]
-    return [_scores(record, key, of, special) for key in keys]
-
-
-def stability(runs: list[list[Floats]]) -> Floats | None:
-    """Return the mean Spearman's correlation between seeds for each text that all of them have."""
-    if len(runs) < 2:
-        return None
-    pairs = combinations(runs, 2)
-    texts = min(map(len, runs))
-    return np.mean([_between(a[:texts], b[:texts]) for a, b in pairs], axis=0)  # type: ignore[no-any-return]
-
-
-def agreement(runs: list[list[Floats]], truth: list[Floats]) -> Floats | None:
-    """Return the mean over seeds of Spearman's correlation with the truth, for each text."""
-    texts = min([len(truth), *map(len, runs)])
-    if not runs:
-        return None
-    found = [_between(run[:texts], truth[:texts]) for run in runs]
-    return np.mean(found, axis=0)  # type: ignore[no-any-return]
-
-
-def with_truth(record: Record, of: str, method: str, *, special: bool = False) -> Floats | None:
-    """Return the agreement of a method with SVS-25 for each text."""
-    if f"{of}/{TRUTH}" not in record:
-        return None
-    truth = _scores(record, f"{of}/{TRUTH}", of, special)
-    return agreement(seeds(record, of, method, special=special), truth)
-
-
 def stability_table(records: Records) -> str:
-    """Tables 1 and 2."""
-    return _by_method(
-        records,
-        lambda record, of, method, special: stability(seeds(record, of, method, special=special)),
-        lambda beside, name: paper.STABILITY[beside].get(name, (None,))[0],
-    )
+    """Tables 1 and 2, and of Table 4 the row of all training texts."""
+    rows = []
+    for which, method, name in _rows(records):
+        runs = seeds(records[which], which, method)
+        found = {key: stability(runs, measure) for key, measure in MEASURES.items()}
+        beside = BESIDE[which]
+        published: tuple[float | None, ...] = paper.STABILITY[beside].get(name, (None,) * 4)
+        if name == "amortized":
+            published = (paper.TRAINING[beside][100], None, None, None)
+        cells = [
+            cell
+            for value, key in zip(published, MEASURES, strict=False)
+            for cell in (number(value), shown(found[key], 4 if key == "MSE" else 2))
+        ]
+        special = stability(seeds(records[which], which, method, special=True))
+        cells.insert(2, shown(special))
+        texts = "–" if found["ρ"] is None else str(len(found["ρ"]))
+        rows.append([f"{SETS[which].name}, {method}", texts, str(len(runs)), *cells])
+    head = ["", "texts", "seeds", "ρ: paper", "ours", "with special tokens"]
+    head += ["top 5: paper", "ours", "top 10: paper", "ours", "MSE: paper", "ours"]
+    return table(head, [row for row in rows if row[1] != "–"])
 
 
 def approximation_table(records: Records) -> str:
     """Table 3."""
-    return _by_method(
-        records,
-        lambda record, of, method, special: with_truth(record, of, method, special=special),
-        lambda beside, name: paper.APPROXIMATION[beside].get(name, (None,))[0],
+    rows = []
+    for which, method, name in _rows(records):
+        record = records[which]
+        found = agreement(record, which, method)
+        published = paper.APPROXIMATION[BESIDE[which]].get(name, (None, None))
+        rows.append(
+            [
+                f"{SETS[which].name}, {method}",
+                "–" if found is None else str(len(found)),
+                number(published[0]),
+                shown(found),
+                number(spread(record, which, method), ".3f"),
+                shown(agreement(record, which, method, special=True)),
+                shown(agreement(record, which, method, truth=REFERENCE)),
+                number(published[1], ".1e"),
+                shown(agreement(record, which, method, measure=squared_difference), 4),
+            ]
+        )
+    head = ["", "texts", "ρ with SVS-25: paper", "ours", "SD over seeds", "with special tokens"]
+    return table(
+        [*head, "ρ with the reference", "MSE: paper", "ours"], [row for row in rows if row[1] != "–"]
     )
 
 
@@ -84,21 +86,32 @@ def transfer_table(records: Records) -> str:
     rows = []
     for which, target in TARGETS.items():
         record = records.get(which)
-        amortized = record and with_truth(record, target, "amortized")
+        if record is None:
+            continue
         for method, published in _methods():
-            found = record and with_truth(record, target, method)
-            lead = None if method == "amortized" else difference(amortized, found)
+            found = agreement(record, target, method)
             rows.append(
                 [
                     f"{SETS[which].name} → {SETS[target].name}, {method}",
+                    "–" if found is None else str(len(found)),
                     number(paper.TRANSFER.get(published, (None,))[0]),
                     shown(found),
-                    shown(record and with_truth(record, target, method, special=True)),
-                    shown_difference(lead),
+                    number(spread(record, target, method), ".3f"),
+                    shown(agreement(record, target, method, special=True)),
+                    shown(agreement(record, target, method, truth=REFERENCE)),
+                    *(_lead(record, target, method, special=special) for special in (False, True)),
                 ]
             )
-    kept = [row for row in rows if row[2] != "–"]
-    return table(["", "paper", "ρ with SVS-25", "with special tokens", "amortized − this"], kept)
+    head = ["", "texts", "paper", "ρ with SVS-25", "SD over seeds", "with special tokens"]
+    head += ["ρ with the reference", "amortized − this", "with special tokens"]
+    return table(head, [row for row in rows if row[1] != "–"])
+
+
+def _lead(record: Record, target: str, method: str, *, special: bool) -> str:
+    if method == "amortized":
+        return "–"
+    both = (agreement(record, target, name, special=special) for name in ("amortized", method))
+    return shown_difference(difference(*both))
 
 
 def findings_table(records: Records) -> str:
@@ -108,27 +121,31 @@ def findings_table(records: Records) -> str:
         record = records.get(which)
         if record is None:
             continue
-        between = {name: stability(seeds(record, which, name)) for name in ("SVS-25", "KS-2000, captum")}
         unstable = stability(seeds(record, which, "KS-200, captum"))
-        limit = None if unstable is None else np.full(len(unstable), 0.4)
-        with_svs = {
-            name: with_truth(record, which, name)
-            for name in ("amortized", "KS-200, captum", "KS-2000, captum", "KS-200, ours")
-        }
-        rows.append(
-            [
-                SETS[which].name,
-                shown_difference(difference(limit, unstable)),
-                shown_difference(difference(between["SVS-25"], between["KS-2000, captum"])),
-                *(
-                    shown_difference(difference(with_svs["amortized"], with_svs[other]))
-                    for other in ("KS-200, captum", "KS-2000, captum", "KS-200, ours")
-                ),
-            ]
-        )
-    head = ["", "KS-200 is unstable: 0.40 − ρ between seeds", "SVS-25 is more stable than KS-2000"]
-    head += ["amortized is better than KS-200", "than KS-2000", "than our KS-200"]
-    return table(head, rows)
+        between = (stability(seeds(record, which, name)) for name in ("SVS-25", "KS-2000, captum"))
+        amortized = agreement(record, which, "amortized")
+        others = ("KS-200, captum", "KS-2000, captum", "KS-200, ours", "KS-2000, ours")
+        found = [
+            None if unstable is None else difference(np.full(len(unstable), 0.4), unstable),
+            shorter(record, which),
+            difference(*between),
+            *(difference(amortized, agreement(record, which, other)) for other in others),
+        ]
+        rows.append([SETS[which].name, *map(shown_difference, found)])
+    head = ["", "KS-200 is unstable: 0.40 − ρ between seeds", "more stable on the shorter half of the texts"]
+    head += ["SVS-25 is more stable than KS-2000", "amortized is better than KS-200", "than KS-2000"]
+    return table([*head, "than our KS-200", "than our KS-2000"], rows)
+
+
+def shorter(record: Record, which: str) -> Difference | None:
+    """Return ρ of captum's KS-200 between seeds on the shorter half of the texts minus on the longer."""
+    runs = seeds(record, which, "KS-200, captum")
+    found = stability(runs)
+    if found is None:
+        return None
+    order = np.argsort([len(row) for row in runs[0][: len(found)]], kind="stable")
+    half = len(order) // 2
+    return difference(found[order[:half]], found[order[-half:]])
 
 
 def seconds_table(records: Records) -> str:
@@ -178,45 +195,15 @@ def models_table(records: Records) -> str:
     return table(head, rows)
 
 
-def _by_method(
-    records: Records,
-    measure: Callable[[Record, str, str, bool], Floats | None],
-    published: Callable[[str, str], float | None],
-) -> str:
-    """Return a table with a row for each set and method: paper, tokens, and with special tokens."""
-    rows = []
-    for which in BESIDE:
-        for method, name in _methods() if which in records else ():
-            found = measure(records[which], which, method, False)
-            rows.append(
-                [
-                    f"{SETS[which].name}, {method}",
-                    "–" if found is None else str(len(found)),
-                    number(published(BESIDE[which], name)),
-                    shown(found),
-                    shown(measure(records[which], which, method, True)),
-                ]
-            )
-    kept = [row for row in rows if row[1] != "–"]
-    return table(["", "texts", "paper", "ρ of the tokens", "ρ with special tokens"], kept)
+def _rows(records: Records) -> list[tuple[str, str, str]]:
+    """Return all sets that have a record, with each method and its name in the paper."""
+    return [(which, *each) for which in BESIDE if which in records for each in _methods()]
 
 
 def _methods() -> list[tuple[str, str]]:
     """Return all methods, each with its name in the paper."""
-    sampled = [(f"{name}, {whose}", name) for name in NAMES[1:] for whose in ESTIMATORS]
+    sampled = [(f"{name}, {whose}", name) for name in SAMPLED for whose in ESTIMATORS]
     return [("SVS-25", "SVS-25"), *sampled, ("amortized", "amortized")]
-
-
-def _scores(record: Record, key: str, of: str, special: bool) -> list[Floats]:
-    scores = record.scores(key)
-    if not special:
-        return scores
-    more = record.special(key, 1 + len(SETS[of].columns))
-    return [np.concatenate(both) for both in zip(scores, more, strict=True)]
-
-
-def _between(first: list[Floats], second: list[Floats]) -> Floats:
-    return np.array([spearman(np.stack(both))[0, 1] for both in zip(first, second, strict=True)])
 
 
 PARTS: dict[str, Callable[[Records], str]] = {
@@ -232,12 +219,17 @@ PARTS: dict[str, Callable[[Records], str]] = {
 def main() -> None:
     """Put each table between its markers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--records", type=Path, required=True, help="a folder with SET.npz files")
+    parser.add_argument("--records", type=Path, help="a folder with SET.npz files")
     parser.add_argument("--page", type=Path, default=PAGE)
     arguments = parser.parse_args()
-    records = {path.stem: Record(path) for path in sorted(arguments.records.glob("*.npz"))}
-    tables = {name: part(records) for name, part in PARTS.items()}
-    tables["calibration"] = calibration(Results(arguments.records), "calibration-game")
+    with tempfile.TemporaryDirectory() as unpacked:
+        if arguments.records is None:
+            with tarfile.open(ARCHIVE) as archive:
+                archive.extractall(unpacked, filter="data")
+        folder = arguments.records or Path(unpacked)
+        records = {path.stem: Record(path) for path in sorted(folder.glob("*.npz"))}
+        tables = {name: part(records) for name, part in PARTS.items()}
+        tables["calibration"] = calibration(Results(folder), "calibration-game")
     fill_in(arguments.page, tables)
 
 

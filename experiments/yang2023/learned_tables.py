@@ -163,9 +163,9 @@ def calibration(results: Results, stage: str = "calibration") -> str:
         return "Not measured.\n"
     plain = found["uncalibrated"]
     accuracy = f"{100 * plain['mean']:.1f} [{100 * plain['low']:.1f}, {100 * plain['high']:.1f}]"
-    rows = [["the model as it is", "", accuracy, "–", "–"]]
+    rows = [["the model as it is", "", accuracy, "–", "–", "–"]]
     for name, row in found["rows"].items():
-        beside = row["beside BOW"]
+        with_ks = next((key for key in row if key.startswith("beside KS-2000")), "")
         rows.append(
             [
                 name
@@ -173,11 +173,18 @@ def calibration(results: Results, stage: str = "calibration") -> str:
                 else f"ShapCal ({NAMES.get(name, name)})",
                 number(paper.CALIBRATION.get(name), ".1f"),
                 f"{100 * row['mean']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]",
-                "–"
-                if name == "BOW"
-                else f"{100 * beside['mean']:+.1f} [{100 * beside['low']:+.1f}, {100 * beside['high']:+.1f}]",
+                *(
+                    "–" if other == f"beside {name}" else _in_percent(row.get(other))
+                    for other in ("beside BOW", with_ks)
+                ),
                 "–" if row["auc"] is None else f"{100 * row['auc']:.1f}",
             ]
         )
     text = f"{found['pairs']:,} pairs, {found['splits']} splits with {found['train']} to learn from.\n\n"
-    return text + table(["", "accuracy: paper", "ours", "beside BOW", "AUC"], rows)
+    return text + table(["", "accuracy: paper", "ours", "beside BOW", "beside KS-2000", "AUC"], rows)
+
+
+def _in_percent(found: dict[str, float] | None) -> str:
+    if found is None:
+        return "–"
+    return f"{100 * found['mean']:+.1f} [{100 * found['low']:+.1f}, {100 * found['high']:+.1f}]"

@@ -1,6 +1,7 @@
 """Numbers of `experiments/yang2023` on cases with a known answer."""
 
 import json
+import tarfile
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import torch
 import pertinent
 from pertinent.learned.fitted_network import FittedNetwork
 from pertinent.learned.methods.amortized_shapley import AmortizedShapley
-from tests.miniature import scripts, write_nltk
+from tests.miniature import scripts, write_frame, write_nltk
 
 
 @pytest.fixture
@@ -342,10 +343,11 @@ def test_padding_is_compared_on_the_same_texts(load):
 def test_calibration_in_percent(load):
     row = {"mean": 0.7, "low": 0.65, "high": 0.75, "auc": 0.8}
     row["beside BOW"] = {"mean": 0.01, "low": -0.02, "high": 0.04}
+    row["beside KS-2000, captum"] = {"mean": -0.01, "low": -0.02, "high": 0.0}
     found = {"uncalibrated": row, "rows": {"amortized": row}, "pairs": 1000, "splits": 20, "train": 500}
     page = load("learned_tables").calibration(Stages({}, stages={"calibration": found}))
     assert page.startswith("1,000 pairs, 20 splits with 500")
-    assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | 80.0 |" in page
+    assert "| 68.0 | 70.0 [65.0, 75.0] | +1.0 [-2.0, +4.0] | -1.0 [-2.0, +0.0] | 80.0 |" in page
 
 
 def test_stages_of_each_set(load):
@@ -478,14 +480,22 @@ def game_record(load, path):
 
 
 def test_stability_and_agreement_in_the_papers_game(load, tmp_path):
-    own, record = load("game_tables"), game_record(load, tmp_path / "yelp.npz")
+    own, record = load("game_measures"), game_record(load, tmp_path / "yelp.npz")
     assert own.stability(own.seeds(record, "yelp", "KS-200, captum")).tolist() == [-1.0, -1.0]
-    assert own.with_truth(record, "yelp", "KS-200, captum").tolist() == [0.0, 0.0]
-    assert own.with_truth(record, "yelp", "amortized").tolist() == [1.0, 1.0]
+    assert own.agreement(record, "yelp", "KS-200, captum").tolist() == [0.0, 0.0]
+    assert own.spread(record, "yelp", "KS-200, captum") == pytest.approx(np.sqrt(2))
+    assert own.agreement(record, "yelp", "amortized").tolist() == [1.0, 1.0]
     assert own.stability(own.seeds(record, "yelp", "SVS-25")) is None  # the truth is no second seed
-    assert own.with_truth(record, "yelp", "KS-25, captum") is None
+    assert own.agreement(record, "yelp", "KS-25, captum") is None
     special = own.seeds(record, "yelp", "KS-200, captum", special=True)
     assert special[0][0].tolist() == [0.0, 1.0, 2.0, 9.0, 9.0]
+
+
+def test_measures_of_the_papers_game(load):
+    measures = load("game_measures").MEASURES
+    a, b = np.arange(7.0), np.arange(7.0)[::-1]
+    assert measures["ρ"](a, b) == -1.0 and measures["top 5"](a, b) == 3.0
+    assert np.isnan(measures["top 10"](a, b)) and measures["MSE"](a, a + 2) == 4.0
 
 
 def test_tables_of_the_papers_game(load, tmp_path):
@@ -495,22 +505,35 @@ def test_tables_of_the_papers_game(load, tmp_path):
         (line,) = [line for line in text.splitlines() if line.startswith(f"| {name} |")]
         return line.strip("| ").split(" | ")[1:]
 
-    assert cells(own.stability_table(records), "Yelp-Polarity, KS-200, captum")[:2] == ["2", "0.16"]
+    assert cells(own.stability_table(records), "Yelp-Polarity, KS-200, captum")[:3] == ["2", "2", "0.16"]
     assert cells(own.approximation_table(records), "Yelp-Polarity, amortized")[1:3] == [
         "0.61",
         "1.00 [1.00, 1.00]",
     ]
     moved = cells(own.transfer_table(records), "Yelp-Polarity → SST-2, KS-200, captum")
-    assert moved[1].startswith("0.00") and moved[3] == "+1.00 [+1.00, +1.00]"
+    assert moved[2].startswith("0.00") and moved[6] == "+1.00 [+1.00, +1.00]"
     assert cells(own.findings_table(records), "Yelp-Polarity")[0].startswith("+1.40")
     assert cells(own.seconds_table(records), "Yelp-Polarity")[5:] == ["20.0", "2.0", "40.0", "69"]
 
 
+def test_the_page_of_the_papers_game_is_of_the_records(load, tmp_path):
+    """The tables that are quickly made, as the records that are kept give them."""
+    own = load("game_tables")
+    with tarfile.open(own.ARCHIVE) as packed:
+        packed.extractall(tmp_path, filter="data")
+    records = {path.stem: load("game_records").Record(path) for path in tmp_path.glob("*.npz")}
+    page = own.PAGE.read_text(encoding="utf-8")
+    assert own.models_table(records) in page and own.seconds_table(records) in page
+    assert own.transfer_table({"yelp": records["yelp"]}).partition("---\n")[2] in page
+    assert own.calibration(own.Results(tmp_path), "calibration-game") in page
+
+
 def test_calibration_takes_the_pairs_that_all_methods_have(load, tmp_path):
+    write_frame(tmp_path / "mrpc" / "test.parquet", sentence1=["a", "b"], sentence2=["c", "d"], label=[1, 0])
     record = load("game_records").Record(tmp_path / "mnli.npz")
     record.add("mrpc/amortized/0", [np.ones(2), np.ones(3)])
     record.add("mrpc/KS-2000, captum/0", [np.ones(2)])
     record.meta["pairs"] = {"labels": [1, 0], "spans": [[], []]}
-    base, scores = load("calibrate").pairs_of_record(record)
-    assert base == {"labels": [1], "spans": [[]]}
+    base, scores = load("calibrate").pairs_of_record(record, tmp_path)
+    assert base == {"labels": [1], "spans": [[]], "pairs": [["a", "c"]]}
     assert {name: len(rows) for name, rows in scores.items()} == {"amortized": 1, "KS-2000, captum": 1}
