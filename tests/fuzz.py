@@ -40,6 +40,7 @@ from pertinent.files import read_json
 from pertinent.metric.base import metrics
 from pertinent.removal.base import removals
 from tests import tiny
+from tests.fuzz_generative import explain_prompt, explain_served
 from tests.fuzz_stores import store_files
 from tests.results.test_damaged_files import damaged
 
@@ -187,6 +188,7 @@ ODD = [
     np.zeros(4, dtype=complex),
     np.array([1, "a", None, 2.0], dtype=object),
     "\ud800",
+    "a" * 300 + ".json",
     {"text": 5},
     {"query": "a", "document": ""},
     {"a": 1.0},
@@ -246,6 +248,7 @@ def inputs(draw, kind):
 
 STRANGE_NUMBERS = [1.5, math.nan, math.inf, -math.inf, -1, 0, True, 10**30, np.float64(0.3), np.int64(3)]
 STRANGE_THINGS = [1 + 2j, "0.5", None, [], [0.5], (1, "a"), {}, "", b"x", np.array([0.5]), object()]
+STRANGE_THINGS += [torch.tensor(3), np.array(["a", "b"]), np.array(1), "a" * 300, range(3), {"a"}]
 STRANGE = st.sampled_from(STRANGE_NUMBERS + STRANGE_THINGS)
 SMALL = st.integers(1, 40)
 FEATURES = ["words", "tokens", "sentences", "patches:2", "pixels", "columns", "patches:0", "x", "patches:x"]
@@ -516,6 +519,7 @@ VERBS = {
     for f in (
         *(explain, explain_iter, compare, evaluate, check_removal, stability, attack_radius),
         *(wrap, load, read, request, ask_result, fit, from_dict, resumed),
+        *(explain_prompt, explain_served),
     )
 }
 

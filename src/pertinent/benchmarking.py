@@ -17,7 +17,7 @@ from pertinent.api.evaluate import DEFAULT_METRICS, compare
 from pertinent.api.request import Method
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
-from pertinent.files import write_bytes, write_text
+from pertinent.files import make_folder, write_bytes, write_text
 from pertinent.metric.base import Metric
 from pertinent.registry import labels
 from pertinent.results.evaluation import Evaluation
@@ -125,7 +125,7 @@ def benchmark(
             must = "names of letters, digits, '.', '-' and '_', because they name files"
             require(_NAME.fullmatch(name) is not None, what, must, name)
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     several = {name: inputs if _has_length(inputs) else list(inputs) for name, inputs in data.items()}
     found = {}
     for data_name, inputs in several.items():

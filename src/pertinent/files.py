@@ -176,9 +176,35 @@ def _parquet(path: Path) -> Iterator[Any]:
         raise FileError(f"{str(path)!r} is damaged or not a Parquet file: {error}") from error
 
 
+def file_exists(path: Path) -> bool:
+    """Return whether a file exists. False for names that the file system cannot have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def folder_exists(path: Path) -> bool:
+    """Return whether a folder exists. False for names that the file system cannot have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder and its parents; raise a `FileError` if that fails."""
+    if file_exists(path):
+        raise FileError(f"{str(path)!r} is a file; name a folder.")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise FileError(f"The folder {str(path)!r} cannot be created: {_reason(error)}.") from error
+
+
 def check_is_file(path: Path) -> None:
-    """Raise a `FileError` unless there is such a file."""
-    if not path.is_file():
+    """Raise a `FileError` unless the file exists."""
+    if not file_exists(path):
         raise FileError(f"There is no file {str(path)!r}.")
 
 

@@ -21,7 +21,7 @@ from pertinent.api.run import Run
 from pertinent.digests import digest
 from pertinent.engine.journal import Journal
 from pertinent.errors import FileError
-from pertinent.files import remove_leftovers, write_bytes
+from pertinent.files import folder_exists, remove_leftovers, write_bytes
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_files import rows_to_bytes
 from pertinent.results.explanation_folder import (
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 def is_folder(out: Path) -> bool:
     """Whether a run writes a folder of files to `out`: a name without a suffix, or a folder that is there."""
-    return out.suffix == "" or out.is_dir()
+    return out.suffix == "" or folder_exists(out)
 
 
 def explain_to_folder(run: Run, requests: Sequence[Request], folder: Path) -> ExplanationFolder:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.explainers.base import learned
+from pertinent.files import folder_exists
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Answer, Model
@@ -38,7 +39,7 @@ def load_model(name: str, device: str = "cpu", dtype: str = "float32", long_text
         return wrap(load_own(name, "--model"))
     if name in NAMES:
         return load(name, device=device, dtype=dtype, long_texts=long_texts)
-    if not Path(name).is_dir():
+    if not folder_exists(Path(name)):
         raise SettingError(
             f"{unknown('model', name, NAMES)} A folder with a transformers model also works, and "
             "package.module:name for a model of your own."
@@ -118,7 +119,7 @@ class NamedModel(Model):
     def __init__(
         self, name: str, device: str = "cpu", dtype: str = "float32", long_texts: str = "truncate"
     ) -> None:
-        is_folder = not is_own(name) and Path(name).is_dir()
+        is_folder = not is_own(name) and folder_exists(Path(name))
         self.name = str(Path(name).resolve()) if is_folder else name
         self.options = (device, dtype, long_texts)
         self.kind = kind_named(name)

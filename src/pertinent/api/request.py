@@ -274,7 +274,7 @@ def check_features(features: Any) -> Any:
     """Features as a request holds them: a name, an array, or tuples in place of lists."""
     if features is None or isinstance(features, str):
         return features
-    is_several = isinstance(features, Sequence | np.ndarray)
+    is_several = isinstance(features, Sequence | np.ndarray) and getattr(features, "ndim", 1) > 0
     require(is_several, "features", "a name, segments or spans", features)
     return features if _is_segments(features) else _tuples(tuple(features))
 

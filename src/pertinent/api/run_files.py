@@ -16,6 +16,7 @@ from pertinent.api.run import Run, Shard
 from pertinent.digests import digest
 from pertinent.engine.journal import Journal, differences, read_journal, write_journal
 from pertinent.errors import FileError, PertinentError, require
+from pertinent.files import file_exists
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_files import journal_of, read_record, read_run, write_rows
 from pertinent.settings import checked
@@ -60,7 +61,9 @@ def run_header(run: Run, requests: Sequence[Request], out: Path) -> dict[str, An
     The model is named as in the earlier run that is to be continued, if it is the same.
     """
     journal = journal_of(out)
-    before = read_run(out) if out.exists() else next(read_journal(journal), {}) if journal.is_file() else {}
+    before = (
+        read_run(out) if file_exists(out) else next(read_journal(journal), {}) if file_exists(journal) else {}
+    )
     named = (before or {}).get("model")
     header: dict[str, Any] = {
         "model": named if run.model.has_fingerprint(named) else run.model.fingerprint.hex(),
@@ -80,7 +83,9 @@ def with_requests_kept(out: Path, requests: Sequence[Request]) -> list[Request]:
     What the file holds by such methods stays there. A run that is not finished has to be finished with them.
     """
     journal = journal_of(out)
-    before = read_run(out) if out.exists() else next(read_journal(journal), {}) if journal.is_file() else {}
+    before = (
+        read_run(out) if file_exists(out) else next(read_journal(journal), {}) if file_exists(journal) else {}
+    )
     then = (before or {}).get("requests")
     if not isinstance(then, list) or not all(isinstance(each, dict) for each in then):
         return list(requests)
@@ -91,7 +96,7 @@ def with_requests_kept(out: Path, requests: Sequence[Request]) -> list[Request]:
         return list(requests)
     names = ", ".join(dict.fromkeys(str(each.get("method")) for each in more))
     advice = f"name {'it' if len(more) == 1 else 'them'}, too, or choose another file."
-    if not out.exists():
+    if not file_exists(out):
         raise FileError(f"{str(out)!r} was begun with {names}, too, and is not finished: {advice}")
     unmade = f"{str(out)!r} also holds explanations by {names}, which cannot be made from a file: {advice}"
     if any("fitted" in each for each in more):  # no folder is opened because a file names it
@@ -160,7 +165,7 @@ def _records(
 
 def with_further_requests(path: Path, header: Mapping[str, Any]) -> None:
     """Number the records of a journal as this run does, if it was begun with some of the same requests."""
-    before = next(read_journal(path), None) if path.is_file() else None
+    before = next(read_journal(path), None) if file_exists(path) else None
     places = [] if before is None else _places(before, header)
     if before is None or before == header or not places or _others(before) != _others(header):
         return
@@ -176,7 +181,7 @@ def _moved(path: Path, key: Sequence[int], places: Sequence[int]) -> list[int]:
 
 
 def _has_header(path: Path, header: Mapping[str, Any]) -> bool:
-    return path.is_file() and next(read_journal(path), None) == header
+    return file_exists(path) and next(read_journal(path), None) == header
 
 
 def _places(before: Mapping[str, Any], header: Mapping[str, Any]) -> list[int]:
@@ -262,7 +267,7 @@ def merge(files: Sequence[str | Path], out: str | Path) -> Explanations:
 
 
 def _shard_header(path: Path) -> dict[str, Any]:
-    if not path.is_file() and journal_of(path).is_file():
+    if not file_exists(path) and file_exists(journal_of(path)):
         raise FileError(f"The run {str(path)!r} is not finished: continue it by the same call first.")
     header = read_run(path)
     if header is None or "shard" not in header:

@@ -12,6 +12,7 @@ from pertinent._optional import optional
 from pertinent.app.passes import read_secret
 from pertinent.app.serve import Port, run_app
 from pertinent.errors import FileError, require
+from pertinent.files import make_folder
 from pertinent.settings import checked
 from pertinent.study.design import ANSWERS, Study
 
@@ -52,7 +53,7 @@ def serve_study(
     require(host not in _EVERY, "host", "the one address under which people open the page", host)
     is_local = host in ("localhost", "::1") or host.startswith("127.")
     own = Study.read(study)
-    (own.folder / ANSWERS).mkdir(exist_ok=True)
+    make_folder(own.folder / ANSWERS)
     with _alone(own.folder / ANSWERS):
         token = read_secret(own.folder / _TOKEN, 16)  # the same after a restart, so that addresses stay valid
         names = LOCAL if is_local else (f"[{host}]" if ":" in host else host,)

@@ -22,6 +22,7 @@ from pertinent.cli.input_files import (
 )
 from pertinent.errors import SettingError
 from pertinent.explainers.base import explainers, learned
+from pertinent.files import file_exists, folder_exists
 from pertinent.inputs.prompt import Prompt
 from pertinent.settings import Count
 
@@ -182,14 +183,14 @@ def ids_of(records: Sequence[InputRecord]) -> list[str] | None:
 
 def _no_file(text: str) -> str:
     """The text; a warning is logged if it names a file."""
-    if len(text) < 256 and Path(text).is_file():
+    if file_exists(Path(text)):
         logger.warning("%r is explained as a text; to explain what is in the file, use --file.", text)
     return text
 
 
 def _images(path: Path) -> list[Path]:
     """The file, or all image files in a folder, by name."""
-    if not path.is_dir():
+    if not folder_exists(path):
         return [path]
     found = sorted(own for own in path.iterdir() if own.suffix.lower() in IMAGES)
     if not found:

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pertinent.errors import FileError, InputError, PertinentError, SettingError, unknown
-from pertinent.files import check_is_file, n_parquet_rows, parquet_columns, parquet_rows, read_json
+from pertinent.files import (
+    check_is_file,
+    file_exists,
+    folder_exists,
+    n_parquet_rows,
+    parquet_columns,
+    parquet_rows,
+    read_json,
+)
 from pertinent.inputs.text import FORMS
 
 logger = logging.getLogger(__name__)
@@ -138,9 +146,9 @@ def known_kind(file: str, columns: FileColumns) -> FileColumns:
 def files_named(file: str) -> list[str]:
     """The file itself; all files of a folder that can be read, by name; or all that a pattern matches."""
     path = Path(file)
-    if file == "-" or path.is_file():
+    if file == "-" or file_exists(path):
         return [file]
-    if path.is_dir():
+    if folder_exists(path):
         found = sorted(own for own in path.iterdir() if own.suffix.lower() in (".txt", *TABLES))
     elif has_magic(file):
         found = sorted(map(Path, glob(file, recursive=True)))  # noqa: PTH207  the pattern may be absolute

@@ -13,6 +13,7 @@ from pertinent.api.named_model import NamedModel, is_own, kind_named, load_model
 from pertinent.cli.given_inputs import GivenInputs
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned
+from pertinent.files import folder_exists
 from pertinent.models.base import Model
 from pertinent.registry import with_settings
 from pertinent.setting_texts import read_settings, split_settings
@@ -101,7 +102,7 @@ def _method(text: str, settings: Mapping[str, str]) -> Explainer:
         return pertinent.adapt(load_own(text, "the method"))
     name, own = split_settings(text, "method")
     settings = own | dict(settings)
-    if Path(name).is_dir() and name not in explainers:
+    if folder_exists(Path(name)) and name not in explainers:
         fitted = pertinent.load_explainer(name)
         return with_settings(fitted, read_settings(type(fitted), settings))
     if name not in explainers and name in learned:

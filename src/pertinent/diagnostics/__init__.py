@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.errors import FileError
-from pertinent.files import read_json
+from pertinent.files import folder_exists, read_json
 from pertinent.results.base import KINDS
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
@@ -21,7 +21,7 @@ def read(path: str | Path) -> Any:
     are finished. Of a folder it gives an `ExplanationFolder`, which is read file by file.
     `Explanations.read`, `Evaluation.read` and so on read results of one kind.
     """
-    if Path(path).is_dir():
+    if folder_exists(Path(path)):
         return ExplanationFolder(path)
     if Path(path).suffix.lower() != ".json":
         return Explanations.read(path)

@@ -15,6 +15,7 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.decoding import Shape, decode, expect
 from pertinent.digests import digest
 from pertinent.errors import FileError, InputError, MissingExtra, require, unknown
+from pertinent.files import file_exists
 from pertinent.inputs.base import ArrayInput, Features
 from pertinent.inputs.modality import Modality, modalities
 
@@ -337,10 +338,7 @@ def is_image_file(raw: Any) -> bool:
     """Whether a string names an image file that exists."""
     if not isinstance(raw, str) or not raw.lower().endswith(SUFFIXES):
         return False
-    try:
-        return Path(raw).is_file()
-    except (OSError, ValueError):
-        return False
+    return file_exists(Path(raw))
 
 
 def read_image(path: str | Path) -> Array:
@@ -357,7 +355,7 @@ def read_image(path: str | Path) -> Array:
 
 def _read(path: Path) -> Array:
     pil, operations = optional("PIL.Image"), optional("PIL.ImageOps")
-    if not path.is_file():
+    if not file_exists(path):
         raise FileError(f"There is no image file {str(path)!r}.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what PIL finds odd in a file, and of its own, larger limit

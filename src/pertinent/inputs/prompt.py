@@ -72,10 +72,8 @@ class Prompt:
         """Check what was given."""
         for name in ("text", "template", "separator"):
             _expect_text(getattr(self, name), name)
-        if isinstance(self.sources, str):
-            raise InputError("`sources` must be a list of texts, but got one text: give [text].")
-        object.__setattr__(self, "sources", tuple(self.sources))
-        object.__setattr__(self, "messages", tuple(self.messages))
+        for name, entries in (("sources", "texts"), ("messages", "messages")):
+            object.__setattr__(self, name, _listed_values(getattr(self, name), name, entries))
         self._check_parts()
         if bool(self.messages) == bool(self.text.strip()):
             raise InputError("A prompt must be a text or messages that are not empty: give one of them.")
@@ -262,6 +260,16 @@ def _expect_text(value: Any, name: str, *, blank: bool = True) -> None:
         raise InputError(f"`{name}` must be text, but got {type(value).__name__}.")
     if not blank and not value.strip():
         raise InputError(f"`{name}` is empty or blank: there is nothing to explain.")
+
+
+def _listed_values(values: Any, name: str, entries: str) -> tuple[Any, ...]:
+    """Return the values of a list, array or iterator as a tuple."""
+    is_several = isinstance(values, Iterable) and not isinstance(
+        values, str | bytes | Mapping | set | frozenset
+    )
+    if not is_several or getattr(values, "ndim", 1) != 1:
+        raise InputError(f"`{name}` must be a list of {entries}, but got {shown(values)}.")
+    return tuple(values)
 
 
 def _expect_message(message: Any) -> None:

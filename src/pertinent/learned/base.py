@@ -24,7 +24,7 @@ from pertinent.decoding import PlainData
 from pertinent.errors import FileError, InputError, ModelError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
-from pertinent.files import read_json
+from pertinent.files import file_exists, read_json
 from pertinent.outputs import SCALES, Scale
 from pertinent.registry import Registry
 from pertinent.settings import Settings
@@ -304,7 +304,7 @@ def load_explainer(folder: str | Path, *, digest: str | None = None) -> LearnedE
 
     require(isinstance(folder, str | Path), "folder", "the path of a folder", folder)
     path = Path(folder)
-    if not (path / RECORD).is_file():
+    if not file_exists(path / RECORD):
         unfinished = " The fit into it is not finished: make the same call again." if is_begun(path) else ""
         raise FileError(f"There is no explainer in {str(path)!r}: it has no {RECORD}.{unfinished}")
     card = read_json(path / RECORD)

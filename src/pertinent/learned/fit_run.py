@@ -20,6 +20,7 @@ from pertinent.digests import digest
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.explainers.simple import LeaveOneOut
+from pertinent.files import file_exists
 from pertinent.inputs.base import Input
 from pertinent.learned.base import LearnedClasses, LearnedExplainer, Learner, load_explainer
 from pertinent.metric.ablation import Comprehensiveness
@@ -238,4 +239,4 @@ class FitRun:
         if isinstance(given, Explanations):
             return digest(*(np.ascontiguousarray(e.scores) for e in given)).hex()
         path = Path(given)
-        return digest(path.read_bytes() if path.is_file() else str(path)).hex()
+        return digest(path.read_bytes() if file_exists(path) else str(path)).hex()

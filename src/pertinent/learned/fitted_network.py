@@ -16,7 +16,7 @@ from pertinent.array_types import Floats
 from pertinent.asks import Network
 from pertinent.digests import digest
 from pertinent.errors import FileError, ModelError, SettingError
-from pertinent.files import check_is_file, read_json, write_json
+from pertinent.files import check_is_file, make_folder, read_json, write_json
 from pertinent.inputs.base import Input
 from pertinent.learned.networks.forest_scorer import ForestScorer
 from pertinent.learned.networks.scorer import CONFIG, KIND, Scorer, device_of, scorer_of_modality
@@ -97,9 +97,7 @@ class FittedNetwork(Network):
         """Write safetensors, the scorer's configuration and the card."""
         from safetensors.torch import save_file
 
-        if folder.exists() and not folder.is_dir():
-            raise FileError(f"{str(folder)!r} is a file; name a folder.")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         save_file(self._weights(), folder / _WEIGHTS)
         self.scorer.save_config(folder)
         write_json(folder / RECORD, {**self.card, DIGEST: _digest_of(folder, self.card)})

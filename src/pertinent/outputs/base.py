@@ -170,7 +170,7 @@ def column_index(name: Any, columns: Sequence[str], what: str = "class") -> int:
         if not name.isdecimal():
             raise unknown(what, name, columns)
         name = int(name)
-    elif hasattr(name, "item"):
+    elif getattr(name, "ndim", None) == 0:  # a number of numpy or torch
         name = name.item()
     if not isinstance(name, int | float) or not isfinite(name) or name % 1:
         raise InputError(f"A {what} must be given by its name or number, but got {shown(name)}.")

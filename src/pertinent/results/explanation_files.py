@@ -20,7 +20,7 @@ from pertinent.decoding import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.explainers.base import ScoreMeaning, n_kept
-from pertinent.files import ParquetRows, atomic_write, read_parquet
+from pertinent.files import ParquetRows, atomic_write, file_exists, read_parquet
 from pertinent.outputs import Classes, Output
 from pertinent.results.failures import Failure, failures_from_plain
 
@@ -109,7 +109,7 @@ def read_explanations(
     path: Path, from_dict: Callable[[Mapping[str, Any]], T]
 ) -> tuple[list[T], list[Failure]]:
     """Read explanations, each made by `from_dict`, from a Parquet file or an unfinished run's journal."""
-    if path.name and not path.is_file() and journal_of(path).is_file():
+    if path.name and not file_exists(path) and file_exists(journal_of(path)):
         logger.warning("The run %r is not finished: this is what it has so far.", str(path))
         return _read_journal(journal_of(path), from_dict)
     found = _read_parquet(path)

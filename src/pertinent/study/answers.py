@@ -16,7 +16,7 @@ from typing import Any
 from pertinent.control_characters import shortened
 from pertinent.decoding import Index, encode
 from pertinent.errors import FileError, InputError
-from pertinent.files import sync
+from pertinent.files import make_folder, sync
 from pertinent.study.checksums import add_checksum, verify_checksum
 from pertinent.study.design import ANSWERS, Question, Study
 
@@ -91,7 +91,7 @@ class Answers:
         with self._lock:
             if (known := self.people.get(name.casefold())) is not None:
                 return known
-            self._folder.mkdir(exist_ok=True)
+            make_folder(self._folder)
             number = 1 + max((each.number for each in self.people.values()), default=-1)
             while (path := self._path(number)).exists():  # one whose name was never written
                 number += 1

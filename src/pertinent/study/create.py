@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import Annotated
 
 from pertinent.errors import InputError, require
+from pertinent.files import folder_exists
 from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
@@ -112,7 +113,7 @@ def _read(given: str | Path | Explanations) -> Iterable[Explanation]:
     """The explanations that are given, or those of a file or of a folder."""
     if isinstance(given, Explanations):
         return given
-    return ExplanationFolder(given) if Path(given).is_dir() else Explanations.read(given)
+    return ExplanationFolder(given) if folder_exists(Path(given)) else Explanations.read(given)
 
 
 def _check(e: Explanation) -> None:

@@ -16,7 +16,7 @@ from pertinent.array_types import Ints
 from pertinent.decoding import Index, decode, encode
 from pertinent.digests import generator
 from pertinent.errors import FileError, InputError
-from pertinent.files import read_json, write_json
+from pertinent.files import file_exists, make_folder, read_json, write_json
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.settings import Count, Seed
 from pertinent.study.checksums import add_checksum, verify_checksum
@@ -98,7 +98,7 @@ class Study:
     def read(cls, folder: str | Path) -> Study:
         """Read a study that `create_study` made."""
         place = Path(folder)
-        if not (place / DESCRIPTION).is_file():
+        if not file_exists(place / DESCRIPTION):
             raise FileError(f"{str(folder)!r} is no study: make one with `pertinent study create`.")
         plain = read_json(place / DESCRIPTION)
         try:
@@ -113,7 +113,7 @@ class Study:
 
     def write(self) -> None:
         """Write the folder, which must be new or empty."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         if any(self.folder.iterdir()):
             raise FileError(f"The folder {str(self.folder)!r} is not empty: a study needs a new one.")
         (self.folder / ANSWERS).mkdir()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pertinent import __version__
 from pertinent.errors import FileError, SettingError
-from pertinent.files import read_json, write_json
+from pertinent.files import file_exists, folder_exists, make_folder, read_json, write_json
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -40,23 +40,23 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """Whether the trained model is there; its record is written last."""
-        return (self.path / RECORD).is_file()
+        return file_exists(self.path / RECORD)
 
     def open(self, *, resume: bool) -> None:
         """Make the folder, or check that it holds this same training run."""
-        if self.path.exists() and not self.path.is_dir():
+        if file_exists(self.path):
             raise FileError(f"{str(self.path)!r} is a file; `out` must be a folder.")
         begun = self.path / RECORD if self.finished else self.checkpoints / _BEGUN
-        if begun.is_file():
+        if file_exists(begun):
             if not resume:
                 raise FileError(
                     f"{str(self.path)!r} already holds a training run: resume it, or choose another folder."
                 )
             self._compare(begun)
-        elif self.path.is_dir() and any(self.path.iterdir()):
+        elif folder_exists(self.path) and any(self.path.iterdir()):
             raise FileError(f"{str(self.path)!r} is not empty and holds no training: choose another folder.")
         else:
-            self.checkpoints.mkdir(parents=True)
+            make_folder(self.checkpoints)
             write_json(self.checkpoints / _BEGUN, self.settings)
 
     def last_checkpoint(self) -> str | None:
@@ -99,4 +99,4 @@ class RunFolder:
 
 def is_begun(path: Path) -> bool:
     """Whether a run in this folder was begun and not finished."""
-    return (RunFolder(path, {}).checkpoints / _BEGUN).is_file()
+    return file_exists(RunFolder(path, {}).checkpoints / _BEGUN)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.errors import FileError, ModelError, SettingError, unknown
+from pertinent.files import file_exists
 from pertinent.models.base import Model
 from pertinent.settings import checked
 
@@ -58,7 +59,7 @@ def load_transformer(
     The folder holds the weights as safetensors, and the tokenizer or image processor.
     """
     folder = Path(folder)
-    if not (folder / "config.json").is_file():
+    if not file_exists(folder / "config.json"):
         raise FileError(f"There is no transformers model in {str(folder)!r}: it has no config.json.")
     from pertinent.models.torch.devices import device_of, dtype_of
     from pertinent.models.wrap import wrap

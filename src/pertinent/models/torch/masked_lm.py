@@ -13,6 +13,7 @@ import torch
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.digests import digest
 from pertinent.errors import FileError, ModelError, SettingError
+from pertinent.files import file_exists
 from pertinent.inputs.text import Tokens
 from pertinent.models.embedded.load import FROM_A_FOLDER, no_bar
 from pertinent.models.torch import devices
@@ -117,7 +118,7 @@ class Filler:
 @lru_cache(maxsize=1)
 def load_filler(folder: str, device: str) -> Filler:
     """The masked language model in a folder, safetensors only; the last one loaded is cached."""
-    if not (Path(folder) / "config.json").is_file():
+    if not file_exists(Path(folder) / "config.json"):
         raise FileError(f"There is no transformers model in {folder!r}: it has no config.json.")
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
