@@ -57,6 +57,12 @@ def test_features_must_be_a_name_or_a_list(model, features):
         pertinent.explain(model, "not bad", features=features)
 
 
+@pytest.mark.parametrize("labels", [torch.tensor(1), np.array(1), 1])
+def test_labels_must_be_as_many_as_the_inputs(model, labels):
+    with pytest.raises(SettingError, match="labels"):
+        pertinent.check_removal(model, ["not bad", "good"], labels=labels)
+
+
 @pytest.mark.parametrize("name", [LONG, f"{LONG}.json", f"{LONG}.parquet", "null\0character.json"])
 def test_names_that_no_file_can_have(tmp_path, model, name):
     explanation = pertinent.explain(model, "not bad", "leave-one-out")

@@ -233,7 +233,7 @@ def _summed(probabilities: Floats, right: int) -> tuple[int, bool, float, float,
 def _truths(labels: Any, n: int, *, one: bool) -> list[Any]:
     if labels is None:
         return [None] * n
-    is_one = isinstance(labels, str) or not isinstance(labels, Iterable)
+    is_one = isinstance(labels, str) or not isinstance(labels, Iterable) or getattr(labels, "ndim", 1) == 0
     require(one or not is_one, "labels", f"as many as the {n} inputs", labels)
     several = [labels] if is_one else list(labels)
     require(len(several) == n, "labels", f"as many as the {n} inputs", len(several))
