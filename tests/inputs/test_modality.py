@@ -41,12 +41,6 @@ def test_an_input_is_the_same_after_it_was_saved_and_read(kind):
     np.testing.assert_equal(again.own_features, input.own_features)
 
 
-def test_segment_numbers_do_not_come_from_names():
-    image = INPUTS["image"]
-    again = input_from_dict(image.to_dict(), ("left 1", "right 2"))
-    np.testing.assert_array_equal(again.own_features, image.own_features)
-
-
 @pytest.mark.parametrize(
     ("raw", "kind"),
     [
