@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.decoding import NOT_FINITE, Shape, decode, encode, json_text
+from pertinent.decoding import NOT_FINITE, Shape, decode, decode_fields, encode, json_text
 from pertinent.errors import InputError
 from pertinent.settings import Count, Range, Share
 
@@ -73,17 +73,20 @@ def test_what_is_missing_has_its_default_and_what_is_unknown_is_ignored():
         decode(Table, {"name": "a", "rows": [{"input": 1}]})
 
 
-def test_rows_may_be_lists_in_the_order_of_fields():
-    assert decode(Row, [4, 0.5]) == Row(4, 0.5)
-    with pytest.raises(InputError, match="`Row` must be at most 3 values"):
-        decode(Row, [4, 0.5, "x", 1])
+def test_no_saved_field_may_be_missing():
+    whole = encode(TABLE)
+    assert Table(**decode_fields(Table, whole)) == TABLE
+    with pytest.raises(InputError, match=r"^`budget` is missing"):
+        decode_fields(Table, {name: value for name, value in whole.items() if name != "budget"})
+    with pytest.raises(InputError, match=r"^`rows\[0\]\.id` is missing"):
+        decode_fields(Table, whole | {"rows": [{"input": 1, "value": 0.5}]})
 
 
 def test_numbers_that_do_not_exist_are_null_in_json():
     text = json_text(encode(Row(1, np.nan)))
     assert text == '{"input": 1, "value": null, "id": null}'
     assert np.isnan(decode(Row, json.loads(text)).value)
-    assert np.isnan(decode(Row, [1, np.nan]).value)
+    assert np.isnan(decode(Row, {"input": 1, "value": np.nan}).value)
 
 
 def test_what_is_no_number_string_or_list_becomes_a_string():
@@ -115,18 +118,25 @@ def test_arrays_with_shapes():
             decode(Arrays, plain | {name: wrong}, sizes={"features": 2})
 
 
+def row(input, value):
+    return {"input": input, "value": value}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"name": 3}, "`name` must be a string, but got 3"),
         ({"rows": 3}, "`rows` must be a list, but got 3"),
         ({"rows": ["a"]}, r"`rows\[0\]` must be an object with named fields, but got 'a'"),
-        ({"rows": [[1, 1.5]]}, r"`rows\[0\].value` must be at least -1 and at most 1, but got 1.5"),
-        ({"rows": [[1, float("inf")]]}, r"`rows\[0\].value` must be at least -1 and at most 1, but got inf"),
-        ({"rows": [[0, 0]]}, r"`rows\[0\].input` must be at least 1, but got 0"),
-        ({"rows": [[True, 0]]}, r"`rows\[0\].input` must be a whole number, but got True"),
-        ({"rows": [[10**400, 0]]}, r"`rows\[0\].input` must be at most 1e\+09, but got 10000"),
-        ({"rows": [[1, 10**400]]}, r"`rows\[0\].value` must be a number, but got 10000"),
+        ({"rows": [row(1, 1.5)]}, r"`rows\[0\].value` must be at least -1 and at most 1, but got 1.5"),
+        (
+            {"rows": [row(1, float("inf"))]},
+            r"`rows\[0\].value` must be .* at most 1, but got inf",
+        ),
+        ({"rows": [row(0, 0)]}, r"`rows\[0\].input` must be at least 1, but got 0"),
+        ({"rows": [row(True, 0)]}, r"`rows\[0\].input` must be a whole number, but got True"),
+        ({"rows": [row(10**400, 0)]}, r"`rows\[0\].input` must be at most 1e\+09, but got 10000"),
+        ({"rows": [row(1, 10**400)]}, r"`rows\[0\].value` must be a number, but got 10000"),
         ({"measure": "odds"}, "Unknown measure 'odds'. Known: accuracy, agreement"),
         ({"measure": None}, "Unknown measure None"),
         ({"pair": [1]}, r"`pair` must be 2 values, but got \[1\]"),

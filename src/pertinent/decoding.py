@@ -60,9 +60,9 @@ def decode(hint: Any, plain: Any, name: str = ..., sizes: Mapping[str, int] | No
 def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | None = None) -> Any:
     """A value of the annotated type from plain data, which may come from a damaged file.
 
-    A dataclass is made of an object, or of a list of its fields in order; fields that are missing have their
-    defaults, and other entries of the object are ignored. A mapping whose keys are not strings is a list of
-    pairs. An `InputError` names the field, what it must be and what it was.
+    A dataclass is made of an object; fields that are missing have their defaults, and other entries of the
+    object are ignored. A mapping whose keys are not strings is a list of pairs. An `InputError` names the
+    field, what it must be and what it was.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def decode(hint: Any, plain: Any, name: str = "", sizes: Mapping[str, int] | Non
     return _Decoder(sizes or {}).decoded(hint, plain, name)
 
 
-def decode_fields(cls: Any, plain: Any, name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """The fields of a dataclass that are saved, each as `decode` reads it, by name."""
-    return _Decoder(sizes).fields(cls, plain, name)
+def decode_fields(cls: Any, plain: Any, **sizes: int) -> dict[str, Any]:
+    """Return the saved fields of a dataclass by name, each as `decode` reads it; none may be missing."""
+    return _Decoder(sizes, complete=True).fields(cls, plain, "")
 
 
 def encode(value: Any) -> Any:  # noqa: PLR0911  one for each form of a value
@@ -122,9 +122,10 @@ def expect(condition: bool, name: str, must: str, got: object) -> None:
 
 @dataclass(frozen=True)
 class _Decoder:
-    """Decodes values whose shapes may name some `sizes`."""
+    """Decodes values whose shapes may name some `sizes`; if `complete`, dataclasses must have all fields."""
 
     sizes: Mapping[str, int]
+    complete: bool = False
 
     def decoded(self, hint: Any, value: Any, name: str) -> Any:  # noqa: PLR0911  one for each form of a type
         origin, inner = get_origin(hint), get_args(hint)
@@ -133,8 +134,8 @@ class _Decoder:
         if origin in (Union, UnionType) and NoneType in inner:
             rest = [each for each in inner if each is not NoneType]
             return None if value is None else self.decoded(Union[tuple(rest)], value, name)  # noqa: UP007
-        if is_dataclass(hint):
-            return self._dataclass(hint, value, name)
+        if isinstance(hint, type) and is_dataclass(hint):
+            return hint(**self.fields(hint, value, name))
         if origin in (tuple, list, Sequence):
             return self._sequence(hint, value, name)
         if origin is Mapping:
@@ -164,13 +165,6 @@ class _Decoder:
                 expect(False, name, str(each), value)
         return found
 
-    def _dataclass(self, cls: Any, value: Any, name: str) -> Any:
-        saved = _saved(cls)
-        if isinstance(value, list | tuple):
-            expect(len(value) <= len(saved), name or cls.__name__, f"at most {len(saved)} values", value)
-            value = {f.name: each for (f, _), each in zip(saved, value, strict=False)}
-        return cls(**self.fields(cls, value, name))
-
     def fields(self, cls: Any, value: Any, name: str) -> dict[str, Any]:
         """The saved fields of a dataclass by name."""
         _expect_object(value, name or cls.__name__)
@@ -179,7 +173,7 @@ class _Decoder:
             if f.name in value:
                 path = f"{name}.{f.name}" if name else f.name
                 found[f.name] = self.decoded(hint, value[f.name], path)
-            elif f.default is MISSING and f.default_factory is MISSING:
+            elif self.complete or (f.default is MISSING and f.default_factory is MISSING):
                 raise InputError(f"`{name}.{f.name}` is missing." if name else f"`{f.name}` is missing.")
         return found
 

@@ -16,14 +16,13 @@ _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib"
 """The folders of Python's own modules and of those that are installed."""
 
 
-def digest(*parts: object, as_in_0_1: bool = False) -> bytes:
-    """A digest of the contents of `parts`, the same on every machine.
+def digest(*parts: object) -> bytes:
+    """Return a digest of the contents of `parts`, the same on every machine.
 
     Arrays, mappings, sequences and objects are digested recursively, whatever their size or depth.
     An object with a `fingerprint` is represented by it; a function by its code, its defaults, the variables
     it closes over and, if it is no library's, the global functions and values that it uses; a torch module
-    by its structure, its tensors and its plain attributes. Version 0.1 did not see defaults of keyword-only
-    arguments, global names, plain attributes and buffers that are not saved.
+    by its structure, its tensors and its plain attributes.
 
     >>> digest(1, "a") == digest(1, "a"), digest(1, "a") == digest("1", "a")
     (True, False)
@@ -32,7 +31,7 @@ def digest(*parts: object, as_in_0_1: bool = False) -> bytes:
     for part in parts:
         if isinstance(part, np.ndarray):
             h.update(f"{part.dtype.str}{part.shape}".encode())
-        data = _bytes_of(part, (), as_in_0_1)
+        data = _bytes_of(part, ())
         h.update(len(data).to_bytes(8, "little"))
         h.update(data)
     return h.digest()
@@ -51,7 +50,7 @@ def _is_plain(part: object) -> bool:
     return part is None or type(part) in (bool, int, float, complex, str)
 
 
-def _bytes_of(part: object, above: tuple[int, ...], as_in_0_1: bool) -> bytes:  # noqa: PLR0911
+def _bytes_of(part: object, above: tuple[int, ...]) -> bytes:  # noqa: PLR0911
     """The content of one object; `above` holds the ids of the objects that contain it, to detect cycles."""
     if isinstance(part, bytes | bytearray):
         return bytes(part)
@@ -59,9 +58,7 @@ def _bytes_of(part: object, above: tuple[int, ...], as_in_0_1: bool) -> bytes:  
         return repr(part).encode()
     if id(part) in above:
         return b"cycle"
-    inside = partial(_bytes_of, above=(*above, id(part)), as_in_0_1=as_in_0_1)
-    if as_in_0_1 and hasattr(part, "in_transformers"):  # an embedded model, which 0.1 had from transformers
-        return inside(part.in_transformers())
+    inside = partial(_bytes_of, above=(*above, id(part)))
     if isinstance(part, np.ndarray):
         data = inside(part.tolist()) if part.dtype == object else part.tobytes()
         return data if not above else _joined(f"{part.dtype.str}{part.shape}", [data])
@@ -74,8 +71,7 @@ def _bytes_of(part: object, above: tuple[int, ...], as_in_0_1: bool) -> bytes:  
         return _joined("set", sorted(map(inside, part)))
     if isinstance(part, list | tuple):
         return _joined("sequence", map(inside, part))
-    state = [*_state(part), *(() if as_in_0_1 else _unseen_in_0_1(part))]
-    return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, state))
+    return _joined(f"{type(part).__module__}.{type(part).__qualname__}", map(inside, _state(part)))
 
 
 def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
@@ -90,14 +86,16 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
         return (part.func, part.args, part.keywords)
     if hasattr(part, "__self__") and hasattr(part, "__func__"):
         return (part.__self__, part.__func__)
-    if hasattr(part, "__code__"):
+    if isinstance(getattr(part, "__code__", None), CodeType):
         cells = []
         for cell in part.__closure__ or ():
             with suppress(ValueError):  # a variable that has no value yet
                 cells.append(cell.cell_contents)
-        return (part.__module__, part.__qualname__, part.__code__, part.__defaults__, cells)
+        defaults = (part.__defaults__, part.__kwdefaults__)
+        return (part.__module__, part.__qualname__, part.__code__, defaults, cells, dict(_globals_of(part)))
     if hasattr(part, "state_dict"):
-        return (repr(part), {k: _array(v) for k, v in part.state_dict().items()})
+        saved = {k: _array(v) for k, v in part.state_dict().items()}
+        return (repr(part), saved, dict(_unsaved(part)) if hasattr(part, "named_buffers") else {})
     try:
         reduced = part.__reduce_ex__(4)
     except Exception:  # noqa: BLE001  an object that cannot be inspected is represented by its name
@@ -105,25 +103,13 @@ def _state(part: Any) -> Iterable[object]:  # noqa: PLR0911
     return (reduced,) if isinstance(reduced, str) else reduced[1:3]
 
 
-def _unseen_in_0_1(part: Any) -> Iterable[object]:
-    """What else a function or torch module depends on; nothing, if there is nothing of the kind."""
-    found: dict[str, object] = {}
-    if isinstance(getattr(part, "__code__", None), CodeType):
-        found = dict(part.__kwdefaults__ or {})
-        if not part.__code__.co_filename.startswith(_LIBRARIES):
-            found |= {f"global {name}": value for name, value in _globals_of(part)}
-    elif hasattr(part, "state_dict") and hasattr(part, "named_buffers"):
-        found = {f"attribute {name}": value for name, value in _plain_attributes(part)}
-        saved = part.state_dict()
-        found |= {f"buffer {n}": _array(v) for n, v in part.named_buffers() if n not in saved}
-    return (found,) if found else ()
-
-
 def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
-    """The global names that a function uses and their values.
+    """Yield the global names that a function uses and their values; none for a function of a library.
 
-    Modules, classes and mutable collections, which may be caches or counters, are left out.
+    Modules, classes and mutable collections, which may be caches or counters, are omitted.
     """
+    if function.__code__.co_filename.startswith(_LIBRARIES):
+        return
     codes = [function.__code__]
     for code in codes:
         codes += [each for each in code.co_consts if isinstance(each, CodeType)]
@@ -133,10 +119,15 @@ def _globals_of(function: Any) -> Iterator[tuple[str, object]]:
             yield name, value
 
 
-def _plain_attributes(module: Any) -> Iterator[tuple[str, object]]:
-    """The numbers, flags and tensors among the attributes of a torch module and its parts."""
+def _unsaved(module: Any) -> Iterator[tuple[str, object]]:
+    """Yield what the state of a torch module lacks: unsaved buffers, and plain attributes of its submodules.
+
+    These attributes are numbers, flags and tensors.
+    """
     import torch
 
+    saved = module.state_dict()
+    yield from ((f"buffer {n}", _array(v)) for n, v in module.named_buffers() if n not in saved)
     own = vars(torch.nn.Module())
     for place, part in module.named_modules():
         for name, value in vars(part).items():

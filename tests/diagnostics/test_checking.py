@@ -480,8 +480,6 @@ def test_explanations_warn(check, tmp_path):
     for kept in (bad, good):
         kept.save(tmp_path / "e.parquet")
         assert [e.warnings for e in pertinent.read(tmp_path / "e.parquet")] == [e.warnings for e in kept]
-    old = {k: v for k, v in bad[0].to_dict().items() if k != "warnings"}
-    assert pertinent.Explanation.from_dict(old).warnings == ()
 
 
 def test_warnings_are_shown_and_escaped(check):

@@ -1,4 +1,4 @@
-"""One file format for every diagnostic; files of version 0.1 are read as well."""
+"""One file format for every diagnostic."""
 
 import json
 from dataclasses import dataclass
@@ -8,60 +8,62 @@ import pytest
 
 import pertinent
 from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
+from pertinent.diagnostics.removal_check import Ablated
 from pertinent.diagnostics.stability import Agreement
 from pertinent.errors import FileError
 from pertinent.results.base import KINDS
 
-OLD = {
+SHARED = {
+    "format": "pertinent diagnostic 2",
+    "features": "columns",
+    "noticed": ["careful"],
+    "failures": [{"index": 2, "reason": "empty", "id": "c", "method": None, "metric": None}],
+}
+FILES = {
     "removal check": {
-        "format": "pertinent removal check 1",
-        "recommendation": "…",
+        "kind": "removal check",
         "best": "slice-out",
         "verdicts": {"slice-out": "too few inputs"},
         "measure": "agreement",
         "default": "slice-out",
         "classes": ["no", "yes"],
-        "features": "words",
         "draws": 2,
         "seed": 3,
         "skipped": {"pad-token": "no tokens"},
-        "failures": [[2, "empty", None]],
+        "trainable": True,
+        "columns": [*Ablated.__dataclass_fields__],
         "rows": [
             [0, "slice-out", 0.0, 1, True, 1.0, 0.9, 0.3],
             [0, "slice-out", 0.5, 0, False, 0.5, 0.7, 0.6],
         ],
+        **SHARED,
     },
     "stability": {
-        "format": "pertinent stability 1",
-        "means": {"spearman": 0.5},
+        "kind": "stability",
         "method": "lime",
         "budget": 40,
         "removal": "constant",
-        "features": "columns",
         "seeds": [0, 1],
         "scale": "logit",
-        "warnings": ["careful"],
         "settings": {"samples": 9},
-        "failures": [[2, "empty", "c"]],
         "columns": [*Agreement.__dataclass_fields__],
         "rows": [[0, 12, 0.5, 0.4, None, 0.1, 20.0, 0.2, "a"], [1, 3, None, None, None, 0.1, 20.0, 0.2, "b"]],
+        **SHARED,
     },
     "sanity": {
-        "format": "pertinent sanity 1",
-        "means": [["c", 0.1, 0.2]],
+        "kind": "sanity",
         "method": "lime",
         "budget": None,
         "removal": "constant",
-        "features": "columns",
         "layers": ["c", "b"],
         "n_layers": 3,
         "seed": 0,
-        "noticed": ["random"],
         "passed": True,
+        "scale": "natural",
         "settings": {},
-        "failures": [[2, "empty"]],
         "columns": ["input", "stage", "spearman", "absolute", "id"],
         "rows": [[0, 1, 0.1, None, None], [0, 2, 0.1, 0.2, None]],
+        **SHARED,
     },
 }
 
@@ -76,36 +78,38 @@ def saved(tmp_path):
     return save
 
 
-@pytest.mark.parametrize("kind", OLD)
-def test_files_of_version_0_1_are_read(saved, kind):
-    found = pertinent.read(saved(OLD[kind]))
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_is_the_same_after_reading(saved, kind):
+    found = pertinent.read(saved(FILES[kind]))
     assert found.kind == kind
-    assert found.failures == (pertinent.Failure(2, "empty", id="c" if kind == "stability" else None),)
-    assert found.noticed == {"stability": ("careful",), "sanity": ("random",)}.get(kind, ())
+    assert found.failures == (pertinent.Failure(2, "empty", id="c"),)
+    assert found.noticed == ("careful",)
     plain = json.loads(found.to_json())
-    assert (plain["format"], plain["kind"]) == ("pertinent diagnostic 2", kind)
-    for name in OLD[kind].keys() - {"format", "failures", "warnings", "means", "recommendation"}:
-        assert plain[name] == OLD[kind][name], name
+    assert {name: plain[name] for name in FILES[kind]} == FILES[kind]
     again = type(found).read(saved(plain))
     assert again.to_json() == found.to_json()
 
 
-@pytest.mark.parametrize("kind", OLD)
+@pytest.mark.parametrize("kind", FILES)
 def test_a_file_of_another_kind_is_refused(saved, kind):
-    for other in OLD.keys() - {kind}:
-        with pytest.raises(FileError, match=f"holds no {other}: `format` must be one of"):
-            KINDS[other].read(saved(OLD[kind]))
-        now = {"format": "pertinent diagnostic 2", "kind": kind}
+    for other in FILES.keys() - {kind}:
         with pytest.raises(FileError, match=f"holds no {other}: `kind` must be '{other}', but got '{kind}'"):
-            KINDS[other].read(saved(OLD[kind] | now))
+            KINDS[other].read(saved(FILES[kind]))
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_no_field_may_be_missing(saved, kind):
+    for name in FILES[kind].keys() - {"best", "verdicts", "passed"}:  # conclusions, which are not read
+        with pytest.raises(FileError, match=f"`{name}` is missing"):
+            KINDS[kind].read(saved({key: value for key, value in FILES[kind].items() if key != name}))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": "pertinent stability 3"}, "holds no result that this version"),
-        ({"format": "pertinent diagnostic 2", "kind": "diagnostic"}, "holds no result that this version"),
-        ({"format": "pertinent diagnostic 2", "kind": []}, "holds no result that this version"),
+        ({"format": "pertinent stability 1"}, "`format` is 'pertinent stability 1'"),
+        ({"kind": "diagnostic"}, "holds no result that this version"),
+        ({"kind": []}, "holds no result that this version"),
         ({"columns": [["input"]]}, "`columns` must be a list of strings"),
         ({"rows": [3]}, "`rows` must be a list, but got 3"),
         ({"rows": []}, "`rows` must be at least one"),
@@ -115,7 +119,7 @@ def test_a_file_of_another_kind_is_refused(saved, kind):
 )
 def test_what_is_wrong_is_said(saved, change, message):
     with pytest.raises(FileError, match=message):
-        pertinent.read(saved(OLD["stability"] | change))
+        pertinent.read(saved(FILES["stability"] | change))
 
 
 @dataclass(frozen=True)

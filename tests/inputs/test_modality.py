@@ -41,42 +41,6 @@ def test_an_input_is_the_same_after_it_was_saved_and_read(kind):
     np.testing.assert_equal(again.own_features, input.own_features)
 
 
-def old(input, **changed):
-    """An input as version 0.1 saved it."""
-    plain = input.to_dict()
-    del plain["truncation"]
-    plain.pop("segment_ids", None)
-    return {**plain, **plain.pop("text", {}), **changed}
-
-
-def test_truncation_of_an_old_file_is_read_from_its_note():
-    notes = ["truncated to 4 tokens: 2 of 9 words are seen", "2 of 9 spans are left out"]
-    text = INPUTS["text"]
-    again = input_from_dict(old(text, notes=notes), text.features)
-    assert again.truncation == text.truncation
-    assert again.notes == ("2 of 9 spans are left out",)
-    assert again.text == text.text
-    of_today = input_from_dict({**text.to_dict(), "truncation": None, "notes": notes}, text.features)
-    assert of_today.truncation is None
-    assert of_today.notes == tuple(notes)
-
-
-@pytest.mark.parametrize(
-    ("names", "ids"), [(("segment -3", "segment 7"), [-3, 7]), (("sky", "segment 7"), None)]
-)
-def test_segment_numbers_of_an_old_file_are_read_from_the_names_of_features(names, ids):
-    image = INPUTS["image"]
-    again = input_from_dict(old(image), names)
-    np.testing.assert_equal(again.segment_ids, ids if ids is None else np.array(ids))
-    np.testing.assert_array_equal(again.own_features, [[1, 1, 0, 0] if ids is None else [7, 7, -3, -3]] * 3)
-
-
-def test_segment_numbers_do_not_come_from_names():
-    image = INPUTS["image"]
-    again = input_from_dict(image.to_dict(), ("left 1", "right 2"))
-    np.testing.assert_array_equal(again.own_features, image.own_features)
-
-
 @pytest.mark.parametrize(
     ("raw", "kind"),
     [

@@ -2,10 +2,12 @@
 
 import json
 
+from pertinent.learned.fitted_network import DIGEST, digest_of
 
-def forget_digest(folder):
-    """Make a folder like those of versions that wrote no digest, so that what is in it is looked at."""
+
+def write_digest(folder):
+    """Write the digest of the changed files in a fitted explainer's folder, so that they are looked at."""
     path = folder / "pertinent.json"
     card = json.loads(path.read_text())
-    del card["digest"]
-    path.write_text(json.dumps(card))
+    del card[DIGEST]
+    path.write_text(json.dumps({**card, DIGEST: digest_of(folder, card)}))

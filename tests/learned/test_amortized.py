@@ -23,6 +23,7 @@ from pertinent.models.transformer import TransformerModel
 from pertinent.rank_correlation import spearman
 from tests import tiny
 from tests.games import random_interactions
+from tests.learned import write_digest
 
 OPTIONS = {"samples": 8, "epochs": 6, "learning_rate": 3e-3, "batch_size": 8, "progress": False}
 FEW = OPTIONS | {"epochs": 1}
@@ -320,8 +321,9 @@ def test_a_damaged_folder_is_refused(fitted, tmp_path):
     (tmp_path / "f" / "pertinent.json").write_text(json.dumps(card | {"classes": "some"}))
     with pytest.raises(FileError, match="`classes` must be one of predicted, all"):
         pertinent.load_explainer(tmp_path / "f")
-    (tmp_path / "f" / "pertinent.json").write_text(json.dumps(card))
+    fitted.save(tmp_path / "f")
     (tmp_path / "f" / "model.safetensors").write_bytes(b"nothing")
+    write_digest(tmp_path / "f")
     with pytest.raises(FileError, match="cannot be loaded"):
         pertinent.load_explainer(tmp_path / "f")
 
@@ -343,7 +345,8 @@ class Said(Network):
     fingerprint = b"said"
 
     def __init__(self, scores, card):
-        self.scores, self.card = scores, {"classes": "all", "scale": "natural", **card}
+        taught = {"learned_from": {"method": "shapley"}}
+        self.scores, self.card = scores, {"classes": "all", "scale": "natural", **taught, **card}
 
     def check(self, model, removal): ...
     def submit(self, model, inputs): ...

@@ -1,4 +1,4 @@
-"""The folder of a fitted explainer: damaged or mixed files are refused, older ones are read."""
+"""The folder of a fitted explainer: damaged or mixed files are refused."""
 
 import json
 import random
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.errors import FileError, ModelError, PertinentError
+from pertinent.errors import FileError, PertinentError
 
 ROWS = np.random.default_rng(0).normal(size=(30, 4))
 FILES = ["model.safetensors", "config.json", "pertinent.json"]
@@ -39,13 +39,6 @@ def scores(model, folder):
     return pertinent.explain(model, ROWS[0], pertinent.load_explainer(folder), progress=False).scores
 
 
-def without_digest(folder):
-    """Make it a folder as version 0.1 wrote it."""
-    card = json.loads((folder / "pertinent.json").read_text())
-    del card["digest"]
-    (folder / "pertinent.json").write_text(json.dumps(card))
-
-
 def test_a_flipped_bit_never_changes_scores(model, folders, tmp_path):
     good, draw, refused = scores(model, folders / "all"), random.Random(0), 0
     sizes = {name: (folders / "all" / name).stat().st_size for name in FILES}
@@ -63,6 +56,15 @@ def test_a_flipped_bit_never_changes_scores(model, folders, tmp_path):
     assert refused > 40
 
 
+def test_files_without_a_digest_are_refused(folders, tmp_path):
+    shutil.copytree(folders / "all", tmp_path / "undigested")
+    card = json.loads((folders / "all" / "pertinent.json").read_text())
+    del card["digest"]
+    (tmp_path / "undigested" / "pertinent.json").write_text(json.dumps(card))
+    with pytest.raises(FileError, match="damaged"):
+        pertinent.load_explainer(tmp_path / "undigested")
+
+
 @pytest.mark.parametrize("other", ["predicted", "cxplain"])
 @pytest.mark.parametrize("files", [["model.safetensors", "config.json"], ["model.safetensors"]])
 def test_files_of_two_explainers_are_refused(folders, tmp_path, other, files):
@@ -71,16 +73,3 @@ def test_files_of_two_explainers_are_refused(folders, tmp_path, other, files):
         shutil.copy(folders / other / name, tmp_path / "mixed" / name)
     with pytest.raises(FileError, match="damaged, or its files are of different explainers"):
         pertinent.load_explainer(tmp_path / "mixed")
-
-
-def test_a_folder_of_version_0_1_is_read(model, folders, tmp_path):
-    shutil.copytree(folders / "all", tmp_path / "old")
-    without_digest(tmp_path / "old")
-    np.testing.assert_array_equal(scores(model, tmp_path / "old"), scores(model, folders / "all"))
-    assert (
-        pertinent.load_explainer(tmp_path / "old").digest == pertinent.load_explainer(folders / "all").digest
-    )
-    for name in ("model.safetensors", "config.json"):
-        shutil.copy(folders / "predicted" / name, tmp_path / "old" / name)
-    with pytest.raises(ModelError, match="not of one fit"):
-        scores(model, tmp_path / "old")

@@ -15,7 +15,7 @@ import pertinent
 from pertinent.cli import main
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.models.embedded.tables import example_row
-from tests.learned import forget_digest
+from tests.learned import write_digest
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-2, 2, size=(400, 4)) * [1.0, 3.0, 0.5, 1.0]
@@ -124,7 +124,7 @@ def test_a_damaged_forest_is_noticed_when_it_is_read(fitted, tmp_path, name, wro
     save_file(weights, path)
     with pytest.raises(FileError, match="is damaged"):
         pertinent.load_explainer(tmp_path / "maple")
-    forget_digest(tmp_path / "maple")
+    write_digest(tmp_path / "maple")
     with pytest.raises(FileError, match=rf"cannot be loaded: its {name} must be from 0 to \d+"):
         pertinent.load_explainer(tmp_path / "maple")
 

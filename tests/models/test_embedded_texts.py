@@ -92,7 +92,6 @@ def test_nothing_is_left_out(both):
     assert [name for name, _ in own.model.named_parameters()] == [
         name for name, _ in other.model.named_parameters()
     ]
-    assert own.fingerprint_in_0_1 == other.fingerprint_in_0_1
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16"])

@@ -16,7 +16,7 @@ from rich.console import Console
 import pertinent
 from pertinent.engine.journal import Journal, journal_line
 from pertinent.errors import FileError, InputError
-from pertinent.results.explanation_files import _NESTED, _schema, _to_row, journal_of
+from pertinent.results.explanation_files import _NESTED, _VERSION, _Content, _schema, _to_row, journal_of
 
 JUNK = [None, True, -1, 10**9, 2**70, 0.5, float("nan"), float("inf"), "", "x", "\x1b[2J", [], [[]], {}]
 JUNK += [[None], [1, [2]], ["a"], {"a": None}, [[0.5, 3]], [["a", "b", "c"]], [-1], [10**6]]
@@ -113,14 +113,6 @@ def test_a_flipped_bit_changes_nothing_silently(good_bytes, tmp_path):
     assert refused > 100
 
 
-@pytest.mark.parametrize("version", [b"1", b"2", b"3"])
-def test_files_of_older_versions_have_no_digest(good, tmp_path, version):
-    schema = _schema(pa).with_metadata({b"pertinent": version, b"failures": b"[]"})
-    table = pa.Table.from_pylist([_to_row(e.to_dict()) for e in good], schema=schema)
-    pq.write_table(table, tmp_path / "old.parquet")
-    assert [e.to_dict() for e in pertinent.read(tmp_path / "old.parquet")] == [e.to_dict() for e in good]
-
-
 def damaged(plain, draw):
     """The same with junk somewhere inside, or something missing, or something twice."""
     plain = copy.deepcopy(plain)
@@ -146,9 +138,16 @@ def damaged(plain, draw):
     return plain
 
 
+def write_table(path, table, **metadata):
+    """Write a table with the format version and the digest of its content, so that its rows are looked at."""
+    metadata = {b"pertinent": _VERSION, **{name.encode(): value for name, value in metadata.items()}}
+    content = _Content(metadata)
+    content.add(table.to_pylist())
+    pq.write_table(table.replace_schema_metadata({**metadata, b"digest": content.digest()}), path)
+
+
 def write_plain(path, rows):
     """Write rows as they are, with the types they should have if that is possible."""
-    metadata = {b"pertinent": b"2", b"failures": b"[]"}
     made = []
     for row in rows:
         missing = [name for name in _NESTED if name not in row]
@@ -158,7 +157,7 @@ def write_plain(path, rows):
         table = pa.Table.from_pylist(made, schema=_schema(pa))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         table = pa.Table.from_pylist(made)
-    pq.write_table(table.replace_schema_metadata(metadata), path)
+    write_table(path, table, failures=b"[]")
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # a plot of infinity
@@ -247,6 +246,15 @@ def test_what_is_wrong_is_said(good, tmp_path, which, place, value, message):
     assert f"a.parquet' is damaged: row 2: {message}" in str(read.value)
 
 
+def test_a_file_of_another_format_version_is_refused(good_bytes, tmp_path):
+    path = tmp_path / "a.parquet"
+    path.write_bytes(good_bytes)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"pertinent": b"3"}), path)
+    with pytest.raises(FileError, match="format version '3'"):
+        pertinent.read(path)
+
+
 def test_what_else_may_be_wrong_with_a_parquet_file(good, good_bytes, tmp_path):
     path = tmp_path / "a.parquet"
     path.write_bytes(good_bytes)
@@ -264,32 +272,14 @@ def test_what_else_may_be_wrong_with_a_parquet_file(good, good_bytes, tmp_path):
             pq.write_table(table.set_column(place, name, column).replace_schema_metadata(metadata), path)
             outcome(path)
     for failures in (b"", b"{", b"[1]", b'[["a", "b"]]', b"[[0, null]]", b"\xff", b"[" * 100_000):
-        pq.write_table(table.replace_schema_metadata(metadata | {b"failures": failures}), path)
+        write_table(path, table, failures=failures)
         assert outcome(path)
-    pq.write_table(table.replace_schema_metadata({b"pertinent": b"2"}), path)
+    write_table(path, table)
     assert outcome(path)
+    write_table(path, table, failures=b"[]")
+    assert not outcome(path)
     pq.write_table(pa.table({"x": [1, 2]}).replace_schema_metadata(metadata), path)
     assert outcome(path)
-
-
-def test_a_file_of_version_1_is_read(good, tmp_path):
-    rows = []
-    for e in good[:2]:
-        plain = e.to_dict()
-        plain["errors"] = plain.pop("standard_errors")
-        for name in ("index", "id", "output", "class_standard_errors", "base_values", "warnings"):
-            del plain[name]
-        nested = {name: json.dumps(plain[name]) for name in _NESTED if name in plain}
-        rows.append({**plain, **nested})
-    table = pa.Table.from_pylist(rows).replace_schema_metadata(
-        {b"pertinent": b"1", b"failures": b'[[3,"no"]]'}
-    )
-    pq.write_table(table, tmp_path / "a.parquet")
-    found = pertinent.read(tmp_path / "a.parquet")
-    assert [e.index for e in found] == [0, 0]
-    assert np.array_equal(found[0].standard_errors, good[0].standard_errors)
-    assert found.failures == [pertinent.Failure(3, "no")]
-    use(found)
 
 
 # -- journals ----------------------------------------------------------------------------------
@@ -299,10 +289,11 @@ def test_a_file_of_version_1_is_read(good, tmp_path):
 def journal(good, tmp_path):
     """A journal of three explanations and a failure, and its lines."""
     path = journal_of(tmp_path / "run.parquet")
+    failures = [{"index": 3, "reason": "empty", "id": "x", "method": None, "metric": None}]
     with Journal(path, {"seed": 0}) as journal:
         for number, e in enumerate(good[:3]):
             journal.add((number, 0), "name", {"explanation": e.to_dict(), "failures": []})
-        journal.add((3, 0), "name", {"explanation": None, "failures": ["empty"], "id": "x"})
+        journal.add((3, 0), "name", {"explanation": None, "failures": failures})
     return path, path.read_bytes().splitlines(keepends=True)
 
 

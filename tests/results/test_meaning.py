@@ -1,6 +1,5 @@
 """An explanation says what its scores mean; a report needs no method to be installed."""
 
-import json
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -14,8 +13,6 @@ from pertinent.learned.base import learned
 from pertinent.report.wording import directions, facts, score_text
 from pertinent.results.explanation import Explanation
 
-NEW_FIELDS = ("meaning", "budget_per_sparsity", "better")
-
 
 @pytest.fixture(scope="module")
 def model():
@@ -26,21 +23,15 @@ def explained(model, method, **options):
     return pertinent.explain(model, "a bad film", method=method, progress=False, **options)
 
 
-def of_version_0_1(e):
-    """The explanation as version 0.1 wrote it."""
-    plain = {k: v for k, v in json.loads(e.to_json()).items() if k not in NEW_FIELDS}
-    return Explanation.from_dict(plain)
-
-
 @pytest.mark.parametrize(
     ("method", "meaning"),
     [("leave-one-out", "effect"), ("random-search", "membership"), ("anchors", "membership")],
 )
-def test_the_meaning_is_kept_in_files_and_known_of_old_ones(model, tmp_path, method, meaning):
+def test_the_meaning_is_kept_in_files(model, tmp_path, method, meaning):
     e = explained(model, method)
     e.save(tmp_path / "e.parquet")
     read = pertinent.read(tmp_path / "e.parquet")[0]
-    for each in (e, read, Explanation.from_dict(e.to_dict()), of_version_0_1(e)):
+    for each in (e, read, Explanation.from_dict(e.to_dict())):
         assert each.meaning == meaning
         assert each.budget_per_sparsity == (method == "random-search")
         assert facts(each)["budget"].endswith("per sparsity") == (method == "random-search")
@@ -52,20 +43,6 @@ def test_every_method_says_what_its_scores_mean():
     assert of_methods["parallel-local-search"] == "membership"
     assert of_methods["magnex"] == of_methods["functional-information"] == "magnitude"
     assert of_methods["shapley"] == of_methods["fastshap"] == "effect"
-
-
-@pytest.mark.parametrize(
-    ("changes", "meaning"),
-    [
-        ({"method": "magnex"}, "magnitude"),
-        ({"method": "aim", "details": {"selected": 1}}, "magnitude"),
-        ({"method": "greedy"}, "attack"),
-        ({"method": "my-own-attack", "details": {"pertinence": [1, 0, -1]}}, "attack"),
-        ({"method": "my-own-search", "chosen": {0.5: np.array([True, True, False])}}, "effect"),
-    ],
-)
-def test_the_meaning_of_old_files_is_derived_from_what_they_hold(model, changes, meaning):
-    assert of_version_0_1(replace(explained(model, "leave-one-out"), **changes)).meaning == meaning
 
 
 def test_an_unknown_meaning_or_direction_is_an_error(model):
@@ -96,7 +73,7 @@ def test_measures_say_which_way_is_better(model, tmp_path):
     es = pertinent.explain(model, ["a bad film"], "leave-one-out", progress=False)
     measured = pertinent.evaluate(model, es, ["sufficiency", "comprehensiveness"]).explanations
     measured.save(tmp_path / "e.parquet")
-    for e in (measured[0], pertinent.read(tmp_path / "e.parquet")[0], of_version_0_1(measured[0])):
+    for e in (measured[0], pertinent.read(tmp_path / "e.parquet")[0]):
         assert e.better == {"sufficiency": "lower", "comprehensiveness": "higher"}
         assert 'sufficiency <span title="lower is better">↓</span>' in e.to_html()
 

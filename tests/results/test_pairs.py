@@ -54,13 +54,6 @@ def test_saved_and_read(explanation, tmp_path, suffix):
     assert np.array_equal(read.interaction_standard_errors, explanation.interaction_standard_errors)
 
 
-def test_files_without_pairs_are_read(explanation):
-    plain = explanation.to_dict()
-    for name in ("interactions", "interaction_standard_errors"):
-        del plain[name]
-    assert pertinent.Explanation.from_dict(plain).interactions is None
-
-
 def test_damaged_pairs_are_refused(explanation):
     plain = explanation.to_dict()
     with pytest.raises(pertinent.PertinentError, match="`interactions` must have the shape 4 × 4"):

@@ -122,14 +122,17 @@ def test_attacks_without_success_stay_so(attacks, tmp_path):
         np.testing.assert_allclose(before.perturbed, after.perturbed)
 
 
+MEASURED = {"explanation": 0, "method": "lime", "metric": "deletion", "sparsity": None, "value": 1.0}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"format": "pertinent stability 1"}, "damaged or holds no evaluation: `format`"),
-        ({"rows": [[9, "lime", "deletion", None, 1.0]]}, "`rows` must be of the explanations"),
-        ({"rows": [[0, "lime", "other", None, 1.0]]}, "`rows` must be of sufficiency, deletion"),
+        ({"rows": [MEASURED | {"explanation": 9}]}, "`rows` must be of the explanations"),
+        ({"rows": [MEASURED | {"metric": "other"}]}, "`rows` must be of sufficiency, deletion"),
         ({"better": {"deletion": "sideways"}}, "better.deletion"),
-        ({"failures": [[0]]}, "failures"),
+        ({"failures": [{"index": 0}]}, r"failures\[0\]\.reason"),
     ],
 )
 def test_a_damaged_evaluation_says_what_is_wrong(results, tmp_path, change, said):

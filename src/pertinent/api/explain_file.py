@@ -59,7 +59,7 @@ def explain_to_file(run: Run, requests: Sequence[Request], out: Path) -> Explana
 
 def _journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanations:
     """The explanations in the file, once all are there."""
-    header = run_header(run, requests, out)
+    header = run_header(run, requests)
     if out.exists():
         run = replace(run, inputs=run.inputs if run.n_inputs is not None else list(run.inputs))
         if is_finished(out, header, ((work.key, _name(work)) for work in works(run, requests))):
@@ -83,7 +83,6 @@ def _journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanation
             content = {
                 "explanation": None if explanation is None else explanation.to_dict(),
                 "failures": encode(found.failures),
-                "id": run.id_of(found.input_index),
             }
             key = found.input_index, found.request_index
             journal.add(key, names.of.pop(key), content)

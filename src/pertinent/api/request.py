@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pertinent.decoding import PlainData, decode
+from pertinent.decoding import PlainData
 from pertinent.digests import digest
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned
@@ -141,7 +141,7 @@ class Request:
             "seed": self.seed,
             "metrics": [_described(metric) for metric in self.metrics],
             "scale": self.scale,
-            **({} if stopping is None else {"early_stopping": asdict(stopping)}),
+            "early_stopping": None if stopping is None else asdict(stopping),
         }
 
     @classmethod
@@ -152,8 +152,7 @@ class Request:
         """
         data = PlainData(plain, "request")
         removal = data.value("removal")
-        stopping = plain.get("early_stopping", plain.get("until"))  # its name in version 0.1
-        made = cls.of(
+        return cls.of(
             _method_of(data),
             removal=None if removal is None else _made(removals, removal, "removal"),
             target=_kept("target", data.value("target")),
@@ -162,12 +161,9 @@ class Request:
             features=_kept("features", data.value("features")),
             seed=data.value("seed", Seed),
             metrics=[_made(registered_metrics, each, "metric") for each in data.value("metrics", list[Any])],
-            scale=plain.get("scale", "natural"),
+            scale=data.value("scale", Scale),
+            early_stopping=data.value("early_stopping", EarlyStopping | None),
         )
-        if stopping is None:
-            return made
-        _check_stops_early(made.method)
-        return replace(made, early_stopping=decode(EarlyStopping, stopping, "early_stopping"))
 
     @property
     def fingerprint(self) -> bytes:

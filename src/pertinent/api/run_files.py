@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from pertinent.settings import checked
 Key = tuple[int, ...]
 """The positions of an input and of a request."""
 
-_SUM = "sum:"
 _MODULUS = 2**128
 
 
@@ -39,34 +37,22 @@ class InputNames:
         self.of: dict[Key, str] = {}
         self.n = 0
         self._sum = 0
-        self._in_0_1 = blake2b(digest_size=16)
 
     def add(self, key: Key, name: str) -> None:
         """Add the name of the input of a task."""
         self.of[key] = name
         self.n += 1
         self._sum += int.from_bytes(digest(list(key), name), "little")
-        self._in_0_1.update(f"{name}\n".encode())
 
-    def digest(self, like: Any = _SUM) -> str:
-        """A digest of all names; in the form of version 0.1 if it is compared with one of those."""
-        if isinstance(like, str) and not like.startswith(_SUM):
-            return self._in_0_1.hexdigest()
+    def digest(self) -> str:
+        """Return a digest of all names."""
         return _sum_text(self._sum)
 
 
-def run_header(run: Run, requests: Sequence[Request], out: Path) -> dict[str, Any]:
-    """All that identifies a run besides its inputs.
-
-    The model is named as in the earlier run that is to be continued, if it is the same.
-    """
-    journal = journal_of(out)
-    before = (
-        read_run(out) if file_exists(out) else next(read_journal(journal), {}) if file_exists(journal) else {}
-    )
-    named = (before or {}).get("model")
+def run_header(run: Run, requests: Sequence[Request]) -> dict[str, Any]:
+    """Return everything that identifies a run besides its inputs."""
     header: dict[str, Any] = {
-        "model": named if run.model.has_fingerprint(named) else run.model.fingerprint.hex(),
+        "model": run.model.fingerprint.hex(),
         "requests": [request.to_dict() for request in requests],
     }
     if run.ids is not None:
@@ -126,14 +112,10 @@ def is_finished(out: Path, header: Mapping[str, Any], names: Iterable[tuple[Key,
     for (index, number), name in known.items():
         if number in places:
             named.add((index, places.index(number)), name)
-    changed = differences(before, {**header, "inputs": named.digest(before.get("inputs"))})
+    changed = differences(before, {**header, "inputs": named.digest()})
     if not changed:
         return True
-    if (
-        not places
-        or _others(before) != _others(header)
-        or before.get("inputs") != named.digest(before.get("inputs"))
-    ):
+    if not places or _others(before) != _others(header) or before.get("inputs") != named.digest():
         raise FileError(
             f"{str(out)!r} holds another run, which differs in {'; '.join(changed)}: choose another file."
         )
@@ -159,7 +141,6 @@ def _records(
                 "name": names[key],
                 "explanation": e.to_dict(),
                 "failures": [],
-                "id": e.id,
             }
 
 
@@ -289,11 +270,11 @@ def _whole(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sum_in(path: Path, header: Mapping[str, Any]) -> int:
-    found = re.fullmatch(f"{_SUM}([0-9a-f]{{32}})", str(header.get("inputs")))
+    found = re.fullmatch("[0-9a-f]{32}", str(header.get("inputs")))
     if found is None:
         raise FileError(f"{str(path)!r} is damaged: it does not name its inputs.")
-    return int(found[1], 16)
+    return int(found[0], 16)
 
 
 def _sum_text(total: int) -> str:
-    return f"{_SUM}{total % _MODULUS:032x}"
+    return f"{total % _MODULUS:032x}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pertinent.errors import FileError
+from pertinent.control_characters import shortened
+from pertinent.errors import FileError, shown
 from pertinent.files import folder_exists, read_json
 from pertinent.results.base import KINDS
 from pertinent.results.explanation import Explanations
@@ -39,6 +40,9 @@ def read(path: str | Path) -> Any:
     plain = read_json(Path(path))
     said = plain if isinstance(plain, dict) else {}
     for kind, cls in KINDS.items():
-        if said.get("format") in cls.file_formats() and said.get("kind", kind) == kind:
+        if said.get("format") == cls.file_format() and said.get("kind", kind) == kind:
             return cls.read(path)
-    raise FileError(f"{str(path)!r} holds no result that this version of pertinent knows.")
+    raise FileError(
+        f"{str(path)!r} holds no result that this version of pertinent reads: its `format` is "
+        f"{shortened(shown(said.get('format')), 60)}."
+    )

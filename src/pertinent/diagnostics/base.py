@@ -11,7 +11,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.decoding import Index, decode, encode, expect
+from pertinent.decoding import Index, PlainData, decode_fields, encode, expect
 from pertinent.intervals import FEWEST, Interval, bootstrap
 from pertinent.outputs import Scale
 from pertinent.results.base import Result
@@ -149,20 +149,18 @@ class Diagnostic(Result):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; an `InputError` says what the result cannot be made of."""
-        plain = {"kind": cls.kind, "noticed": plain.get("warnings", []), **plain}  # as in version 0.1
-        expect(plain["kind"] == cls.kind, "kind", repr(cls.kind), plain["kind"])
-        if "columns" in plain:
-            columns = decode(tuple[str, ...], plain["columns"], "columns")
-            rows = decode(tuple[list[Any], ...], plain.get("rows"), "rows")
-            plain["rows"] = [dict(zip(columns, row, strict=False)) for row in rows]
-        found = decode(cls, plain)
+        data = PlainData(plain, "diagnostic")
+        kind, columns = data.value("kind"), data.texts("columns")
+        expect(kind == cls.kind, "kind", repr(cls.kind), kind)
+        rows = [dict(zip(columns, row, strict=False)) for row in data.value("rows", tuple[list[Any], ...])]
+        found = cls(**decode_fields(cls, {**plain, "rows": rows}))
         found.check_fields()
         return found
 
     @classmethod
-    def file_formats(cls) -> tuple[str, ...]:
-        """The format of every kind of diagnostic, and that of version 0.1."""
-        return "pertinent diagnostic 2", f"pertinent {cls.kind} 1"
+    def file_format(cls) -> str:
+        """Return the format of all kinds of diagnostics."""
+        return "pertinent diagnostic 2"
 
     def plot(self, *others: Self) -> Figure:
         """A matplotlib figure; `others` are drawn beside it."""

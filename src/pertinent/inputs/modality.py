@@ -6,7 +6,6 @@ by ``@modalities.register("time-series")`` or through an entry point in the grou
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,10 +96,6 @@ class Modality(ABC):
         return "background" if drawn and background is not None else usual
 
 
-_OLD_NOTE = re.compile(
-    r"truncated to (?P<max_tokens>\d+) tokens: (?P<n_seen>\d+) of (?P<n_total>\d+) (?P<unit>\w+) are seen"
-)
-
 modalities: Registry[Modality] = Registry("kind of input", "pertinent.inputs")
 
 
@@ -152,8 +147,7 @@ def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
     """The inverse of `Input.to_dict`; raises an `InputError` if the fields do not make an input."""
     data = PlainData(plain, "input")
     cls = modality_named(data.text("kind", modalities.all())).input_type
-    upgraded = _upgraded(plain, data.texts("notes"), features)
-    fields = decode_fields(cls, upgraded, "", {"features": len(features)})
+    fields = decode_fields(cls, plain, features=len(features))
     try:
         fingerprint = bytes.fromhex(data.text("fingerprint"))
     except ValueError:
@@ -161,22 +155,3 @@ def input_from_dict(plain: Any, features: Sequence[str]) -> Input:
             f"`fingerprint` must be hexadecimal, but got {data.text('fingerprint')[:40]!r}."
         ) from None
     return cls(raw=None, features=tuple(features), fingerprint=fingerprint, **fields).restored()
-
-
-def _upgraded(plain: Mapping[str, Any], notes: Sequence[str], features: Sequence[str]) -> dict[str, Any]:
-    """The saved fields of an input, with those of a file of version 0.1 moved to where they are now.
-
-    In version 0.1 the parts of a text stood beside the other fields, truncation was one of the notes, and the
-    user's numbers of segments were in the names of features.
-    """
-    found = {"text": plain, **plain}
-    for note in notes if "truncation" not in plain else ():
-        if match := _OLD_NOTE.fullmatch(note):
-            numbers = {name: int(match[name]) for name in ("n_seen", "n_total", "max_tokens")}
-            found["truncation"] = numbers | {"unit": match["unit"]}
-            found["notes"] = [other for other in notes if other != note]
-    if "segment_ids" not in plain and plain.get("granularity") == "segments":
-        ids = [name.rpartition(" ")[2] for name in features]
-        if all(number.removeprefix("-").isdecimal() for number in ids):
-            found["segment_ids"] = list(map(int, ids))
-    return found

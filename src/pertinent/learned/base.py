@@ -21,7 +21,7 @@ import numpy as np
 from pertinent.array_types import Array, Floats
 from pertinent.asks import Asking, Network, NetworkOutputs
 from pertinent.decoding import PlainData
-from pertinent.errors import FileError, InputError, ModelError, SettingError, require
+from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers import base
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 from pertinent.files import file_exists, read_json
@@ -235,13 +235,8 @@ class LearnedExplainer(Explainer):
 
     def predict(self, task: Task) -> Asking[Floats]:
         """The network's outputs (columns, features), after a check that it was fitted for the target."""
-        columns = self.columns(task)
+        self.columns(task)  # raises a `SettingError` for another target
         outputs: Floats = yield NetworkOutputs(self.network)
-        if len(outputs) < len(columns):  # a folder of version 0.1, whose files have no digest
-            raise ModelError(
-                f"The network has scores for {len(outputs)} columns, but its card says {len(columns)}: the "
-                "files of the explainer are not of one fit."
-            )
         return outputs
 
     def normalize_scores(self, task: Task, scores: Floats) -> Steps:
@@ -325,8 +320,7 @@ def _explainer_of(card: PlainData) -> type[LearnedExplainer]:
     """The class of the explainer; an `InputError` says what is wrong with its card."""
     explainer = learned.get(card.text("method", learned.all()))
     card.text("classes", ("predicted", "all"))
-    if card.text("scale", SCALES) == "logit" and card.value("validation_fraction") is None:
-        raise InputError("it was fitted on the logits of version 0.1, which were no log-odds: fit it again.")
+    card.text("scale", SCALES)
     if card.value("features") is not None:
         card.text("features")
     card.text("model")

@@ -42,9 +42,6 @@ TEACHER_FILE = "teacher.parquet"
 UNRECORDED = ("checkpoint_steps", "options")
 """Settings of the training that are not recorded, because they follow from the others."""
 
-RENAMED = {"validation_fraction": "dev", "teacher": "reference", "teacher_explanations": "references"}
-"""The names of some settings on cards that version 0.1 wrote."""
-
 
 @dataclass(frozen=True, eq=False)
 class FitRun:
@@ -96,7 +93,7 @@ class FitRun:
         from pertinent.learned.context import TrainingContext
         from pertinent.learned.fitted_network import FittedNetwork
 
-        folder = RunFolder(path, self._record(), RENAMED)
+        folder = RunFolder(path, self._record())
         folder.open(resume=True)
         if folder.finished:
             return load_explainer(path)
@@ -169,7 +166,7 @@ class FitRun:
             )
         if not isinstance(given, Explanations):
             run = read_run(Path(given))
-            if run is None or not self.run.model.has_fingerprint(run.get("model")):
+            if run is None or run.get("model") != self.run.model.fingerprint.hex():
                 raise FileError(
                     f"{str(given)!r} holds no explanations of this model: leave out `teacher_explanations`."
                 )

@@ -59,7 +59,7 @@ class FittedNetwork(Network):
 
     def check(self, model: Model, removal: Removal) -> None:
         """Raise an error unless it was fitted to this model with this removal."""
-        if not model.has_fingerprint(self.card["model"]):
+        if model.fingerprint.hex() != self.card["model"]:
             raise ModelError(
                 "The explainer was fitted to another model: fit one to this model, or explain the model it "
                 "was fitted to, with the same weights and options."
@@ -100,7 +100,7 @@ class FittedNetwork(Network):
         make_folder(folder)
         save_file(self._weights(), folder / _WEIGHTS)
         self.scorer.save_config(folder)
-        write_json(folder / RECORD, {**self.card, DIGEST: _digest_of(folder, self.card)})
+        write_json(folder / RECORD, {**self.card, DIGEST: digest_of(folder, self.card)})
         self.folder = folder.absolute()
 
     def _weights(self) -> dict[str, torch.Tensor]:
@@ -108,17 +108,13 @@ class FittedNetwork(Network):
 
 
 def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
-    """Load the network in a folder, on the CPU until it is used.
-
-    Files of versions that wrote no digest are read without a check of what they hold.
-    """
+    """Load the network in a folder, on the CPU until it is used."""
     from safetensors.torch import load_file
 
     check_is_file(folder / _WEIGHTS)
     config = read_json(folder / CONFIG)
     card = dict(card)
-    written = card.pop(DIGEST, None)
-    if written is not None and written != _digest_of(folder, card):
+    if card.pop(DIGEST, None) != digest_of(folder, card):
         raise FileError(
             f"The explainer in {str(folder)!r} is damaged, or its files are of different explainers: they do "
             "not hold what was written. Fit it again, or copy the whole folder."
@@ -137,7 +133,7 @@ def load_network(folder: Path, card: Mapping[str, Any]) -> FittedNetwork:
     return network
 
 
-def _digest_of(folder: Path, card: Mapping[str, Any]) -> str:
+def digest_of(folder: Path, card: Mapping[str, Any]) -> str:
     """A digest of the files of an explainer: its weights, its configuration and its card."""
     files = [(folder / name).read_bytes() for name in (_WEIGHTS, CONFIG)]
     return digest(*files, json.dumps(card, sort_keys=True)).hex()

@@ -143,22 +143,8 @@ class Model(ABC):
     @cached_property
     def fingerprint(self) -> bytes:
         """A digest of everything that its answers depend on, as far as it can be inspected."""
-        return self._digest()
-
-    @cached_property
-    def fingerprint_in_0_1(self) -> bytes:
-        """The fingerprint that version 0.1 wrote into files, which saw less."""
-        return self._digest(as_in_0_1=True)
-
-    def has_fingerprint(self, digits: Any) -> bool:
-        """Whether these hexadecimal digits are its fingerprint, of this version or of version 0.1."""
-        if digits is None:
-            return False
-        return bool(digits == self.fingerprint.hex() or digits == self.fingerprint_in_0_1.hex())
-
-    def _digest(self, *, as_in_0_1: bool = False) -> bytes:
         background = None if self.background is None else self.background.fingerprint
-        return digest(self.identity(), background, as_in_0_1=as_in_0_1)
+        return digest(self.identity(), background)
 
     def identity(self) -> object:
         """Everything that its answers and their meaning depend on: weights, code, settings."""
@@ -166,8 +152,7 @@ class Model(ABC):
 
     def forget(self) -> None:
         """Forget what was derived from the parameters, because they have changed."""
-        for name in ("fingerprint", "fingerprint_in_0_1"):
-            vars(self).pop(name, None)
+        vars(self).pop("fingerprint", None)
 
     @property
     def words(self) -> Ints | None:

@@ -89,7 +89,7 @@ class Attacked:
         features, n = data.texts("features"), len(data.value("sets", list[Any]))
         input = input_from_dict(data.mapping("input"), features)
         shape = input.array.shape if isinstance(input, ArrayInput) else (None, None)
-        fields = decode_fields(cls, plain, "", {"sets": n, "features": len(features)})
+        fields = decode_fields(cls, plain, sets=n, features=len(features))
         fields["radii"] = np.nan_to_num(fields["radii"], nan=inf)  # JSON has no infinity
         expect(bool((fields["radii"] >= 0).all()), "radii", "at least 0", fields["radii"].tolist())
         return cls(input=input, changes=data.floats("changes", n, *shape), **fields)

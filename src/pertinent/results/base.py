@@ -58,12 +58,12 @@ class Result(ABC):
 
     def to_json(self) -> str:
         """A JSON string; NaN and infinity become null."""
-        return json_text({"format": self.file_formats()[0], **self.to_dict()})
+        return json_text({"format": self.file_format(), **self.to_dict()})
 
     @classmethod
-    def file_formats(cls) -> tuple[str, ...]:
-        """The values of `format` in JSON files of this kind: the one that is written, then older ones."""
-        return (f"pertinent {cls.kind} 1",)
+    def file_format(cls) -> str:
+        """Return the value of `format` in JSON files of this kind."""
+        return f"pertinent {cls.kind} 1"
 
     @checked
     def save(self, path: str | Path) -> None:
@@ -81,7 +81,7 @@ class Result(ABC):
         """Read a JSON file that `save` wrote."""
         plain = read_json(Path(path))
         try:
-            PlainData(plain, cls.kind).text("format", cls.file_formats())
+            PlainData(plain, cls.kind).text("format", (cls.file_format(),))
             return cls.from_dict(plain)
         except InputError as error:
             raise FileError(f"{str(path)!r} is damaged or holds no {cls.kind}: {error}") from error

@@ -252,7 +252,7 @@ class Evaluation(Measures):
     def from_dict(cls, plain: Mapping[str, Any]) -> Evaluation:
         """The inverse of `to_dict`; an `InputError` says what an evaluation cannot be made of."""
         explanations = Explanations.from_dict(PlainData(plain, "evaluation").mapping("explanations"))
-        found = cls(explanations=explanations, **decode_fields(cls, plain, "", {}))
+        found = cls(explanations=explanations, **decode_fields(cls, plain))
         for row in found.rows:
             expect(row.explanation < len(explanations), "rows", "of the explanations", row.explanation)
             expect(row.metric in found.better, "rows", f"of {', '.join(found.better)}", row.metric)

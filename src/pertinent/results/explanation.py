@@ -20,7 +20,7 @@ from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, outpu
 from pertinent.results import exports, pairs
 from pertinent.results.attack_results import not_attacked
 from pertinent.results.base import Result, ResultSequence, check_suffix, display
-from pertinent.results.explanation_files import read_explanations, unsaid_in_0_1, upgraded, write_rows
+from pertinent.results.explanation_files import read_explanations, write_rows
 from pertinent.results.failures import failures_from_plain
 from pertinent.results.importance import Importance, importance_of
 from pertinent.results.pairs import Pair, Triple
@@ -242,14 +242,11 @@ class Explanation(Result):
 
         Its fields fit each other: it can be shown, converted and measured.
         """
-        plain = upgraded(plain)
         data = PlainData(plain, "explanation")
         features, n_columns = data.texts("features"), len(data.texts("classes"))
-        fields = decode_fields(cls, plain, "", {"features": len(features), "columns": n_columns})
-        output = _output(plain.get("output", {"name": "probability"}))  # that of version 0.1
-        if "meaning" not in plain:
-            fields |= unsaid_in_0_1(fields, output)
-        found = cls(input=input_from_dict(data.mapping("input"), features), output=output, **fields)
+        fields = decode_fields(cls, plain, features=len(features), columns=n_columns)
+        output, input = _output(data.value("output")), input_from_dict(data.mapping("input"), features)
+        found = cls(input=input, output=output, **fields)
         expect(found.target < n_columns, "target", f"from 0 to {n_columns - 1}", found.target)
         expect(bool(np.isfinite(found.prediction).all()), "prediction", "finite", found.prediction.tolist())
         expect(not np.isinf(found.scores).any(), "scores", "finite", "infinity")
@@ -462,5 +459,5 @@ class ByClass(Explanations):
 
 def _output(plain: Any) -> Output:
     data = PlainData(plain, "output")
-    has_unit = data.text("name", NAMES) in ("value", "log-likelihood") and plain.get("unit") is not None
-    return output_named(data.text("name"), data.text("unit") if has_unit else None)
+    name = data.text("name", NAMES)
+    return output_named(name, data.text("unit") if name in ("value", "log-likelihood") else None)

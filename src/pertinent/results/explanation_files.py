@@ -12,16 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from pertinent._optional import optional
-from pertinent.control_characters import encodable
+from pertinent.control_characters import encodable, shortened
 from pertinent.decoding import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
-from pertinent.explainers.base import ScoreMeaning, n_kept
 from pertinent.files import ParquetRows, atomic_write, file_exists, read_parquet
-from pertinent.outputs import Classes, Output
 from pertinent.results.failures import Failure, failures_from_plain
 
 T = TypeVar("T")
@@ -38,27 +34,11 @@ _STRING_LISTS = ("features", "classes", "warnings")
 _NUMBER_LISTS = ("prediction", "scores", "standard_errors", "base_values", "sparsities")
 _WHOLE_NUMBERS = ("index", "target", "budget", "evaluations", "seed")
 _FORMAT = b"pertinent"
-_VERSIONS = (b"1", b"2", b"3", b"4")
+_VERSION = b"4"
 _DIGEST = b"digest"
-"""The digest of all that a file holds, since version 4: checksums of Parquet cover the rows alone."""
+"""The digest of all that a file holds: checksums of Parquet cover only the rows."""
 
 _ROWS_AT_ONCE = 100
-
-_OLD_NAMES = {"errors": "standard_errors"}
-"""Fields that files of version 0.1 call otherwise."""
-
-_IN_EVERY_VERSION = ("removal_settings", "chosen", "budget", "evaluations", "seconds", "seed", "sparsities")
-"""Fields that every file has, though an explanation has a default for them."""
-
-_ATTACKS_IN_0_1 = ("counterfactual", "greedy", "greedy-as", "one-step-banzhaf")
-_MAGNITUDES_IN_0_1 = ("cxplain", "functional-information", "invase", "l2x", "magnex", "vibi")
-_BETTER_IN_0_1 = {
-    "lower": "brevity class-iou deletion negative-delta-log-odds purity robustness-of-relevant sufficiency",
-    "higher": "average-precision class-faithfulness comprehensiveness faithfulness insertion iou-stability "
-    "monotonicity positive-delta-log-odds precision-at-k robustness-of-irrelevant share-removed "
-    "sufficiency-of-selected",
-}
-"""What version 0.1 knew of its methods and metrics, but did not write into files."""
 
 
 def write_rows(
@@ -89,7 +69,7 @@ def _write_parquet(
     run: Mapping[str, Any] | None,
 ) -> None:
     arrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
-    metadata = {_FORMAT: _VERSIONS[-1], b"failures": json.dumps(encode(list(failures)))}
+    metadata = {_FORMAT: _VERSION, b"failures": json.dumps(encode(list(failures)))}
     if run is not None:
         metadata[b"run"] = json.dumps(run)
     schema = _schema(arrow).with_metadata(metadata)
@@ -137,14 +117,8 @@ def journal_of(path: Path) -> Path:
 
 
 def failures_in(record: Mapping[str, Any]) -> list[Failure]:
-    """The failures of one input, from a record of a journal; those of version 0.1 are reasons alone."""
-    data, index = PlainData(record, "record"), record["key"][0]
-    return failures_from_plain(
-        [
-            [index, each, record.get("id")] if isinstance(each, str) else each
-            for each in data.value("failures", list[Any])
-        ]
-    )
+    """Return the failures of one input, from a record of a journal."""
+    return failures_from_plain(PlainData(record, "record").value("failures"))
 
 
 def _read_journal(path: Path, from_dict: Callable[[Mapping[str, Any]], T]) -> tuple[list[T], list[Failure]]:
@@ -164,46 +138,6 @@ def read_record(
     with _damaged(path, f"record {record['key']}"):
         explanation = PlainData(record, "record").value("explanation")
         return None if explanation is None else from_dict(explanation), failures_in(record)
-
-
-def upgraded(plain: Any) -> dict[str, Any]:
-    """The plain data of an explanation with the field names of this version."""
-    PlainData(plain, "explanation")
-    found = {_OLD_NAMES.get(name, name): value for name, value in plain.items()}
-    if found.get("meaning") is None:  # a column without values
-        found.pop("meaning", None)
-    for name in (*_IN_EVERY_VERSION, "measures", "details"):
-        if name not in found:
-            raise InputError(f"`{name}` is missing.")
-    return found
-
-
-def unsaid_in_0_1(fields: Mapping[str, Any], output: Output) -> dict[str, Any]:
-    """The fields that files of version 0.1 lack or mean otherwise, inferred from the others.
-
-    They are `meaning`, `budget_per_sparsity`, `better` and `scale`: logits of classes were the model's own
-    or log-probabilities, not log-odds.
-    """
-    method, details = fields["method"], fields["details"]
-    sets = {n_kept(s, len(fields["scores"])): mask for s, mask in fields["chosen"].items()}
-    meaning: ScoreMeaning = "effect"
-    if method in _ATTACKS_IN_0_1 or "pertinence" in details:
-        meaning = "attack"
-    elif method in _MAGNITUDES_IN_0_1 or "selected" in details:
-        meaning = "magnitude"
-    elif sets and np.allclose(fields["scores"], np.mean(list(sets.values()), axis=0)):
-        meaning = "membership"
-    divided = fields["settings"].get("spread") or "anchors" in details
-    ways = {name: way for way, names in _BETTER_IN_0_1.items() for name in names.split()}
-    scale = fields.get("scale", "natural")
-    if scale == "logit" and isinstance(output, Classes):
-        scale = "raw" if output.from_logits else "log-probability"
-    return {
-        "scale": scale,
-        "meaning": meaning,
-        "budget_per_sparsity": meaning == "membership" and not divided,
-        "better": {name: ways[name] for name in fields["measures"] if name in ways},
-    }
 
 
 @contextmanager
@@ -239,19 +173,22 @@ class _Content:
 
 
 def _read_parquet(path: Path) -> ParquetRows:
-    """A Parquet file of explanations, whole and undamaged as far as its version allows to see."""
+    """Read a Parquet file of explanations that has this format version and is undamaged."""
     found = read_parquet(path)
     metadata = found.metadata
     if _FORMAT not in metadata:
         raise FileError(f"{str(path)!r} is a Parquet file, but holds no explanations.")
-    if metadata[_FORMAT] not in _VERSIONS:
-        raise FileError(f"{str(path)!r} was written by a newer version of pertinent: update to read it.")
-    if metadata[_FORMAT] >= b"4":
-        content = _Content(metadata)
-        with _damaged(path, "content"):
-            content.add(found.rows)
-        if metadata.get(_DIGEST) != content.digest().encode():
-            raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
+    if metadata[_FORMAT] != _VERSION:
+        version = shortened(metadata[_FORMAT].decode(errors="replace"), 20)
+        raise FileError(
+            f"{str(path)!r} has format version {version!r}, but this version of pertinent reads only version "
+            f"{_VERSION.decode()!r}: read it with the version that wrote it, or explain again."
+        )
+    content = _Content(metadata)
+    with _damaged(path, "content"):
+        content.add(found.rows)
+    if metadata.get(_DIGEST) != content.digest().encode():
+        raise FileError(f"{str(path)!r} is damaged: it does not hold what was written.")
     return found
 
 
@@ -274,5 +211,5 @@ def _to_row(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_row(row: Mapping[str, Any]) -> dict[str, Any]:
     data = PlainData(row, "row")
-    nested = {name: json.loads(data.text(name)) for name in _NESTED if name in row}
+    nested = {name: json.loads(data.text(name)) for name in _NESTED}
     return {**row, **nested}

@@ -30,7 +30,6 @@ class Failure:
         The error itself; it is not saved.
     """
 
-    # Files of version 0.1 have lists of the first three.
     index: Index
     reason: str
     _: KW_ONLY

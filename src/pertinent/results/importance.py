@@ -12,7 +12,7 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats
 from pertinent.control_characters import encodable
-from pertinent.decoding import NOT_FINITE, Index, decode, encode
+from pertinent.decoding import NOT_FINITE, Index, decode_fields, encode
 from pertinent.errors import SettingError, require, unknown
 from pertinent.inputs.modality import modality_named
 from pertinent.intervals import bootstrap
@@ -121,7 +121,7 @@ class Importance(Result):
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Importance:
         """The inverse of `to_dict`; an `InputError` says what it cannot be made of."""
-        return decode(Importance, {name: each for name, each in plain.items() if name != "format"})
+        return cls(**decode_fields(cls, plain))
 
     def to_dataframe(self) -> Any:
         """A pandas frame with one row per feature and group."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,10 @@ _LAST_WRITTEN = "trainer_state.json"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one training run, which is described by `settings`.
-
-    `renamed` maps names of settings to the names under which an earlier version wrote them.
-    """
+    """The folder of one training run, which is described by `settings`."""
 
     path: Path
     settings: Mapping[str, Any]
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def checkpoints(self) -> Path:
@@ -88,7 +84,6 @@ class RunFolder:
     def _compare(self, begun: Path) -> None:
         before = read_json(begun)
         now = json.loads(json.dumps(self.settings))
-        before |= {name: before[old] for name, old in self.renamed.items() if old in before}
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
             raise SettingError(

@@ -224,6 +224,6 @@ class AIM(SelectionExplainer):
         found = yield from super().explain(task)
         assert found.scores is not None
         if found.scores.ndim == 2:
-            centring = self.network.card["settings"].get("centring", True)
+            centring = self.network.card["settings"]["centring"]
             return Finding(found.scores - found.scores.mean(axis=0) if centring else found.scores)
         return selecting(probability(found.scores))

@@ -181,8 +181,8 @@ class AmortizedShapley(LearnedExplainer):
 
     def explain(self, task: Task) -> Steps:
         """Predict, and normalize or adapt to the input if the settings say so."""
-        learned_from = self.network.card.get("learned_from", {}).get("method")
-        if (self.refine or self.normalize) and learned_from not in (None, *SHAPLEY):
+        learned_from = self.network.card["learned_from"]["method"]
+        if (self.refine or self.normalize) and learned_from not in SHAPLEY:
             raise SettingError(
                 f"`refine` and `normalize` must be left out, because this explainer learned from "
                 f"{learned_from}, whose scores are no Shapley values."

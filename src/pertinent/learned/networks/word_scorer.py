@@ -62,8 +62,7 @@ class WordScorer(Scorer):
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> WordScorer:
         """One for as many words."""
-        options = {name: config[name] for name in ("context", "bias") if name in config}
-        return cls(n_columns, config.get("n_words", BUCKETS), **options)
+        return cls(n_columns, config["n_words"], context=config["context"], bias=config["bias"])
 
     def arguments(self) -> dict[str, Any]:
         """How many words are told apart, whether each is scored by itself, and whether layers have biases."""
