@@ -63,6 +63,20 @@ def test_labels_must_be_as_many_as_the_inputs(model, labels):
         pertinent.check_removal(model, ["not bad", "good"], labels=labels)
 
 
+@pytest.mark.parametrize("metrics", [torch.tensor(3), np.array(3), torch.zeros(2, 2)])
+def test_several_values_must_be_a_list(model, metrics):
+    with pytest.raises(SettingError, match="metrics"):
+        pertinent.compare(model, "not bad", "lime", metrics)
+
+
+@pytest.mark.parametrize("unit", ["", "bits"])
+def test_an_output_of_an_unknown_unit_is_damaged(model, unit):
+    plain = pertinent.explain(model, "not bad", "leave-one-out").to_dict()
+    plain["output"] = {"name": "log-likelihood", "unit": unit}
+    with pytest.raises(InputError, match="unit"):
+        pertinent.Explanation.from_dict(plain)
+
+
 @pytest.mark.parametrize("name", [LONG, f"{LONG}.json", f"{LONG}.parquet", "null\0character.json"])
 def test_names_that_no_file_can_have(tmp_path, model, name):
     explanation = pertinent.explain(model, "not bad", "leave-one-out")

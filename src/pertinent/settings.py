@@ -164,7 +164,7 @@ def _several(name: str, value: Any, hint: Any) -> Any:
     """A tuple of values of one type; a tuple of fixed length is left as it is."""
     if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
         raise _WrongType
-    if isinstance(value, np.ndarray) and value.ndim != 1:
+    if getattr(value, "ndim", 1) != 1:
         raise _WrongType
     inner = get_args(hint)
     if get_origin(hint) is tuple and inner[-1] is not ...:

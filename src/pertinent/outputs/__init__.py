@@ -42,7 +42,8 @@ def output_named(name: str, unit: str | None = None) -> Output:
         raise unknown("output", name, NAMES)
     if name == "value":
         return PlainValues(unit or "")
-    if name == "log-likelihood" and unit in (None, "nats", PER_TOKEN):
+    if name == "log-likelihood":
+        require(unit in (None, "nats", PER_TOKEN), "unit", f"'nats' or {PER_TOKEN!r}", unit)
         return LogLikelihoods(unit or "nats")
     require(not unit, "unit", "left out unless output='value'", unit)
     return _PROBABILITIES[name]

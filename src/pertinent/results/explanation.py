@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.control_characters import visible
 from pertinent.decoding import NOT_FINITE, Index, PlainData, Shape, decode_fields, encode, expect, is_plain
-from pertinent.errors import SettingError
+from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import input_from_dict
@@ -460,4 +460,8 @@ class ByClass(Explanations):
 def _output(plain: Any) -> Output:
     data = PlainData(plain, "output")
     name = data.text("name", NAMES)
-    return output_named(name, data.text("unit") if name in ("value", "log-likelihood") else None)
+    unit = data.text("unit") if name in ("value", "log-likelihood") else None
+    try:
+        return output_named(name, unit)
+    except SettingError as error:
+        raise InputError(str(error)) from error
