@@ -20,7 +20,7 @@ from common import WORDS, random_texts, save, word_tokenizer
 
 import pertinent
 from pertinent.array_types import Array, Floats
-from pertinent.asks import Algorithm, Arithmetic, Fork, Values
+from pertinent.asks import Algorithm, Compute, Fork, Values
 from pertinent.explainers.base import DEFAULT_BUDGET, DEFAULT_SPARSITIES, Task, explainers
 from pertinent.models.base import Answer
 from pertinent.models.torch.tokens import TokenBatch, collate
@@ -77,7 +77,7 @@ def drive(algorithm: Algorithm, game: Game, clock: Clock) -> Any:
         if isinstance(ask, Values):
             masks = ask.masks
             answer = clock.leave_out(lambda: game(masks))  # noqa: B023
-        elif isinstance(ask, Arithmetic):
+        elif isinstance(ask, Compute):
             answer = ask.compute()
         elif isinstance(ask, Fork):
             answer = [drive(branch, game, clock) for branch in ask.branches]

@@ -97,7 +97,7 @@ def play(explainer: Explainer, table: Floats, budget: int, seed: int) -> Finding
         except StopIteration as stop:
             finding: Finding = stop.value
             return finding
-        if isinstance(question, asks.Arithmetic):
+        if isinstance(question, asks.Compute):
             answer = question.compute()
         else:
             assert isinstance(question, asks.Values)

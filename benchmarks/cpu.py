@@ -43,7 +43,7 @@ Kept: TypeAlias = list[tuple[Ints, Ints]]
 def pertinent_work(case: Case, what: str, kept: Kept) -> Callable[[Case], None]:
     """Pertinent through its front door; `kept` takes the token ids and positions of every row asked for."""
     import pertinent
-    from pertinent.removal.base import kept_tokens
+    from pertinent.removals.base import kept_tokens
 
     wrapped: Any = pertinent.wrap((case.model, case.tokenizer), compaction=what != PADDED)
     cost = wrapped.cost

@@ -224,7 +224,7 @@ def agreement(case: Case) -> float:
     """The largest difference, in nats, between our log-likelihoods and those of the plainest loop."""
     plain = one_at_a_time(case, case.masks[:8]).numpy()
     input: Any = case.wrapped.prepare(pertinent.Prompt(case.prompt, answer=case.answer), "tokens")
-    rows = pertinent.removal.SliceOut()(input, case.masks[:8], 0)
+    rows = pertinent.removals.SliceOut()(input, case.masks[:8], 0)
     return float(np.abs(case.wrapped.submit([rows]).outputs()[:, 0] - plain).max())
 
 

@@ -24,14 +24,14 @@ from common import random_texts, table, word_tokenizer
 from peers import load
 
 import pertinent
-from pertinent.api.request import make_explainer
 from pertinent.asks import Algorithm, Values
-from pertinent.digests import generator
+from pertinent.config.fingerprints import generator
 from pertinent.engine.engine import Engine
-from pertinent.engine.job import Done, Job
+from pertinent.engine.job import Job, JobResult
 from pertinent.explainers.base import Task
 from pertinent.masks import full_mask
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
+from pertinent.runs.request import make_explainer
 
 WITHIN = 1.10
 MIB = 1024
@@ -56,7 +56,7 @@ def stream(model: Any, n: int, tokens: int, evaluations: int) -> None:
         rng = generator(0, explainer.name, input.fingerprint)
         return (yield from explainer.explain(Task(input.n_features, 0, prediction, evaluations, (0.1,), rng)))
 
-    def jobs() -> Iterator[Job | Done]:
+    def jobs() -> Iterator[Job | JobResult]:
         removal = removals.make("attention-mask").bind(model)
         for number in range(n):
             input = model.prepare(random_texts(1, tokens, number)[0], "tokens")

@@ -28,7 +28,7 @@ from shapley_peers import SLOW, peers, with_at_least
 from shapley_plot import plot
 
 from pertinent.array_types import Floats
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, plan_budget
 
 TIMES = (2, 5, 10, 20)
@@ -49,7 +49,7 @@ def play(explainer: Explainer, game: Game, budget: int, seed: int) -> Finding:
         except StopIteration as stop:
             found: Finding = stop.value
             return found
-        if isinstance(asked, Arithmetic):
+        if isinstance(asked, Compute):
             answer = asked.compute()
             continue
         assert isinstance(asked, Values)

@@ -9,8 +9,8 @@ import numpy as np
 from common import random_texts, word_tokenizer
 
 import pertinent
-from pertinent.explainers.shapley.odd_process import estimate
-from pertinent.explainers.shapley.spread_masks import spread_pairs
+from pertinent.explainers.shapley.gaussian_process import estimate
+from pertinent.explainers.shapley.mask_design import spread_pairs
 
 TOKENS = 40
 REPEATS = 5

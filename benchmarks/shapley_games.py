@@ -10,11 +10,11 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.explainers.shapley.odd_process import fit
+from pertinent.explainers.shapley.gaussian_process import fit
+from pertinent.explainers.shapley.mask_design import spread_pairs
 from pertinent.explainers.shapley.shapley_sampling import draw_orders, prefixes
-from pertinent.explainers.shapley.spread_masks import spread_pairs
 from pertinent.masks import all_coalitions, full_mask, mask_bytes, shapley_of
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 
 REVIEWS = (
     "A slow start then a wonderful ending and superb acting overall",

@@ -202,7 +202,7 @@ class Tokens:
     lengths: Tensor
 
     @classmethod
-    def of(cls, texts: list[str], tokenizer: Tokenizer, device: torch.device) -> Tokens:
+    def from_texts(cls, texts: list[str], tokenizer: Tokenizer, device: torch.device) -> Tokens:
         """Tokenise `texts`, some at a time to bound the memory."""
         flat, counts = array("i"), array("q")
         for first in range(0, len(texts), TEXTS_TOKENISED_AT_ONCE):

@@ -160,7 +160,7 @@ def accuracy(
     model: Any, tokenizer: Tokenizer, examples: list[Example], device: torch.device
 ) -> dict[str, float]:
     """Accuracy by share of tokens removed, over three random masks where any are."""
-    tokens = Tokens.of([text for text, _ in examples], tokenizer, device)
+    tokens = Tokens.from_texts([text for text, _ in examples], tokenizer, device)
     labels = torch.tensor([label for _, label in examples], device=device)
     found = {}
     for removed in SHARES_REMOVED_WHEN_MEASURED:
@@ -185,7 +185,7 @@ def fine_tuned_teacher(
     teacher: Any = AutoModelForSequenceClassification.from_pretrained(
         folder, num_labels=len(corpus.classes), dtype=torch.float32
     ).to(device)
-    tokens = Tokens.of([text for text, _ in corpus.labelled], tokenizer, device)
+    tokens = Tokens.from_texts([text for text, _ in corpus.labelled], tokenizer, device)
     labels = torch.tensor([label for _, label in corpus.labelled], device=device)
 
     def loss_of(rows: Tensor) -> Tensor:
@@ -225,7 +225,7 @@ def embeddings_from_teacher(
 ) -> Tensor:
     """Reduce what the teacher makes of each token, its first layer beside its last, by PCA."""
     words = [word.removeprefix("##") for word in sorted(vocabulary, key=vocabulary.__getitem__)]
-    tokens = Tokens.of(words, teacher_tokens, teacher.device)
+    tokens = Tokens.from_texts(words, teacher_tokens, teacher.device)
     views = []
     for rows in torch.split(torch.arange(len(words)), 1024):
         ids, mask = tokens.batch(rows)
@@ -395,7 +395,7 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
     }
     say(f"teacher: {teacher_accuracy}")
     with bf16_on_gpu(device):
-        lessons = predict(teacher, Tokens.of(texts, teachers, device))
+        lessons = predict(teacher, Tokens.from_texts(texts, teachers, device))
     say("teacher: all texts labelled")
 
     tokenizer = new_tokenizer(known + corpus.unlabelled, plan)
@@ -410,7 +410,7 @@ def make_model(task: str, arguments: argparse.Namespace, plan: Plan, device: tor
         label2id={name: place for place, name in enumerate(corpus.classes)},
     )
     words = embeddings_from_teacher(teacher, teachers, tokenizer.get_vocab(), config.hidden_size)
-    tokens = Tokens.of(texts, tokenizer, device)
+    tokens = Tokens.from_texts(texts, tokenizer, device)
     say("student: tokens and word embeddings ready")
     not_short = (tokens.lengths[: len(texts) - len(varied)] >= 10).nonzero()[:, 0]
     encoder, pretraining_steps = pretrained_encoder(config, words, tokens, not_short, plan)

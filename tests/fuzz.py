@@ -35,10 +35,10 @@ from rich.console import Console
 
 import pertinent
 from pertinent.errors import PertinentError
-from pertinent.explainers.base import explainers, learned
+from pertinent.explainers.base import explainers, learned_methods
 from pertinent.files import read_json
-from pertinent.metric.base import metrics
-from pertinent.removal.base import removals
+from pertinent.metrics.base import metrics
+from pertinent.removals.base import removals
 from tests import tiny
 from tests.fuzz_generative import explain_prompt, explain_served
 from tests.fuzz_stores import store_files
@@ -434,14 +434,14 @@ def read(call):
 
 def request(call):
     options = {name: value for name, value in call.options.items() if name != "batch_size"}
-    made = pertinent.Request.of(call.method, call.settings, **options)
+    made = pertinent.Request.from_method(call.method, call.settings, **options)
     assert made.fingerprint
     assert pertinent.Request.from_dict(made.to_dict()) == made
 
 
 def fit(call):
-    """A learned method with a setting of any kind, and what it explains."""
-    names = sorted(learned.all())
+    """A learned_methods method with a setting of any kind, and what it explains."""
+    names = sorted(learned_methods.all())
     name = names[call.size % len(names)]
     options = {name: call.options[name] for name in ("features", "removal", "seed") if name in call.options}
     options |= {"epochs": 1} | ({call.option: call.odd} if call.option in ("classes", "output") else {})
@@ -453,7 +453,9 @@ def from_dict(call):
     """The plain data of results and requests, with something wrong in it."""
     draw = random.Random(call.size)
     if call.option in ("classes", "names"):
-        plain = pertinent.Request.of("kernel-shap", removal="constant", metrics=["deletion"]).to_dict()
+        plain = pertinent.Request.from_method(
+            "kernel-shap", removal="constant", metrics=["deletion"]
+        ).to_dict()
         assert pertinent.Request.from_dict(damaged(plain, draw)).fingerprint
         return
     if call.option == "kind":
@@ -605,7 +607,7 @@ def good_files(folder):
     with suppress(KeyboardInterrupt):
         pertinent.explain(model, rows, out=folder / "begun.parquet", **(words | {"progress": stop}))
     pertinent.fit(model, rows, "fastshap", epochs=2, **QUIET).save(folder / "fitted")
-    (folder / "request.json").write_text(json.dumps(pertinent.Request.of("lime", seed=3).to_dict()))
+    (folder / "request.json").write_text(json.dumps(pertinent.Request.from_method("lime", seed=3).to_dict()))
 
     def fitted(path):
         explainer = pertinent.load_explainer(path.parent)

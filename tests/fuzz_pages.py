@@ -24,14 +24,14 @@ from urllib.parse import quote_plus, urlencode
 import numpy as np
 
 import pertinent
-from pertinent.app.browse import Saved
-from pertinent.app.desk import Desk
-from pertinent.app.given import Limits
-from pertinent.app.guard import COOKIE
+from pertinent.app.admission_queue import AdmissionQueue
+from pertinent.app.explain_form import Limits
+from pertinent.app.explanation_browser import ExplanationBrowser
 from pertinent.app.serve import hosted_models
+from pertinent.app.site import Site
 from pertinent.app.study_site import COOKIE as PERSON
 from pertinent.app.study_site import StudySite
-from pertinent.app.web import Site
+from pertinent.app.token_auth import COOKIE
 from pertinent.study.answers import Answers
 from tests.app.hostile import call, cut_off, png_head, whole
 from tests.app.served import TOKEN, Counting
@@ -204,9 +204,11 @@ def make_apps(folder):
     images = pertinent.wrap(predict_images, kind="image", classes=["dark", "light"])
     models = {"texts": texts, "people": people, "images": images}
     compared = pertinent.compare(people, rows, ["leave-one-out", "shapley"], progress=False)
-    saved = Saved(pertinent.Explanations(compared.explanations), "saved.parquet", ["no", "yes", "no"])
+    saved = ExplanationBrowser(
+        pertinent.Explanations(compared.explanations), "saved.parquet", ["no", "yes", "no"]
+    )
     limits = Limits(budget=64, features=512)
-    site = Site(hosted_models(models, limits), Desk(8, 128), saved)
+    site = Site(hosted_models(models, limits), AdmissionQueue(8, 128), saved)
     study = pertinent.create_study(explained(5), folder / "study", top=3, checks=1)
     return site.app(TOKEN), StudySite(study).app(TOKEN), study
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 import numpy as np
 
 import pertinent
-from pertinent.api import explain_folder
-from pertinent.decoding import encode
+from pertinent.config.serialization import encode
+from pertinent.runs import explain_folder
 from pertinent.study.answers import Answers
 from pertinent.study.design import Study
 from tests.study.people import by_the_words, explained, take_part

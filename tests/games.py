@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 import pertinent
-from pertinent.asks import Arithmetic, Fork, Gradients, MaskGradients
+from pertinent.asks import Compute, Fork, Gradients, MaskGradients
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, Finding, Task, plan_budget
 
 
@@ -168,7 +168,7 @@ def converse(algorithm, game: Game):
             return stop.value
         if isinstance(ask, Fork):
             answer = [converse(branch, game) for branch in ask.branches]
-        elif isinstance(ask, Arithmetic):
+        elif isinstance(ask, Compute):
             answer = ask.compute()
         else:
             assert ask.masks.dtype == bool

@@ -16,22 +16,21 @@ from pkgutil import resolve_name
 import pytest
 
 import pertinent
-from pertinent import removal
-from pertinent.api.named_model import is_own
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.loading import load_methods
 from pertinent.cli.parser import command_parser, parse
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.explainers import explainers
 from pertinent.inputs.modality import modalities
-from pertinent.learned import learned
-from pertinent.metric import metrics
+from pertinent.learners import learned
+from pertinent.metrics import metrics
 from pertinent.models.embedded.load import NAMES
 from pertinent.models.wrap import _OPTIONS
 from pertinent.outputs import NAMES as OUTPUTS
-from pertinent.removal import removals
+from pertinent.removals import removals
 from pertinent.results.base import Result
 from pertinent.results.evaluation import Measures
+from pertinent.runs.model_names import is_own
 from tests import tiny_lm
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +42,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CATALOGUES = {
-    "methods": lambda: [entry for entry in pertinent.methods() if not entry.fitted_first],
+    "methods": lambda: [entry for entry in pertinent.list_methods() if not entry.fitted_first],
     "metrics": pertinent.metrics,
     "removals": pertinent.removals,
 }
@@ -204,7 +203,7 @@ def test_reference_has_every_registered_name_and_setting(what):
         assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
     if what == "removals":
         for key, cls in removals.all().items():
-            assert getattr(removal, cls.__name__) is cls
+            assert getattr(removals, cls.__name__) is cls
             assert table[key][1:3] == [", ".join(cls.kinds()), f"`{cls.__name__}`"]
     else:
         assert all(entry.paper == table[key][-2] for key, entry in entries.items())

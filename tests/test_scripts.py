@@ -19,9 +19,9 @@ import torch
 
 import pertinent
 from pertinent.api.explain import explain
-from pertinent.explainers.base import explainers, learned
+from pertinent.config.registry import settings_names
+from pertinent.explainers.base import explainers, learned_methods
 from pertinent.masks import all_coalitions, shapley_of
-from pertinent.registry import settings_names
 from tests import tiny
 from tests.miniature import (
     ROOT,
@@ -62,7 +62,7 @@ def is_public(node: ast.AST) -> bool:
 def settings() -> set[str]:
     """The settings of all methods, fitted or not."""
     found = {name for cls in explainers.all().values() for name in settings_names(cls)}
-    for cls in learned.all().values():
+    for cls in learned_methods.all().values():
         found |= {*settings_names(cls), *settings_names(cls.learner)}
     return found
 
@@ -146,7 +146,7 @@ def test_vo2023_tables_and_pictures(vo2023, tmp_path, monkeypatch):
         words = resample_less(load("words"))
         resample_less(load("results"))
         for own_name in (
-            "pertinent.metric.english_words.is_contaminated",
+            "pertinent.metrics.english_words.is_contaminated",
             f"{words.__name__}.is_contaminated",
         ):
             monkeypatch.setattr(own_name, "w1".__eq__)  # without NLTK's data
@@ -555,7 +555,7 @@ def test_yang2023(encoder, tmp_path):
             measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
         stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24
-        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
+        names = "model learned_methods amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
         names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
         names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
         names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pertinent.benchmarking import mean_costs
-from pertinent.cli.descriptions import read_description, run_description
+from pertinent.api.benchmark import mean_costs
+from pertinent.cli.benchmark_files import read_description, run_description
 from pertinent.results.evaluation import Evaluation
 
 HERE = Path(__file__).parent

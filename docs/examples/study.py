@@ -16,7 +16,7 @@ import numpy as np
 
 import pertinent
 from pertinent.study.answers import Answers
-from pertinent.study.design import Question, Study
+from pertinent.study.design import Study, StudyQuestion
 
 REVIEWS = [
     "The first half drags, but the acting is superb and the ending is a quiet triumph.",
@@ -59,7 +59,7 @@ def make(folder: Path) -> Study:
     return pertinent.create_study(pertinent.Explanations(list(compared)), folder, top=4)
 
 
-def answer(study: Study, question: Question, rng: np.random.Generator) -> Any:
+def answer(study: Study, question: StudyQuestion, rng: np.random.Generator) -> Any:
     """The answer of somebody who knows some good and some bad words, and now and then answers by chance."""
     if question.kind == "check":
         return question.grade

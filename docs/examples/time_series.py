@@ -19,15 +19,15 @@ from rich.text import Text
 
 import pertinent
 from pertinent.array_types import Array, Ints, Masks
-from pertinent.decoding import Shape
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import Shape
 from pertinent.inputs.base import ArrayInput
 from pertinent.inputs.modality import Modality, modalities
-from pertinent.removal import Removal, removals
-from pertinent.report.colours import DARK, LIGHT, MARKS, mark_numbers, shade
-from pertinent.report.drawings import Drawing
-from pertinent.report.html import Markup
-from pertinent.report.panels import Panel
+from pertinent.removals import Removal, removals
+from pertinent.rendering.colours import DARK, LIGHT, MARKS, mark_numbers, shade
+from pertinent.rendering.drawings import Drawing
+from pertinent.rendering.html import Markup
+from pertinent.rendering.panels import Panel
 
 # -- the input: its fields are saved and read by their annotations ----------------------------------
 

@@ -21,7 +21,7 @@ from methods import AT_A_QUARTER, BUDGET, GRID, OBJECTIVES, REDUCED, SALIENCE, S
 
 import pertinent
 from pertinent.files import atomic_write
-from pertinent.metric.base import metrics
+from pertinent.metrics.base import metrics
 from pertinent.models.embedded.load import load_transformer
 from pertinent.results.explanation import Explanations
 

@@ -15,8 +15,8 @@ from data import SETS, read
 
 import pertinent
 from pertinent.models.embedded.load import load_transformer
-from pertinent.removal import Marginalize
-from pertinent.removal.base import Removal
+from pertinent.removals import Marginalize
+from pertinent.removals.base import Removal
 
 REMOVALS = ("attention-mask", "mask-token", "slice-out", "zero-vector")
 """Those that a model can be trained with."""

@@ -12,7 +12,7 @@ from records import Records, interval
 from rows import MAGNITUDE, SIZES
 
 from pertinent.array_types import Floats
-from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
+from pertinent.rendering.plots import LINES, MARKERS, QUIET, new_figure
 
 CURVES = (
     "random",

@@ -19,7 +19,7 @@ from rows import MAGNITUDE, SIZES
 from run import chosen_images, file_name
 
 from pertinent.array_types import Array, Floats, Masks
-from pertinent.report.plots import new_figure
+from pertinent.rendering.plots import new_figure
 
 PICTURED = (
     "gradient" + MAGNITUDE,

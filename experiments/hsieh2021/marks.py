@@ -23,7 +23,7 @@ from text_models import Texts, accuracy, minilm
 from transformers.utils import logging as transformers_logging
 
 import pertinent
-from pertinent.metric.annotated import AveragePrecision, PrecisionAtK
+from pertinent.metrics.plausibility import AveragePrecision, PrecisionAtK
 from pertinent.models.base import Model
 
 SIZES = (1, 2, 3, 4, 5)

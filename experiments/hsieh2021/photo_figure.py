@@ -17,7 +17,7 @@ from run import file_name
 from pertinent.array_types import Array, Floats, Masks
 from pertinent.explainers.base import n_kept
 from pertinent.inputs.image import image_input
-from pertinent.report.plots import new_figure
+from pertinent.rendering.plots import new_figure
 
 TOP = 0.2
 """The share of squares that is shown."""

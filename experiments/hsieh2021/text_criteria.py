@@ -12,7 +12,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Ask, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import never_rising
-from pertinent.metric.base import Measures, Metric
+from pertinent.metrics.base import Measures, Metric
 from pertinent.results.explanation import Explanation
 
 WORDS = 5

@@ -15,7 +15,7 @@ from records import interval
 from text import MODELS
 from text_report import CRITERIA, Results
 
-from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
+from pertinent.rendering.plots import LINES, MARKERS, QUIET, new_figure
 
 CURVES = (
     "random",
@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "figure21.png")
     arguments = parser.parse_args()
-    draw(Results.of(arguments.results)).savefig(arguments.out, dpi=100)
+    draw(Results.from_folder(arguments.results)).savefig(arguments.out, dpi=100)
 
 
 if __name__ == "__main__":

@@ -253,7 +253,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    results = Results.of(arguments.results)
+    results = Results.from_folder(arguments.results)
     missing = [row for row in DEFAULT if any(row not in results.rows(model) for model in MODELS)]
     page = PAGE.format(
         training=TRAINING,

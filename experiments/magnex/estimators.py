@@ -17,10 +17,10 @@ import torch
 from sklearn.datasets import load_digits
 
 import pertinent
-from pertinent.learned.context import ModelAnswers
-from pertinent.learned.methods.magnex import LearnsMAGNEx, logits_of
-from pertinent.learned.networks.joint_networks import SelectionBatch
-from pertinent.removal.base import removals
+from pertinent.learners.methods.magnex import MAGNExLearner, logits_of
+from pertinent.learners.networks.joint_networks import SelectionBatch
+from pertinent.learners.training_context import ModelAnswers
+from pertinent.removals.base import removals
 
 ESTIMATORS: dict[str, dict[str, Any]] = {
     "moving average, 1 mask (paper)": {"baseline": "moving-average", "samples": 1},
@@ -36,7 +36,7 @@ OPTIONS: dict[str, Any] = {"removal": "constant", "features": "pixels", "progres
 EPSILON = 1e-6
 
 
-class Antithetic(LearnsMAGNEx):
+class Antithetic(MAGNExLearner):
     """Masks in opposite pairs, each of which is the baseline of the other (Dong et al. 2020)."""
 
     def compute_loss(self, batch: SelectionBatch) -> Any:
@@ -71,7 +71,7 @@ class Fixed(SelectionBatch):
     def scores(self, network: str) -> torch.Tensor:
         """So that their sigmoid is the probability."""
         del network
-        return (self._logits - logits_of(torch.zeros(1), LearnsMAGNEx.initial_probability))[:, None]
+        return (self._logits - logits_of(torch.zeros(1), MAGNExLearner.initial_probability))[:, None]
 
     def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
         """There is no such network."""
@@ -82,7 +82,7 @@ class Fixed(SelectionBatch):
         return self._model_answers.ask_tensor(self._inputs, kept)
 
 
-def variance(model: Any, fitted: Any, raw: list[Any], learner: LearnsMAGNEx, repeats: int) -> float:
+def variance(model: Any, fitted: Any, raw: list[Any], learner: MAGNExLearner, repeats: int) -> float:
     """The summed variance of the gradient at the logits, for one evaluation of each input."""
     found = pertinent.explain(model, raw, fitted, **OPTIONS)
     p = torch.tensor(np.array([e.scores for e in found])).clamp(EPSILON, 1 - EPSILON).float()
@@ -119,7 +119,7 @@ def main() -> None:
     pixels = (load_digits().images[order, None] / 16).astype(np.float32)
     train, test = list(pixels[:-300]), list(pixels[-300:])
     result: dict[str, Any] = {"quality": {}, "history": {}, "variance": {}}
-    learners = {name: LearnsMAGNEx(**settings) for name, settings in ESTIMATORS.items()}
+    learners = {name: MAGNExLearner(**settings) for name, settings in ESTIMATORS.items()}
     learners |= {name: Antithetic(samples=n) for name, n in OPPOSITE.items()}
     few = {"epochs": 1, "batch_size": 32, "patience": None, "samples": 4}
     early = pertinent.fit(model, train[: min(400, arguments.train)], "magnex", **few, **OPTIONS)
@@ -153,7 +153,7 @@ def main() -> None:
             metrics = ["sufficiency-of-selected", "share-removed"]
             rows = pertinent.evaluate(model, found, metrics, progress=False).rows
             su, sp = (np.array([row.value for row in rows if row.metric == metric]) for metric in metrics)
-            qualities.append(float(np.mean(su + sp * (su > LearnsMAGNEx.least_sufficiency))))
+            qualities.append(float(np.mean(su + sp * (su > MAGNExLearner.least_sufficiency))))
         result["quality"][name], result["history"][name] = qualities, histories
         print(name, np.round(qualities, 3), flush=True)
         arguments.results.mkdir(parents=True, exist_ok=True)

@@ -37,8 +37,8 @@ from stages import GOALS, METRICS, OPTIONS, REPEATS, top
 
 import pertinent
 from pertinent.array_types import Masks
+from pertinent.finetuning.training_settings import TrainerSettings
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.training.training_settings import TrainerSettings
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -23,7 +23,7 @@ from paper_form import BOXES, Options, add_options, black_box, options_of
 from sets import TEXTS
 
 import pertinent
-from pertinent.metric.top_features import ClassFaithfulness, ClassIoU, Faithfulness
+from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU, Faithfulness
 from pertinent.results.explanation import Explanations
 
 FI = "functional-information"

@@ -19,8 +19,8 @@ from stages import ALPHA_BETA
 
 import pertinent
 from pertinent.array_types import Array, Floats
-from pertinent.metric.top_features import Faithfulness
-from pertinent.report.plots import new_figure
+from pertinent.metrics.top_features import Faithfulness
+from pertinent.rendering.plots import new_figure
 
 SIZE, K, SHOWN = 7, 5, 6
 FEATURES = f"patches:{SIZE}"

@@ -19,7 +19,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats, Masks
-from pertinent.removal import FromBackground
+from pertinent.removals import FromBackground
 
 N_COLUMNS = 10
 TASKS = ("xor", "orange skin", "additive", "switch")

@@ -226,10 +226,10 @@ def watching(*, random_segments: bool) -> Iterator[list[tuple[int, float, float]
     """Write down the mean and the deviation of the selector's keep-probability in some of the steps."""
     import torch
 
-    from pertinent.learned.methods.aim import LearnsAIM
-    from pertinent.learned.networks.word_scorer import WordScorer
+    from pertinent.learners.methods.aim import AIMLearner
+    from pertinent.learners.networks.word_scorer import WordScorer
 
-    own, init, count = LearnsAIM.compute_loss, WordScorer.__init__, itertools.count()
+    own, init, count = AIMLearner.compute_loss, WordScorer.__init__, itertools.count()
     found: list[tuple[int, float, float]] = []
 
     def compute_loss(learner: Any, batch: Any) -> Any:
@@ -245,7 +245,7 @@ def watching(*, random_segments: bool) -> Iterator[list[tuple[int, float, float]
         torch.nn.init.normal_(scorer.segment.weight)
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(LearnsAIM, "compute_loss", compute_loss))
+        stack.enter_context(patch.object(AIMLearner, "compute_loss", compute_loss))
         if random_segments:
             stack.enter_context(patch.object(WordScorer, "__init__", with_random_segments))
         yield found
@@ -254,7 +254,7 @@ def watching(*, random_segments: bool) -> Iterator[list[tuple[int, float, float]
 def measured(model: Any, found: Any, *, every_class: bool) -> dict[str, Any]:
     """Means over texts, and the values of each."""
     import pertinent
-    from pertinent.metric.top_features import (
+    from pertinent.metrics.top_features import (
         ClassFaithfulness,
         Faithfulness,
         NegativeDeltaLogOdds,

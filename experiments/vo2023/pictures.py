@@ -17,7 +17,7 @@ from paper import TABLE_11
 from results import ROWS, fill_in, of, over, read_results, table
 from sets import TEXTS
 
-from pertinent.report.plots import LINES, MARKERS, QUIET, new_figure
+from pertinent.rendering.plots import LINES, MARKERS, QUIET, new_figure
 
 HERE = Path(__file__).parent
 SIZES = (5, 10, 20)

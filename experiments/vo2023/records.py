@@ -22,8 +22,8 @@ from paper import ABLATED
 from sets import TEXTS
 from words import K
 
-from pertinent.metric.english_words import clusters, distinct_contaminated, senses, share_contaminated
-from pertinent.metric.top_features import lower
+from pertinent.metrics.english_words import clusters, distinct_contaminated, senses, share_contaminated
+from pertinent.metrics.top_features import lower
 
 EXAMPLES = {"imdb": 2, "hatexplain": 0, "ag_news": 1}
 """Texts whose words are shown; those of HateXplain are offensive."""

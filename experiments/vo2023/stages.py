@@ -14,7 +14,7 @@ from black_boxes import image_classifier, text_classifier
 from sets import IMAGES, TEXTS, read
 
 import pertinent
-from pertinent.metric.top_features import (
+from pertinent.metrics.top_features import (
     ClassFaithfulness,
     ClassIoU,
     Faithfulness,

@@ -27,7 +27,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import pertinent
 from pertinent.explainers.search.sampled_search import ExhaustiveSearch
-from pertinent.metric.top_features import Faithfulness, PositiveDeltaLogOdds
+from pertinent.metrics.top_features import Faithfulness, PositiveDeltaLogOdds
 
 PAGE = Path(__file__).parent / "tabular.md"
 METRICS = ("faithfulness", "positive-delta-log-odds")

@@ -21,14 +21,14 @@ from sets import TEXTS, read
 from pertinent.array_types import Floats, Ints
 from pertinent.inputs.text import Text, cut
 from pertinent.intervals import Interval, bootstrap
-from pertinent.metric.english_words import (
+from pertinent.metrics.english_words import (
     clusters,
     distinct_contaminated,
     is_contaminated,
     share_contaminated,
 )
-from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
-from pertinent.metric.top_features import lower
+from pertinent.metrics.nearest_texts import Neighbourhood, mean_overlap
+from pertinent.metrics.top_features import lower
 
 SIZES = (5, 10, 20)
 K = 10

@@ -17,10 +17,10 @@ from sets import SETS
 from stages import PROPORTIONS
 
 from pertinent.array_types import Floats
-from pertinent.diagnostics.stability import Agreement, Stability
+from pertinent.diagnostics.stability import SeedAgreement, Stability
 from pertinent.intervals import Interval
-from pertinent.report.colours import Look
-from pertinent.report.plots import LINES, MARKERS, QUIET, add_colour_bar, new_figure
+from pertinent.rendering.colours import Look
+from pertinent.rendering.plots import LINES, MARKERS, QUIET, add_colour_bar, new_figure
 
 SAMPLED = ("KS-25", "KS-200", "KS-2000", "KS-8000", "SVS-25", "shapley-200", "shapley-500", "shapley-2000")
 MASKED = ("KS-25", "KS-200", "KS-2000", "SVS-25", "shapley-200", "amortized", "FastSHAP")
@@ -48,7 +48,7 @@ def by_length(results: Results, which: str, method: str) -> Stability | None:
     rows = []
     for i, length in enumerate(known["features"]):
         measures: dict[str, Any] = {name: float(known[name][i]) for name in MEASURES}
-        rows.append(Agreement(i, int(length), seconds=np.nan, **measures))
+        rows.append(SeedAgreement(i, int(length), seconds=np.nan, **measures))
     fields: dict[str, Any] = {"removal": "attention-mask", "features": "tokens", "scale": "logit"}
     return Stability(rows=tuple(rows), method=method, seeds=(), **fields)
 

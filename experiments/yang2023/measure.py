@@ -14,8 +14,8 @@ from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.diagnostics.stability import agreement, top_in_common
 from pertinent.explainers.base import Explainer
-from pertinent.learned.methods.amortized_shapley import AmortizedShapley
-from pertinent.metric.base import Measures, Metric
+from pertinent.learners.methods.amortized_shapley import AmortizedShapley
+from pertinent.metrics.base import Measures, Metric
 from pertinent.models.base import Model
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation, Explanations

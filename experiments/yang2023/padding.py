@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
 from pertinent.explainers.base import Explainer, Finding, Steps, Task
 
 PLAYERS = 512
@@ -50,7 +50,7 @@ class Padded(Explainer):
                 scores = np.atleast_2d(stop.value.scores)
                 special = scores[task.target if len(scores) > 1 else 0, d : d + SPECIAL]
                 return Finding(scores[:, :d], details={"special": special.tolist()})
-            if isinstance(ask, Arithmetic):
+            if isinstance(ask, Compute):
                 answer = yield ask
                 continue
             assert isinstance(ask, Values)
@@ -78,7 +78,7 @@ class CaptumKernelShap(Explainer):
         """Ask for the masks and solve the regression."""
         masks = captum_masks(task.n_features, self.samples, task.rng)
         values = yield Values(masks)
-        scores: Floats = yield Arithmetic(partial(captum_regression, masks, values), portable=True)
+        scores: Floats = yield Compute(partial(captum_regression, masks, values), portable=True)
         return Finding(scores.T)
 
 

@@ -72,7 +72,7 @@ def fine_tuned(job: Job) -> Result:
 def reference(job: Job) -> Result:
     """Reference values of the test texts."""
     start = time.perf_counter()
-    truth = Truth.of(job.model, job.test.examples, job.sizes.reference)
+    truth = Truth.from_model(job.model, job.test.examples, job.sizes.reference)
     job.folder.mkdir(parents=True, exist_ok=True)
     (job.folder / "reference.json").write_text(json.dumps(truth.to_dict()))
     return {
@@ -238,7 +238,7 @@ def _fitted(job: Job, references: Explanations, seed: int) -> Any:
 def transferred(target: str, job: Job) -> Result:
     """The model and its amortized explainers on texts of another set (Sec. 6.4)."""
     split = test_texts(job.data, target, job.sizes.transferred)
-    truth = Truth.of(job.model, split.examples, SIZES[target].reference // 2)
+    truth = Truth.from_model(job.model, split.examples, SIZES[target].reference // 2)
     n = {name: job.sizes.fewer if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
     found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
     right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pertinent.api.attack_radius import attack_radius
-    from pertinent.api.catalogue import methods, metrics, removals
+    from pertinent.api.benchmark import Benchmark, benchmark
+    from pertinent.api.catalogue import list_methods, list_metrics, list_removals
     from pertinent.api.evaluate import compare, evaluate
     from pertinent.api.explain import explain, explain_iter
-    from pertinent.api.request import Request
-    from pertinent.api.run_files import merge
-    from pertinent.api.service import Service
     from pertinent.app.serve import serve
     from pertinent.app.serve_study import serve_study
-    from pertinent.benchmarking import Benchmark, benchmark
     from pertinent.cluster.cluster import Cluster
     from pertinent.diagnostics import read
     from pertinent.diagnostics.check_removal import check_removal
@@ -28,37 +25,40 @@ if TYPE_CHECKING:
     from pertinent.errors import PertinentError
     from pertinent.explainers.adapted import adapt
     from pertinent.explainers.early_stopping import EarlyStopping
+    from pertinent.finetuning.fine_tuning import train
     from pertinent.inputs.prompt import Prompt
     from pertinent.inputs.text import Text
-    from pertinent.learned.base import load_explainer
-    from pertinent.learned.fit import fit
+    from pertinent.learners.base import load_explainer
+    from pertinent.learners.fit import fit
     from pertinent.models.embedded.load import load
     from pertinent.models.endpoint import wrap_endpoint
     from pertinent.models.wrap import wrap
-    from pertinent.report.html.page import save_report
+    from pertinent.rendering.html.page import save_report
     from pertinent.results.attack_results import Attacked, Attacks
     from pertinent.results.evaluation import Evaluation
     from pertinent.results.explanation import Explanation, Explanations
     from pertinent.results.explanation_folder import ExplanationFolder
     from pertinent.results.failures import Failure
     from pertinent.results.importance import Importance
+    from pertinent.runs.request import Request
+    from pertinent.runs.run_files import merge
+    from pertinent.runs.service import Service
     from pertinent.study.create import create_study
     from pertinent.study.report import StudyReport, report_study
-    from pertinent.training.fine_tuning import train
 
 __version__ = "0.2.0"
 
 _NAMES = {
     "api.attack_radius": "attack_radius",
-    "api.catalogue": "methods metrics removals",
+    "api.catalogue": "list_methods list_metrics list_removals",
     "api.evaluate": "compare evaluate",
     "api.explain": "explain explain_iter",
-    "api.request": "Request",
-    "api.service": "Service",
-    "api.run_files": "merge",
+    "runs.request": "Request",
+    "runs.service": "Service",
+    "runs.run_files": "merge",
     "app.serve": "serve",
     "app.serve_study": "serve_study",
-    "benchmarking": "Benchmark benchmark",
+    "api.benchmark": "Benchmark benchmark",
     "cluster.cluster": "Cluster",
     "diagnostics": "read",
     "diagnostics.check_removal": "check_removal",
@@ -73,12 +73,12 @@ _NAMES = {
     "explainers.early_stopping": "EarlyStopping",
     "inputs.prompt": "Prompt",
     "inputs.text": "Text",
-    "learned.base": "load_explainer",
-    "learned.fit": "fit",
+    "learners.base": "load_explainer",
+    "learners.fit": "fit",
     "models.embedded.load": "load",
     "models.endpoint": "wrap_endpoint",
     "models.wrap": "wrap",
-    "report.html.page": "save_report",
+    "rendering.html.page": "save_report",
     "results.attack_results": "Attacked Attacks",
     "results.evaluation": "Evaluation",
     "results.explanation": "Explanation Explanations",
@@ -87,7 +87,7 @@ _NAMES = {
     "results.importance": "Importance",
     "study.create": "create_study",
     "study.report": "StudyReport report_study",
-    "training.fine_tuning": "train",
+    "finetuning.fine_tuning": "train",
 }
 """The public names in each module."""
 
@@ -96,7 +96,7 @@ _HOME = {name: f"pertinent.{module}" for module, names in _NAMES.items() for nam
 __all__ = ["adapt", "attack_radius", "benchmark", "compare", "evaluate", "explain", "explain_iter", "fit"]
 __all__ += ["load"]
 __all__ += ["load_explainer"]
-__all__ += ["merge", "methods", "metrics", "read", "removals", "save_report", "serve", "train"]
+__all__ += ["list_methods", "list_metrics", "list_removals", "merge", "read", "save_report", "serve", "train"]
 __all__ += ["wrap", "wrap_endpoint"]
 __all__ += ["check_removal", "neighbour_stability", "sanity", "sensitivity", "stability"]
 __all__ += ["NeighbourStability", "PerplexityCheck", "RemovalCheck", "Sanity", "Sensitivity", "Stability"]

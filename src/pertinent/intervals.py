@@ -11,7 +11,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import InputError, require
-from pertinent.number_texts import measure_text
+from pertinent.number_format import measure_text
 
 RESAMPLES = 100_000
 """The number used by Hase et al. 2021."""

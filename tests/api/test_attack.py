@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import InputError, PertinentError, SettingError
-from pertinent.report.table_contents import attack_lines
+from pertinent.rendering.tables import attack_lines
 
 D, CLASSES = 12, 4
 

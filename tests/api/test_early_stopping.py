@@ -150,11 +150,11 @@ def test_a_run_resumes(tmp_path):
 
 
 def test_a_request_keeps_it():
-    request = pertinent.Request.of("shapley", early_stopping="stable:top=3,confidence=0.9")
+    request = pertinent.Request.from_method("shapley", early_stopping="stable:top=3,confidence=0.9")
     assert request.early_stopping == EarlyStopping(3, 0.9)
     assert pertinent.Request.from_dict(request.to_dict()) == request
     assert replace(request, early_stopping=None).fingerprint != request.fingerprint
-    assert pertinent.Request.of("shapley").to_dict()["early_stopping"] is None
+    assert pertinent.Request.from_method("shapley").to_dict()["early_stopping"] is None
 
 
 def test_only_some_methods_can_stop():

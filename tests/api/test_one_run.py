@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.api.run import Run
 from pertinent.asks import Values
 from pertinent.errors import SettingError
 from pertinent.masks import empty_mask
-from pertinent.metric.base import Metric
+from pertinent.metrics.base import Metric
 from pertinent.outputs import Classes, LogLikelihoods
+from pertinent.runs.run import Run
 
 
 class Counting:
@@ -132,10 +132,12 @@ def test_seeds_of_many_inputs_share_batches():
     function = Counting()
     batches = []
     model = pertinent.wrap(lambda rows: batches.append(len(rows)) or function(rows), kind="table")
-    from pertinent.api.explain_run import explain_all
-    from pertinent.api.run import Run
+    from pertinent.runs.explain_run import explain_all
+    from pertinent.runs.run import Run
 
-    requests = [pertinent.Request.of("lime", removal="constant", budget=20, seed=seed) for seed in range(4)]
+    requests = [
+        pertinent.Request.from_method("lime", removal="constant", budget=20, seed=seed) for seed in range(4)
+    ]
     found = explain_all(Run(model, ROWS, batch_size=100), requests)
     assert [(e.index, e.seed) for e in found] == [(i, seed) for i in range(5) for seed in range(4)]
     for e in found:
@@ -183,7 +185,7 @@ def test_standard_errors_of_every_class_are_kept(tmp_path):
 def test_weight_of_evidence_of_a_regressor_says_so():
     model = pertinent.wrap(lambda rows: rows.sum(axis=1), kind="table", output="value")
     e = pertinent.explain(model, ROWS[0], "lime", removal="constant", budget=30)
-    from pertinent.metric.ablation import Sufficiency
+    from pertinent.metrics.ablation import Sufficiency
 
     with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
         pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.explain_run import explain_all
-from pertinent.api.run import Run
-from pertinent.asks import Partial, Values
+from pertinent.asks import Publish, Values
 from pertinent.explainers.base import Explainer, Finding
+from pertinent.runs.explain_run import explain_all
+from pertinent.runs.run import Run
 
 N = 9
 ROWS = np.random.default_rng(0).normal(size=(2, N)).round(2)
@@ -50,7 +50,7 @@ def explained(method, listener=None, rows=ROWS, removal="constant", **words):
     network = Recorder()
     model = pertinent.wrap(network, output="logit", background=BACKGROUND)
     settings = {name: words.pop(name) for name in SETTINGS if name in words}
-    request = pertinent.Request.of(method, settings, removal=removal, **words)
+    request = pertinent.Request.from_method(method, settings, removal=removal, **words)
     network.rows.clear()
     found = explain_all(Run(model, rows, on_partial=listener), [request])
     assert not found.failures
@@ -135,7 +135,7 @@ def test_a_search_does_not_publish_what_its_start_finds():
     heard = []
     model = pertinent.wrap(Recorder(), output="logit")
     settings = {"start": "kernel-shap"}
-    request = pertinent.Request.of("parallel-local-search", settings, budget=200, sparsity=0.4)
+    request = pertinent.Request.from_method("parallel-local-search", settings, budget=200, sparsity=0.4)
     explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
     assert heard
     assert all(p.finding.scores is None and p.finding.chosen for p in heard)
@@ -150,12 +150,12 @@ def test_a_method_of_ones_own_publishes():
             for i in range(task.n_features):
                 values = yield Values(np.eye(task.n_features, dtype=bool)[i : i + 1])
                 scores[i] = values[0, task.target]
-                yield Partial(Finding(scores=scores.copy()))
+                yield Publish(Finding(scores=scores.copy()))
             return Finding(scores=scores)
 
     heard = []
     model = pertinent.wrap(Recorder(), output="logit")
-    request = pertinent.Request.of(Slow())
+    request = pertinent.Request.from_method(Slow())
     (found,) = explain_all(Run(model, ROWS[:1], on_partial=heard.append), [request])
     assert [int((p.finding.scores != 0).sum()) for p in heard] == list(range(1, N + 1))
     assert [p.evaluations for p in heard] == list(range(1, N + 1))

@@ -12,7 +12,7 @@ import pertinent
 from pertinent.explainers.base import Explainer, Finding
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.intervals import student_factor
-from pertinent.removal import FromBackground, UniformNoise
+from pertinent.removals import FromBackground, UniformNoise
 
 D, ROWS = 6, 300
 SEEDS = 60

@@ -10,10 +10,10 @@ from pertinent import Request
 from pertinent.errors import FileError, SettingError
 from pertinent.explainers.gradients import IntegratedGradients
 from pertinent.inputs.table import Background
-from pertinent.metric.ablation import Sufficiency
-from pertinent.removal import FromBackground, UniformNoise
+from pertinent.metrics.ablation import Sufficiency
+from pertinent.removals import FromBackground, UniformNoise
 
-FULL = Request.of(
+FULL = Request.from_method(
     "kernel-shap",
     {"samples": 50},
     removal=UniformNoise(samples=3),
@@ -60,13 +60,14 @@ def test_everything_in_it_counts(change):
         "seed": 7,
         "metrics": ["deletion", Sufficiency(sparsities=(0.2,))],
     }
-    assert Request.of(**words).fingerprint == FULL.fingerprint
-    assert Request.of(**words | change).fingerprint != FULL.fingerprint
+    assert Request.from_method(**words).fingerprint == FULL.fingerprint
+    assert Request.from_method(**words | change).fingerprint != FULL.fingerprint
 
 
 def test_what_json_cannot_hold_is_known_by_its_digest():
     one, same, other = (
-        Request.of(IntegratedGradients(baseline=np.full((3, 500), value))) for value in (1.0, 1.0, 2.0)
+        Request.from_method(IntegratedGradients(baseline=np.full((3, 500), value)))
+        for value in (1.0, 1.0, 2.0)
     )
     assert one.fingerprint == same.fingerprint != other.fingerprint
     with pytest.raises(SettingError, match="`baseline` was not saved"):
@@ -78,19 +79,19 @@ def test_a_background_of_its_own_is_part_of_it():
     for middle in (0.0, 1.0):
         rows = np.zeros((2001, 2))
         rows[1000] = middle
-        requests.append(Request.of("lime", removal=FromBackground(background=Background(rows))))
+        requests.append(Request.from_method("lime", removal=FromBackground(background=Background(rows))))
     assert requests[0].fingerprint != requests[1].fingerprint
 
 
 def test_words_are_checked():
     with pytest.raises(SettingError, match="Did you mean 'kernel-shap'"):
-        Request.of("kernel-shop")
+        Request.from_method("kernel-shop")
     with pytest.raises(SettingError, match="samplez"):
-        Request.of("lime", {"samplez": 3})
+        Request.from_method("lime", {"samplez": 3})
     with pytest.raises(SettingError, match="`budget` must be at least 1"):
-        Request.of(budget=0)
+        Request.from_method(budget=0)
     with pytest.raises(SettingError, match="above 0 and at most 1"):
-        Request.of(sparsity=1.5)
+        Request.from_method(sparsity=1.5)
 
 
 def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):
@@ -100,9 +101,9 @@ def test_a_fitted_method_travels_as_its_folder_and_digest(tmp_path):
     )
     fitted = pertinent.fit(model, rows, epochs=2, progress=False)
     with pytest.raises(SettingError, match="was not saved with the request"):
-        pertinent.Request.from_dict(pertinent.Request.of(fitted.refined(4)).to_dict())
+        pertinent.Request.from_dict(pertinent.Request.from_method(fitted.refined(4)).to_dict())
     fitted.save(tmp_path / "fitted")
-    request = pertinent.Request.of(fitted.refined(4), removal="constant")
+    request = pertinent.Request.from_method(fitted.refined(4), removal="constant")
     plain = json.loads(json.dumps(request.to_dict()))
     again = pertinent.Request.from_dict(plain)
     assert again.fingerprint == request.fingerprint and again.method.refine == 4

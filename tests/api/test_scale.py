@@ -7,17 +7,17 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.api.request import Request
 from pertinent.cli import main
 from pertinent.errors import InputError, SettingError
 from pertinent.outputs import Classes, Labels, softmax
-from pertinent.report.wording import facts
+from pertinent.rendering.wording import facts
 from pertinent.results.explanation import Explanation
+from pertinent.runs.request import Request
 
 TEXT = "not bad at all"
 WEIGHTS = {"not": -0.4, "bad": 1.5, "at": 0.1, "all": 0.3}
 BY_VALUES = ["banzhaf", "exact-shapley", "kernel-shap", "leave-one-out", "lime", "shapley-sampling"]
-OTHERS = sorted({entry.name for entry in pertinent.methods() if "search" in entry.name} | {"anchors"})
+OTHERS = sorted({entry.name for entry in pertinent.list_methods() if "search" in entry.name} | {"anchors"})
 
 
 def logits(texts):
@@ -160,9 +160,9 @@ def test_all_verbs_know_the_scale():
 
 
 def test_a_request_keeps_it():
-    request = Request.of("kernel-shap", scale="logit")
+    request = Request.from_method("kernel-shap", scale="logit")
     assert Request.from_dict(json.loads(json.dumps(request.to_dict()))) == request
-    assert request.fingerprint != Request.of("kernel-shap").fingerprint
+    assert request.fingerprint != Request.from_method("kernel-shap").fingerprint
 
 
 def test_an_explanation_keeps_and_says_it(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pertinent
-import pertinent.api.explain_folder
+import pertinent.runs.explain_folder
 from pertinent.engine.journal import journal_line, read_journal
 from pertinent.errors import FileError
 from pertinent.files import atomic_write, remove_leftovers, write_text
@@ -42,7 +42,7 @@ class Noisy:
 @pytest.fixture
 def model(monkeypatch):
     monkeypatch.setattr(Scaled, "factor", 1.0)
-    monkeypatch.setattr(pertinent.api.explain_folder, "LARGEST_BLOCK", 3)
+    monkeypatch.setattr(pertinent.runs.explain_folder, "LARGEST_BLOCK", 3)
     return pertinent.wrap(Scaled(), kind="table")
 
 

@@ -5,7 +5,7 @@ import struct
 import zlib
 from dataclasses import dataclass, field
 
-from pertinent.app.guard import COOKIE
+from pertinent.app.token_auth import COOKIE
 from tests.app.served import TOKEN
 
 COOKIES = ((b"host", b"127.0.0.1"), (b"cookie", f"{COOKIE}={TOKEN}".encode()))

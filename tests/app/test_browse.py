@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.browse import Filter, Saved
-from pertinent.app.desk import Desk
-from pertinent.app.given import Limits
-from pertinent.app.guard import COOKIE
+from pertinent.app.admission_queue import AdmissionQueue
+from pertinent.app.explain_form import Limits
+from pertinent.app.explanation_browser import ExplanationBrowser, Filter
 from pertinent.app.serve import hosted_models
-from pertinent.app.web import Site
+from pertinent.app.site import Site
+from pertinent.app.token_auth import COOKIE
 from pertinent.errors import FileError, InputError, SettingError
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, Counting, serving
@@ -30,7 +30,7 @@ def saved(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("browse") / "run.parquet"
     found = pertinent.compare(model, TEXTS, ["shapley", "leave-one-out"], budget=40, out=path)
     assert len(found.explanations) == 2 * len(TEXTS)
-    return Saved(pertinent.Explanations.read(path), "run.parquet")
+    return ExplanationBrowser(pertinent.Explanations.read(path), "run.parquet")
 
 
 def texts(rows):
@@ -47,7 +47,7 @@ def test_search_filter_and_the_global_view(saved):
         "leave-one-out"
     }
     important = saved._importance("shapley", "")
-    assert set(important.features[:2]) == {"good", "bad"} and important.of("good")[0].n == 30
+    assert set(important.features[:2]) == {"good", "bad"} and important.rows_for("good")[0].n == 30
 
 
 def test_orders(saved):
@@ -76,22 +76,22 @@ def test_a_feature_sorts_by_its_score(saved):
 
 
 def test_the_address_keeps_what_is_wanted():
-    wanted = Filter.of({"q": "a b&c", "page": "2"})
+    wanted = Filter.from_query({"q": "a b&c", "page": "2"})
     assert (wanted.q, wanted.page) == ("a b&c", 2)
     assert wanted.address(feature="x=y") == "/browse?q=a+b%26c&feature=x%3Dy"
     for page in ("-1", "x", "9" * 20):
         with pytest.raises(InputError, match="`page` must be"):
-            Filter.of({"page": page})
+            Filter.from_query({"page": page})
 
 
 def test_an_empty_file(tmp_path):
     with pytest.raises(FileError, match="no explanations"):
-        Saved(pertinent.Explanations([]), "empty.parquet")
+        ExplanationBrowser(pertinent.Explanations([]), "empty.parquet")
 
 
 @pytest.fixture(scope="module")
 def address(saved, model):
-    site = Site(hosted_models({"words": model}, Limits()), Desk(2, 2), saved)
+    site = Site(hosted_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
     with serving(site.app(TOKEN)) as found:
         yield found
 
@@ -111,12 +111,12 @@ def test_the_pages(address):
 
 def test_rows_and_images_can_be_browsed(tmp_path):
     table, digits = pertinent.load("table"), pertinent.load("digits")
-    rows = Saved(pertinent.explain(table, table.background.values[:5], "leave-one-out"), "rows")
+    rows = ExplanationBrowser(pertinent.explain(table, table.background.values[:5], "leave-one-out"), "rows")
     view = rows.list_view(Filter(feature="alcohol"))
     assert view["n"] == 5 and 'href="/browse?feature=proline#list"' in view["importance"]
     from pertinent.models.embedded.digits import example_digit
 
-    images = Saved(pertinent.explain(digits, [example_digit()] * 2, "leave-one-out"), "images")
+    images = ExplanationBrowser(pertinent.explain(digits, [example_digit()] * 2, "leave-one-out"), "images")
     assert images.list_view(Filter())["importance"] is None
     assert images.one_view(1)["number"] == 1
 
@@ -127,7 +127,7 @@ def test_cohorts_are_compared(tmp_path):
     es = pertinent.explain(table, rows, "shapley", budget=60)
     answers = [e.target_name for e in es]
     answers[0] = next(name for name in table.classes if name != answers[0])
-    saved = Saved(es, "rows", answers)
+    saved = ExplanationBrowser(es, "rows", answers)
     names = saved.cohorts("shapley")
     assert names[:3] == ["predicted class", "every class", "right or wrong"] and "alcohol" in names
     found = saved._importance("shapley", "", "right or wrong")
@@ -153,7 +153,11 @@ def test_every_view_of_rows_fits_a_narrow_window(scheme):
     table = pertinent.load("table")
     found = pertinent.compare(table, table.background.values[:24], ["shapley", "random"], budget=100)
     es = pertinent.Explanations(found.explanations)
-    site = Site(hosted_models(table, Limits()), Desk(2, 2), Saved(es, "rows", ["cultivar 1"] * 24))
+    site = Site(
+        hosted_models(table, Limits()),
+        AdmissionQueue(2, 2),
+        ExplanationBrowser(es, "rows", ["cultivar 1"] * 24),
+    )
     views = [
         "/browse/0",
         "/browse?view=beeswarm&by=predicted+class",

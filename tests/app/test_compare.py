@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.browse import Saved
-from pertinent.app.compare import Compared
-from pertinent.app.desk import Desk
-from pertinent.app.given import Limits
-from pertinent.app.guard import COOKIE
+from pertinent.app.admission_queue import AdmissionQueue
+from pertinent.app.explain_form import Limits
+from pertinent.app.explanation_browser import ExplanationBrowser
+from pertinent.app.method_comparison import MethodComparison
 from pertinent.app.serve import hosted_models
-from pertinent.app.web import Site
+from pertinent.app.site import Site
+from pertinent.app.token_auth import COOKIE
 from pertinent.errors import SettingError
 from pertinent.results.pareto import cost_points
 from tests.app.browser import chromium, new_page
@@ -58,17 +58,17 @@ def test_the_figure_and_bad_names(compared):
 
 def test_the_page_needs_two_methods_that_were_measured(compared, model):
     every = pertinent.Explanations(list(compared.explanations))
-    assert Compared(every).is_there
+    assert MethodComparison(every).is_there
     alone = pertinent.Explanations([e for e in every if e.method == "shapley"])
-    assert not Compared(alone).is_there
-    assert "Compare" not in Site([], Desk(1, 1), Saved(alone, "one")).views
+    assert not MethodComparison(alone).is_there
+    assert "Compare" not in Site([], AdmissionQueue(1, 1), ExplanationBrowser(alone, "one")).views
     unmeasured = pertinent.explain(model, TEXTS[:3], "leave-one-out")
-    assert not Compared(unmeasured).is_there
+    assert not MethodComparison(unmeasured).is_there
 
 
 def test_the_page(compared, model):
-    saved = Saved(pertinent.Explanations(list(compared.explanations)), "run.parquet")
-    site = Site(hosted_models({"words": model}, Limits()), Desk(2, 2), saved)
+    saved = ExplanationBrowser(pertinent.Explanations(list(compared.explanations)), "run.parquet")
+    site = Site(hosted_models({"words": model}, Limits()), AdmissionQueue(2, 2), saved)
     with serving(site.app(TOKEN)) as address:
         with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
             assert "<polyline" in client.get("/compare").text

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app import connections, guard, web
-from pertinent.app.browse import Saved
-from pertinent.app.desk import Desk
-from pertinent.app.web import Site
+from pertinent.app import site, timed_connection, token_auth
+from pertinent.app.admission_queue import AdmissionQueue
+from pertinent.app.explanation_browser import ExplanationBrowser
+from pertinent.app.site import Site
 from tests.app.hostile import COOKIES, call, cut_off, png_head, whole
 from tests.app.served import TOKEN, Counting, serving, site
 
@@ -63,13 +63,13 @@ def test_a_question_is_decoded_outside_of_the_event_loop(monkeypatch):
             threads.append(threading.current_thread())
             return json.loads(data)
 
-    monkeypatch.setattr(web, "json", Recording)
+    monkeypatch.setattr(site, "json", Recording)
     assert predict(text_site().app(TOKEN)).status == 200
     assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 def test_a_request_ends_after_its_time(monkeypatch):
-    monkeypatch.setattr(web, "_GRACE", 0.1)
+    monkeypatch.setattr(site, "_GRACE", 0.1)
     model = Counting()
     served = text_site(model, seconds=0.2)
     app = served.app(TOKEN)
@@ -89,7 +89,7 @@ def test_a_request_ends_after_its_time(monkeypatch):
 def test_browsing_what_is_not_there(query):
     model = pertinent.wrap(Counting(), kind="text", classes=["bad", "good"])
     explanations = pertinent.explain(model, ["good film", "bad film"], "leave-one-out", progress=False)
-    app = Site([], Desk(1, 1), Saved(explanations, "saved.parquet")).app(TOKEN)
+    app = Site([], AdmissionQueue(1, 1), ExplanationBrowser(explanations, "saved.parquet")).app(TOKEN)
     answer = asyncio.run(call(app, "GET", "/browse", query=query))
     assert answer.status == (200 if query == b"page=9" else 422)
 
@@ -106,13 +106,13 @@ def test_a_file_of_too_many_pixels_is_refused(tmp_path):
         pertinent.explain(model, opened)
 
 
-HEAD = f"GET /static/app.css HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {guard.COOKIE}={TOKEN}\r\n".encode()
+HEAD = f"GET /static/app.css HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {token_auth.COOKIE}={TOKEN}\r\n".encode()
 POST = HEAD.replace(b"GET /static/app.css", b"POST /api/predict")
 
 
 def test_requests_that_are_never_finished_lose_their_connection(monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(timed_connection, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(token_auth, "BODY_SECONDS", 0.3)
     starts = [b"", b"GET", HEAD, HEAD + b"\r\n" + HEAD, POST + b"Content-Length: 50\r\n\r\n{"]
     with serving(text_site().app(TOKEN)) as address, ExitStack() as stack:
         port = int(address.rpartition(":")[2])
@@ -132,7 +132,7 @@ def read_to_end(client):
 
 
 def test_a_slow_answer_keeps_its_connection(monkeypatch):
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(timed_connection, "HEAD_SECONDS", 0.2)
     model = Counting()
     body = b'{"model": "model", "text": "good film"}'
     with serving(text_site(model).app(TOKEN)) as address:

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.browse import WORST, Filter, Saved
-from pertinent.app.desk import Desk
-from pertinent.app.guard import COOKIE
-from pertinent.app.judged import Judged, right_answers
-from pertinent.app.web import Site
+from pertinent.app.admission_queue import AdmissionQueue
+from pertinent.app.explanation_browser import WORST, ExplanationBrowser, Filter
+from pertinent.app.model_report import ModelReport, right_answers
+from pertinent.app.site import Site
+from pertinent.app.token_auth import COOKIE
 from pertinent.cli.input_files import read_answers
 from pertinent.errors import InputError, SettingError
-from pertinent.report.html import from_template
+from pertinent.rendering.html import from_template
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving
 
@@ -55,7 +55,7 @@ def answers(wrong):
 
 def test_accuracy_confusion_and_cohorts(classes):
     wrong = {0, 1, 2, 30}
-    judged = Judged(classes, right_answers(classes, answers(wrong)))
+    judged = ModelReport(classes, right_answers(classes, answers(wrong)))
     assert judged.overall().interval.mean == 56 / 60 and judged.overall().n == 60
     table = np.array([counts for _, counts in judged.confusion()])
     assert table.sum() == 60 and np.trace(table) == 56
@@ -70,7 +70,7 @@ def test_accuracy_confusion_and_cohorts(classes):
 
 def test_errors_of_values_and_the_column_that_interacts(values):
     right = [float(row[0] * row[1] + 0.1 * row[2]) + 1 for row in ROWS]
-    judged = Judged(values, right_answers(values, right))
+    judged = ModelReport(values, right_answers(values, right))
     np.testing.assert_allclose(judged.overall().interval.mean, 1)
     assert judged.measure == "mean absolute error"
     for column, other in (("a", "b"), ("b", "a")):
@@ -91,7 +91,7 @@ def test_categories_and_missing_answers():
     )
     es = pertinent.explain(model, rows, "leave-one-out")
     right = [None, *["1"] * 11]
-    judged = Judged(es, right_answers(es, right))
+    judged = ModelReport(es, right_answers(es, right))
     assert {each.name: each.n for each in judged.cohorts("job")} == {"cook": 6, "clerk": 5}
     assert judged.dependence("job", es[0].classes[0]) is None
     with pytest.raises(SettingError, match="Unknown column 'pay'"):
@@ -109,7 +109,7 @@ def test_answers_that_do_not_fit(classes, given, message):
     with pytest.raises(InputError, match=message):
         right_answers(classes, given)
     with pytest.raises(InputError, match="None of the inputs"):
-        Judged(classes, [None] * len(classes))
+        ModelReport(classes, [None] * len(classes))
 
 
 def test_answers_from_a_file(tmp_path):
@@ -122,7 +122,7 @@ def test_answers_from_a_file(tmp_path):
 
 
 def test_mistakes_come_first_and_can_be_chosen(classes):
-    saved = Saved(pertinent.Explanations(list(classes)), "rows", answers({5, 17}))
+    saved = ExplanationBrowser(pertinent.Explanations(list(classes)), "rows", answers({5, 17}))
     first = saved.filtered(Filter(sort=WORST[0]))
     assert {row.number for row in first[:2]} == {5, 17} and first[0].confidence >= first[1].confidence
     own = saved.filtered(Filter(predicted=first[0].predicted, right=first[0].right))
@@ -130,8 +130,8 @@ def test_mistakes_come_first_and_can_be_chosen(classes):
 
 
 def test_the_page(classes):
-    saved = Saved(pertinent.Explanations(list(classes)), "rows", answers({5, 17, 40}))
-    site = Site([], Desk(1, 1), saved)
+    saved = ExplanationBrowser(pertinent.Explanations(list(classes)), "rows", answers({5, 17, 40}))
+    site = Site([], AdmissionQueue(1, 1), saved)
     assert list(site.views) == ["Explain", "Browse", "Model"]
     with serving(site.app(TOKEN)) as address:
         with httpx.Client(base_url=address, cookies={COOKIE: TOKEN}) as client:
@@ -157,7 +157,7 @@ def test_the_page_of_one_input_says_what_is_right():
     es = pertinent.explain(table, table.background.values[:3], "leave-one-out")
     answers = [e.target_name for e in es]
     answers[1] = next(name for name in table.classes if name != answers[1])
-    saved = Saved(es, "wines", answers)
+    saved = ExplanationBrowser(es, "wines", answers)
     pages = [
         from_template("pertinent.app:one.html", views={}, view="", **saved.one_view(i)) for i in range(3)
     ]

@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 import pertinent
-from pertinent.app.guard import COOKIE
-from pertinent.app.passes import KEY, Passes
+from pertinent.app.participant_cookies import KEY, ParticipantCookies
 from pertinent.app.study_site import COOKIE as PERSON
 from pertinent.app.study_site import StudySite
+from pertinent.app.token_auth import COOKIE
 from pertinent.cli import main
 from pertinent.errors import FileError, SettingError
 from pertinent.study.answers import Answers
@@ -150,11 +150,11 @@ def test_the_cookie_of_a_participant_is_signed_by_the_study(address, explanation
     assert "httponly" in set_cookie and "samesite=lax" in set_cookie
     assert (study.folder / KEY).stat().st_mode & 0o777 == 0o600
     person = Answers(study).person("Ada")
-    own = Passes(study)
+    own = ParticipantCookies(study)
     assert answer.cookies[PERSON] == own.cookie(person)
     assert own.owner(own.cookie(person), [person]) is person
     other = pertinent.create_study(explanations, tmp_path / "other", top=3, checks=1)
-    assert Passes(other).owner(own.cookie(person), [person]) is None
+    assert ParticipantCookies(other).owner(own.cookie(person), [person]) is None
     renamed = replace(person, name="Bob")  # a new participant with the number of a deleted one
     assert own.owner(own.cookie(person), [renamed]) is None
 

@@ -7,7 +7,7 @@ import pertinent
 from pertinent.app.study_site import StudySite
 from pertinent.app.study_views import question_view
 from pertinent.study.answers import Answers
-from pertinent.study.design import Question
+from pertinent.study.design import StudyQuestion
 from tests.app.browser import chromium, new_page
 from tests.app.served import TOKEN, serving
 from tests.study.people import take_part
@@ -64,10 +64,10 @@ def test_the_measures_of_an_image_study_are_known(images, tmp_path):
 
 def test_what_an_image_shows(images, tmp_path):
     study = pertinent.create_study(images, tmp_path / "study", top=2)
-    marks = question_view(study, Question("mark", 0))["markable"]
+    marks = question_view(study, StudyQuestion("mark", 0))["markable"]
     assert marks.count("<label") == 16 and "left:25.00%;top:0.00%;width:25.00%;height:25.00%" in marks
-    alone = question_view(study, Question("guess", 0, (0,)))["shown"][0]
-    beside = question_view(study, Question("rate", 0, (0,)))["shown"][0]
+    alone = question_view(study, StudyQuestion("guess", 0, (0,)))["shown"][0]
+    beside = question_view(study, StudyQuestion("rate", 0, (0,)))["shown"][0]
     assert alone.count("<img") == beside.count("<img") == 1 and alone != beside
 
 
@@ -77,7 +77,7 @@ def test_a_part_of_any_shape_is_pressed_inside(tmp_path):
     model = pertinent.wrap(lambda images: [[0.3, 0.7]] * len(images), kind="image")
     e = pertinent.explain(model, np.zeros((1, 20, 20)), "random", features=labels)
     study = pertinent.create_study(pertinent.Explanations([e]), tmp_path / "study", kinds=["mark"], top=1)
-    marks = question_view(study, Question("mark", 0))["markable"]
+    marks = question_view(study, StudyQuestion("mark", 0))["markable"]
     left, top, width, height = (
         float(part.split(":")[1].rstrip("%")) / 5
         for part in marks.split('style="')[1].split('"')[0].split(";")
@@ -87,11 +87,11 @@ def test_a_part_of_any_shape_is_pressed_inside(tmp_path):
 
 def test_a_row_shows_columns(rows, tmp_path):
     study = pertinent.create_study(rows, tmp_path / "study", top=3)
-    alone = question_view(study, Question("guess", 2, (0,)))["shown"][0]
+    alone = question_view(study, StudyQuestion("guess", 2, (0,)))["shown"][0]
     assert alone.count("<tr>") == 3 and "10 other columns are not shown." in alone
     names = [study.explanations[2][0].features[i] for i in study.highlighted(2, 0)]
     assert all(f"<mark>{name}</mark>" in alone for name in names)
-    assert question_view(study, Question("mark", 2))["markable"].count('type="checkbox"') == 13
+    assert question_view(study, StudyQuestion("mark", 2))["markable"].count('type="checkbox"') == 13
 
 
 @pytest.mark.parametrize("kind", ["images", "rows"])

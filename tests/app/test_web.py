@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.desk import Desk, Full
-from pertinent.app.guard import COOKIE
+from pertinent.app.admission_queue import AdmissionQueue, QueueFull
+from pertinent.app.token_auth import COOKIE
 from tests.app.hostile import png_head
 from tests.app.served import TOKEN, Counting, language_model, serving, site, until
 
@@ -383,9 +383,9 @@ def test_others_wait_in_line_and_the_line_has_an_end():
 
 def test_the_desk_serves_in_order_and_forgets_who_leaves():
     async def at_the_desk():
-        desk = Desk(2, 2)
+        desk = AdmissionQueue(2, 2)
         a, b, c, d = (desk.enter() for _ in range(4))
-        with pytest.raises(Full, match="2 explanations are under way and 2 are waiting"):
+        with pytest.raises(QueueFull, match="2 explanations are under way and 2 are waiting"):
             desk.enter()
         assert a.called.is_set() and b.called.is_set() and not c.called.is_set()
         c.leave()  # while waiting

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pertinent.asks import Part, Values
+from pertinent.asks import BatchPart, Values
 from pertinent.errors import ModelError
 from pertinent.outputs import output_named
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 
 
 class Logits:
@@ -29,7 +29,7 @@ def test_parts_of_a_batch_are_read_on_their_own_scales():
     removal = removals.make("mean")
     scales, sizes = ["natural", "logit", "natural", "raw"], [3, 2, 2, 2]
     parts = [
-        Part(Values(np.ones((n, 4), dtype=bool), scale), None, removal, np.arange(n), 0)
+        BatchPart(Values(np.ones((n, 4), dtype=bool), scale), None, removal, np.arange(n), 0)
         for scale, n in zip(scales, sizes, strict=True)
     ]
     found = Values.read(Logits(), logits, parts)

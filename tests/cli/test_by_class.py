@@ -4,7 +4,7 @@ import pytest
 
 import pertinent
 from pertinent.cli import main
-from pertinent.setting_texts import split_names
+from pertinent.config.settings_parser import split_names
 
 CLASSES = ["low", "middle", "high"]
 

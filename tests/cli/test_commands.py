@@ -14,14 +14,14 @@ import pytest
 from PIL import Image
 
 import pertinent
-from pertinent.api.request import DEFAULT_METHOD
 from pertinent.cli import main
 from pertinent.cli.commands import COMMANDS
 from pertinent.cli.parser import command_parser, parse
-from pertinent.learned.base import learned
+from pertinent.learners.base import learned
 from pertinent.models.embedded import load as embedded
 from pertinent.models.embedded.digits import example_digit
 from pertinent.models.embedded.tables import example_row
+from pertinent.runs.request import DEFAULT_METHOD
 from tests import tiny
 
 TEXT = "w1 w2 w3 w4 w5 w6"
@@ -551,8 +551,8 @@ def test_demo(run, tmp_path):
 
 
 def test_a_removal_takes_settings():
-    from pertinent.api.request import make_removal
     from pertinent.errors import SettingError
+    from pertinent.runs.request import make_removal
 
     assert make_removal("uniform-noise:samples=5,low=0").samples == 5
     assert make_removal("uniform-noise:low=0.5,high=1").low == 0.5

@@ -13,7 +13,7 @@ import pytest
 
 import pertinent
 from pertinent.cli import main
-from pertinent.learned import learned
+from pertinent.learners import learned
 from pertinent.models.embedded.load import load_transformer
 from tests import tiny
 
@@ -129,7 +129,9 @@ def following(out):
 
 def test_a_finished_fit_is_read(run, monkeypatch):
     before = card()
-    monkeypatch.setattr("pertinent.learned.context.TrainingContext.optimise", None)  # not to be called
+    monkeypatch.setattr(
+        "pertinent.learners.training_context.TrainingContext.optimise", None
+    )  # not to be called
     code, out, err = run(*FIT)
     assert (code, err) == (0, "")
     assert "Was fitted before: amortized-shapley" in out
@@ -141,7 +143,7 @@ def test_an_interrupted_fit_is_continued(run, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pertinent.learned.context.TrainingContext.optimise", interrupted)
+        patch.setattr("pertinent.learners.training_context.TrainingContext.optimise", interrupted)
         assert run(*FIT, "--out", "stopped")[0] == 130
     code, _, err = run("explain", "w1 w2", *MODEL, "--method", "./stopped")
     assert code == 2

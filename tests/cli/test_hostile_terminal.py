@@ -12,7 +12,7 @@ import pytest
 
 import pertinent
 from pertinent.cli import main
-from pertinent.control_characters import visible
+from pertinent.printable import visible
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jgood\x9b31m\x7f\u202e"
 RAW = ("\x1b", "\x07", "\x9b", "\x7f", "\u202e")

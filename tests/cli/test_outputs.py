@@ -6,7 +6,7 @@ import os
 import pytest
 
 import pertinent
-from pertinent.cli import main, output
+from pertinent.cli import command_output, main
 from pertinent.errors import FileError
 
 FAST = ["--method", "leave-one-out", "--no-measure"]
@@ -49,7 +49,9 @@ def test_one_that_fails_stops_no_other(run, tmp_path, monkeypatch, option):
     def fail(*_, **__):
         raise FileError("'x' cannot be written: No space left on device.")
 
-    monkeypatch.setattr(*{"html": (pertinent, "save_report"), "json": (output, "write_text")}[option], fail)
+    monkeypatch.setattr(
+        *{"html": (pertinent, "save_report"), "json": (command_output, "write_text")}[option], fail
+    )
     outputs = ["--html", "a.html", "--json", "a.json", "--out", "a.parquet"]
     code, out, err = run("explain", "a b", "c d", *FAST, *outputs)
     assert code == 1
@@ -71,7 +73,7 @@ def test_plots_and_json_of_a_check(run, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(output, "write_text", full)
+    monkeypatch.setattr(command_output, "write_text", full)
     code, _, err = run(*command)
     assert code == 1
     assert "failed: --json a.json: [Errno 28] No space left on device" in err

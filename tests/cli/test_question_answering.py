@@ -9,7 +9,7 @@ import pytest
 import pertinent
 from pertinent.cli import main
 from pertinent.models.embedded.load import load_transformer
-from pertinent.report.wording import facts
+from pertinent.rendering.wording import facts
 from tests import tiny
 from tests.models.test_question_answering import CONTEXT, PAIR, QUESTION, reader
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 import pytest
 
 import pertinent
+from pertinent.cli.cluster_flags import ClusterFlags
+from pertinent.cli.command_output import CommandOutput
 from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS
-from pertinent.cli.given_cluster import GivenCluster
-from pertinent.cli.given_inputs import GivenInputs
-from pertinent.cli.loading import GivenModel
-from pertinent.cli.output import Output
+from pertinent.cli.input_flags import InputFlags
+from pertinent.cli.loading import ModelFlags
 from pertinent.cli.parser import command_parser
 from pertinent.cli.signatures import options_of, parameter_texts, summary_of, texts
+from pertinent.config.settings import Count, ProperShare
 from pertinent.errors import SettingError
-from pertinent.settings import Count, ProperShare
 
 NO_COMMAND = {
     "adapt": "methods of a description, as package.module:name",
@@ -35,10 +35,10 @@ NO_COMMAND = {
 FUNCTIONS = [name for name in pertinent.__all__ if not inspect.isclass(getattr(pertinent, name))]
 VERBS = {name: command for name, command in COMMANDS.items() if command.function is not None}
 TERMINAL_ONLY = {
-    *inspect.signature(GivenInputs).parameters,
-    *inspect.signature(GivenModel).parameters,
-    *inspect.signature(GivenCluster).parameters,
-    *inspect.signature(Output).parameters,
+    *inspect.signature(InputFlags).parameters,
+    *inspect.signature(ModelFlags).parameters,
+    *inspect.signature(ClusterFlags).parameters,
+    *inspect.signature(CommandOutput).parameters,
     "help",
     "debug",
     "set",
@@ -126,7 +126,7 @@ def example(
     options: Mapping[str, Any] | None = None,
     budget: Count | None = None,
 ) -> None:
-    """Do something, see `methods()`.
+    """Do something, see `list_methods()`.
 
     More about it, with :math:`x` in it.
 

@@ -8,7 +8,7 @@ import torch
 
 from pertinent.cli import main
 from tests import tiny
-from tests.training.test_training import plain_model, toy
+from tests.finetuning.test_training import plain_model, toy
 
 MODEL = ["--model", "./model"]
 QUICK = ["--epochs", "1", "--batch-size", "8", "--learning-rate", "1e-3"]

@@ -12,10 +12,10 @@ import torch
 
 import pertinent
 from pertinent import Cluster
-from pertinent.api.explain_run import explain_all
-from pertinent.api.run import Run
 from pertinent.cluster import worker_pool
 from pertinent.errors import ClusterError, FileError, InputError, MissingExtra, ModelError, SettingError
+from pertinent.runs.explain_run import explain_all
+from pertinent.runs.run import Run
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(24)]
 WORDS = {"method": "kernel-shap", "budget": 30, "progress": False}
@@ -195,8 +195,8 @@ def test_an_input_that_kills_its_workers_fails_a_check():
 def test_a_teacher_explains_on_a_cluster(tmp_path):
     words = {"epochs": 1, "samples": 2, "progress": False}
     pertinent.fit(own_model(), TEXTS[:8], out=tmp_path / "fitted", cluster=Cluster(workers=1), **words)
-    run = Run.of(own_model(), TEXTS[:8], "teacher", independent=True, progress=False)
-    here = explain_all(run, [pertinent.Request.of("shapley-sampling", {"samples": 2})])
+    run = Run.from_arguments(own_model(), TEXTS[:8], "teacher", independent=True, progress=False)
+    here = explain_all(run, [pertinent.Request.from_method("shapley-sampling", {"samples": 2})])
     taught = pertinent.read(tmp_path / "fitted" / "teacher.parquet")
     assert np.array_equal([e.scores for e in taught], [e.scores for e in here])
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import pertinent
-from pertinent.api.blocks import WithId
 from pertinent.cli import main
 from pertinent.errors import FileError
+from pertinent.runs.blocks import NamedInput
 
 TEXTS = [f"film {i} is {'bad' if i % 3 else 'good'}, {i * 7 % 11} stars" for i in range(300)]
 WORDS = {"method": "leave-one-out", "progress": False}
@@ -57,7 +57,7 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
         return classify(texts)
 
     def broken():
-        yield from (WithId(text, f"n{i}") for i, text in enumerate(TEXTS[:280]))
+        yield from (NamedInput(text, f"n{i}") for i, text in enumerate(TEXTS[:280]))
         raise RuntimeError("the line is cut")
 
     model = own_model(counted)
@@ -65,7 +65,7 @@ def test_a_stream_goes_to_a_folder_and_is_continued(tmp_path):
         pertinent.explain(model, broken(), out=tmp_path / "run", **WORDS)
     assert len(pertinent.read(tmp_path / "run")) == 256
     asked.clear()
-    stream = (WithId(text, f"n{i}") for i, text in enumerate(TEXTS))
+    stream = (NamedInput(text, f"n{i}") for i, text in enumerate(TEXTS))
     found = pertinent.explain(model, stream, out=tmp_path / "run", **WORDS)
     again = {0, 1, 2}  # predicted again, to notice another model
     assert {int(t.split()[1]) for t in asked if re.match(r"film \d+ ", t)} == {*range(256, 300), *again}

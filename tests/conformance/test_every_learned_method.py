@@ -6,7 +6,7 @@ import torch
 
 import pertinent
 from pertinent.errors import ModelError, SettingError
-from pertinent.learned import learned
+from pertinent.learners import learned
 
 WORDS = ("good", "fine", "bad", "poor", "the", "film", "was")
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def _one_thread():
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pertinent.learned.networks.word_scorer.BUCKETS", 64)
+        patch.setattr("pertinent.learners.networks.word_scorer.BUCKETS", 64)
         yield
     torch.set_num_threads(before)
 
@@ -126,7 +126,7 @@ def test_another_model_is_refused(fitted, method, kind):
 
 @pytest.mark.parametrize("method", learned.all())
 def test_it_has_to_be_fitted_first(method):
-    (entry,) = [entry for entry in pertinent.methods() if entry.name == method]
+    (entry,) = [entry for entry in pertinent.list_methods() if entry.name == method]
     assert entry.fitted_first and entry.summary and entry.paper
     with pytest.raises(SettingError, match=f"'{method}' has to learn first"):
         pertinent.explain(MODELS["text"][0], TEXTS[0], method)

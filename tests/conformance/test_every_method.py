@@ -20,7 +20,7 @@ import pertinent
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.explainers.base import explainers, n_kept
 from pertinent.explainers.search.base import Search
-from pertinent.removal import FromBackground, UniformNoise
+from pertinent.removals import FromBackground, UniformNoise
 
 OF_SOME_MODELS = {
     "counterfactual",
@@ -30,7 +30,7 @@ OF_SOME_MODELS = {
     "one-step-banzhaf",
     "tree-shap",
 }  # they need numbers to attack, convolutions or trees
-SAMPLING = [e.name for e in pertinent.methods() if "samples" in e.settings and not e.fitted_first]
+SAMPLING = [e.name for e in pertinent.list_methods() if "samples" in e.settings and not e.fitted_first]
 METHODS = [name for name in explainers.all() if name not in OF_SOME_MODELS]
 NEED_GRADIENTS = {
     "expected-gradients",

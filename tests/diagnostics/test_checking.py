@@ -12,11 +12,11 @@ from rich.console import Console
 import pertinent
 from pertinent.cli import main
 from pertinent.diagnostics.check_removal import majority, random_masks
-from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
+from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.inputs.table import Background, table_input
 from pertinent.outputs import column_index
-from pertinent.removal import Constant, FromBackground
+from pertinent.removals import Constant, FromBackground
 from pertinent.results.failures import Failure
 from tests import tiny
 
@@ -208,7 +208,7 @@ def made(right, *, measure="accuracy", confidence=0.9, default="a"):
     for removal, (whole, half) in right.items():
         for share, own, sure in ((0.0, whole, 0.9), (0.5, half, confidence)):
             for i, value in enumerate(own):
-                rows.append(Ablated(i, removal, share, int(value), bool(value), float(value), sure, 0.1))
+                rows.append(AblatedInput(i, removal, share, int(value), bool(value), float(value), sure, 0.1))
     return of_rows(rows, measure=measure, default=default)
 
 
@@ -484,11 +484,11 @@ def test_explanations_warn(check, tmp_path):
 
 def test_warnings_are_shown_and_escaped(check):
     rows = [
-        Ablated(r.input, r.removal.replace("mask-token", "mask-token text=<b>[MASK]"), *_rest(r))
+        AblatedInput(r.input, r.removal.replace("mask-token", "mask-token text=<b>[MASK]"), *_rest(r))
         for r in check.rows
     ]
     nasty = replace(check, rows=tuple(rows))
-    from pertinent.removal import MaskToken
+    from pertinent.removals import MaskToken
 
     e = explained(MaskToken(text="<b>[MASK]"), check=nasty)[0]
     assert "⚠ the removal mask-token text=<b>[MASK] is badly out" in shown(e, 300)
@@ -503,7 +503,7 @@ def _rest(row):
 
 def test_attach_says_what_was_not_checked(check, caplog):
     model = pertinent.wrap(afraid_of_masks, classes=["no", "yes"])
-    from pertinent.removal import MaskToken
+    from pertinent.removals import MaskToken
 
     e = pertinent.explain(model, TEXTS[0], "leave-one-out", removal=MaskToken(text="…"))
     assert check.attach(e).warnings == ()

@@ -8,8 +8,8 @@ import pytest
 
 import pertinent
 from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
-from pertinent.diagnostics.removal_check import Ablated
-from pertinent.diagnostics.stability import Agreement
+from pertinent.diagnostics.removal_check import AblatedInput
+from pertinent.diagnostics.stability import SeedAgreement
 from pertinent.errors import FileError
 from pertinent.results.base import KINDS
 
@@ -31,7 +31,7 @@ FILES = {
         "seed": 3,
         "skipped": {"pad-token": "no tokens"},
         "trainable": True,
-        "columns": [*Ablated.__dataclass_fields__],
+        "columns": [*AblatedInput.__dataclass_fields__],
         "rows": [
             [0, "slice-out", 0.0, 1, True, 1.0, 0.9, 0.3],
             [0, "slice-out", 0.5, 0, False, 0.5, 0.7, 0.6],
@@ -46,7 +46,7 @@ FILES = {
         "seeds": [0, 1],
         "scale": "logit",
         "settings": {"samples": 9},
-        "columns": [*Agreement.__dataclass_fields__],
+        "columns": [*SeedAgreement.__dataclass_fields__],
         "rows": [[0, 12, 0.5, 0.4, None, 0.1, 20.0, 0.2, "a"], [1, 3, None, None, None, 0.1, 20.0, 0.2, "b"]],
         **SHARED,
     },

@@ -10,12 +10,12 @@ import torch
 
 import pertinent
 from pertinent import Prompt
-from pertinent.api.run import Run, Work
-from pertinent.asks import Surprises
+from pertinent.asks import TokenPerplexity
 from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import ModelError, PertinentError
-from pertinent.models.torch import prompt_surprises
-from pertinent.removal.base import removals
+from pertinent.models.torch import token_perplexity
+from pertinent.removals.base import removals
+from pertinent.runs.run import Run, Work
 from tests import tiny_lm
 
 PROMPT = Prompt("Who keeps the map?", sources=["Ann keeps the key.", "Bob keeps the map."], answer=" Bob")
@@ -35,10 +35,10 @@ def surprise(network, ids, counted):
 
 
 def asked(model, questions, **options):
-    """The answers to `Surprises` about (input, removal, masks), asked in one run."""
+    """The answers to `TokenPerplexity` about (input, removal, masks), asked in one run."""
 
     def ask(masks, _input, _removal):
-        return (yield Surprises(masks))
+        return (yield TokenPerplexity(masks))
 
     works = [
         Work(number, input, partial(ask, masks), removals.make(removal))
@@ -87,10 +87,10 @@ def test_removals_are_compared_on_the_same_tokens(model, tmp_path):
 
 
 def test_removals_that_are_badly_out_are_said():
-    from pertinent.diagnostics.perplexity_check import PerplexityCheck, Surprised
+    from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
 
     rows = tuple(
-        Surprised(number, removal, share, 1.0 + share * (removal == "pad-token") * (2 + 0.01 * number))
+        PerplexityRow(number, removal, share, 1.0 + share * (removal == "pad-token") * (2 + 0.01 * number))
         for number in range(24)
         for removal in ("slice-out", "pad-token")
         for share in (0.0, 0.5)
@@ -130,13 +130,13 @@ def test_logits_of_many_tokens_are_computed_a_few_rows_at_a_time(model, monkeypa
     input = model.prepare(PROMPT, "words")
     question = [(input, "slice-out", random_masks(input, 0.5, 6, 0))]
     at_once = asked(model, question)[0]
-    monkeypatch.setattr(prompt_surprises, "AT_ONCE", 1)
+    monkeypatch.setattr(token_perplexity, "AT_ONCE", 1)
     np.testing.assert_allclose(asked(model, question)[0], at_once, atol=1e-6)
 
 
 def test_a_model_of_classes_has_no_perplexity():
     with pytest.raises(ModelError, match="perplexity is not known"):
-        Surprises.submit(pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts]), [])
+        TokenPerplexity.submit(pertinent.wrap(lambda texts: [[0.5, 0.5] for _ in texts]), [])
 
 
 def test_a_prompt_that_fails_does_not_take_the_others_down(model, monkeypatch):

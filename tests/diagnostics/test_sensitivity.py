@@ -49,7 +49,7 @@ def test_against_plain_explanations_of_the_same_inputs():
     options = {"removal": "constant", "sparsity": (0.2, 0.5)}
     found = pertinent.sensitivity(model, ROWS, "leave-one-out", radius=0.05, samples=6, seed=4, **options)
     for e in found.explanations:
-        near = Ball(0.05, 6, "linf", 4).of(e.input, model)
+        near = Ball(0.05, 6, "linf", 4).sample(e.input, model)
         for sparsity in (0.2, 0.5):
             lost = []
             for y in near:
@@ -99,7 +99,7 @@ def test_images_stay_in_range_and_keep_their_features():
     model = pertinent.wrap(linear, kind="image")
     image = np.random.default_rng(1).random((8, 8, 1)).astype(np.float32)
     input = model.prepare(image, "patches:2")
-    near = Ball(0.3, 5, "linf", 0).of(input, model)
+    near = Ball(0.3, 5, "linf", 0).sample(input, model)
     for y in near:
         assert y.features == input.features
         assert y.channels_last
@@ -114,7 +114,7 @@ def test_images_stay_in_range_and_keep_their_features():
 def test_columns_move_by_their_standard_deviation():
     background = np.random.default_rng(0).normal(size=(500, 10)) * np.logspace(0, 4, 10)
     model = table_model(linear, background=background)
-    around = Ball(0.1, 200, "linf", 0).of(model.prepare(ROWS[0]), model)
+    around = Ball(0.1, 200, "linf", 0).sample(model.prepare(ROWS[0]), model)
     near = np.stack([y.values for y in around])
     np.testing.assert_allclose(np.abs(near - ROWS[0]).max(axis=0), 0.1 * background.std(axis=0), rtol=0.05)
 

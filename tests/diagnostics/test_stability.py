@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import pertinent
 from pertinent.diagnostics.stability import (
-    Agreement,
+    SeedAgreement,
     Stability,
     agreement,
     mean_squared_difference,
@@ -39,7 +39,7 @@ def table_model(function=interacting):
 
 def of_rows(*rows, **changes):
     """A result made of rows: input, features, spearman."""
-    made = [Agreement(i, d, s, 0.4, 0.5, 0.1, 20.0, 0.2) for i, d, s in rows]
+    made = [SeedAgreement(i, d, s, 0.4, 0.5, 0.1, 20.0, 0.2) for i, d, s in rows]
     fields = {"settings": {}, "budget": None, "removal": "constant", "features": "columns", "seeds": (0, 1)}
     return Stability(rows=tuple(made), method="lime", **fields | changes)
 
@@ -335,7 +335,7 @@ def test_it_is_shown_in_every_form():
     found = of_rows(*((i, 5 + i, 0.5 + i / 100) for i in range(30)), settings={"<b>": "$x$"})
     assert repr(found).startswith("<Stability of lime <b>=$x$, 2 seeds, 30 inputs: Spearman 0.645 [")
     frame = found.to_dataframe()
-    assert list(frame.columns) == [*Agreement.__dataclass_fields__]
+    assert list(frame.columns) == [*SeedAgreement.__dataclass_fields__]
     assert len(frame) == 30
     text, page = shown(found), found._repr_html_()
     for part in ("1–9", "10–19", "20–39", "all", "Spearman", "evaluations"):

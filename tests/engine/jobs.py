@@ -4,7 +4,7 @@ import numpy as np
 
 from pertinent.asks import Values
 from pertinent.engine.job import Job
-from pertinent.removal import Constant
+from pertinent.removals import Constant
 
 
 class Counting:

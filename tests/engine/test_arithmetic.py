@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
 from pertinent.engine import processes
 from pertinent.engine.engine import COMPUTING, Engine
 from pertinent.engine.meter import Meter
@@ -32,7 +32,7 @@ def fits(seen, seconds=0.0):
         seen.append(threading.current_thread().name)
         return first.sum()
 
-    total = yield Arithmetic(compute)
+    total = yield Compute(compute)
     return total + (yield Values(~FULL)).sum()
 
 
@@ -77,7 +77,7 @@ def test_an_error_is_raised_in_the_algorithm(model):
     def fails():
         yield Values(FULL)
         try:
-            yield Arithmetic(lambda: 1 / 0)
+            yield Compute(lambda: 1 / 0)
         except ZeroDivisionError:
             return "caught"
 

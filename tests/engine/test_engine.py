@@ -14,7 +14,7 @@ from pertinent.engine.scheduler import BatchSize
 from pertinent.errors import BudgetError, ModelError, PertinentError
 from pertinent.inputs.table import Background
 from pertinent.models.function import FunctionModel
-from pertinent.removal import Constant, FromBackground, UniformNoise
+from pertinent.removals import Constant, FromBackground, UniformNoise
 from tests import tiny
 from tests.engine.jobs import Counting, asks, job, run
 
@@ -229,15 +229,15 @@ def test_the_cache_stays_within_its_bytes_and_forgets_what_is_over():
         cache.open(bytes([i]))
         cache.add(bytes([i]), Values, [bytes([i, j]) for j in range(10)], list(np.zeros((10, 2))))
     assert 10_000 < cache._bytes <= 20_000
-    assert cache.of(bytes([49]), Values)
-    assert not cache.of(bytes([49]), PathGradients)
-    assert not cache.of(bytes([0]), Values)
+    assert cache.answers_for(bytes([49]), Values)
+    assert not cache.answers_for(bytes([49]), PathGradients)
+    assert not cache.answers_for(bytes([0]), Values)
     for i in range(50):
         cache.close(bytes([i]))
     assert cache._bytes == 0
-    assert not cache.of(bytes([49]), Values)
+    assert not cache.answers_for(bytes([49]), Values)
     cache.add(bytes([49]), Values, [b"x"], list(np.zeros((1, 2))))
-    assert not cache.of(bytes([49]), Values)
+    assert not cache.answers_for(bytes([49]), Values)
 
 
 def test_questions_of_one_kind_do_not_starve_those_of_another():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.asks import Fork, Partial, Values
+from pertinent.asks import Fork, Publish, Values
 from pertinent.engine.engine import Engine
 from pertinent.engine.meter import Meter
 from pertinent.models.function import FunctionModel
@@ -203,7 +203,7 @@ def test_a_run_that_is_broken_off_closes_its_algorithms():
 def publishing(n=3, made=None):
     for i in range(n):
         yield Values(np.array([[i >> 1 & 1, i & 1]], dtype=bool))
-        answer = yield Partial(lambda i=i: made.append(i) or f"after {i}" if made is not None else i)
+        answer = yield Publish(lambda i=i: made.append(i) or f"after {i}" if made is not None else i)
         assert answer is None
     return "whole"
 
@@ -260,7 +260,7 @@ def test_a_finding_that_cannot_be_made_fails_its_job_alone():
     model = table_model()
 
     def broken():
-        yield Partial(lambda: 1 / 0)
+        yield Publish(lambda: 1 / 0)
 
     engine = Engine(model, on_partial=lambda _: None)
     engine.submit(job(model, [1.0, 2.0], broken(), 0))

@@ -138,7 +138,7 @@ def test_log_odds_of_the_tasks(load):
 
 def test_purity_counts_every_stop_word_and_sign(load, monkeypatch):
     own = load("words")
-    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
+    monkeypatch.setattr("pertinent.metrics.english_words.stop_words", lambda: {"the"})
     monkeypatch.setattr(own, "clusters", lambda words: [[word] for word in dict.fromkeys(words)])
     runs = {
         "imdb_l2x_0": {"words": [["The", "good", "the", "a", "b", "c"]], "failures": []},
@@ -408,7 +408,7 @@ def test_an_image_of_its_best_patches(load):
 @pytest.fixture
 def known_words(monkeypatch):
     """One stop word, and a WordNet that knows two words, which are no synonyms."""
-    monkeypatch.setattr("pertinent.metric.english_words.stop_words", lambda: {"the"})
+    monkeypatch.setattr("pertinent.metrics.english_words.stop_words", lambda: {"the"})
     known = {word: SimpleNamespace(own={word}, similar=set()) for word in ("film", "good")}
     nothing = SimpleNamespace(own=set(), similar=set())
     return lambda word: known.get(word, nothing)

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.learned.fitted_network import FittedNetwork
-from pertinent.learned.methods.amortized_shapley import AmortizedShapley
+from pertinent.learners.fitted_network import FittedNetwork
+from pertinent.learners.methods.amortized_shapley import AmortizedShapley
 from tests.miniature import scripts, write_frame, write_nltk
 
 

@@ -93,7 +93,7 @@ def test_answers_are_explained_by_log_odds_with_a_penalty_for_each_token():
 
 
 def _masks(e):
-    from pertinent.digests import generator
+    from pertinent.config.fingerprints import generator
 
     return generator(e.seed, "context-cite", len(e.features)).random((64, len(e.features))) < 0.5
 

@@ -8,7 +8,7 @@ import torch
 from tests import tiny
 
 import pertinent
-from pertinent.digests import generator
+from pertinent.config.fingerprints import generator
 from pertinent.errors import BudgetError, SettingError
 
 W, B, X = np.array([1.0, -2.0, 0.5, 0.0]), 0.3, np.array([0.7, 0.2, -1.0, 3.0])

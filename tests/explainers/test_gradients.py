@@ -10,7 +10,7 @@ from tests import tiny
 
 import pertinent
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 
 METHODS = ("gradient", "gradient-x-input", "integrated-gradients", "expected-gradients")
 MASK = tiny.VOCABULARY["[MASK]"]

@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.explainers.robustness.base import pertinence
 from pertinent.inputs.base import Numbers
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 
 METHODS = {
     "counterfactual": {},

@@ -10,7 +10,7 @@ from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.robustness.base import from_order
 from pertinent.masks import all_coalitions
-from pertinent.report.wording import says_nothing
+from pertinent.rendering.wording import says_nothing
 
 D = 12
 

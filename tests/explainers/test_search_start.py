@@ -169,14 +169,14 @@ def test_a_search_may_start_another_and_a_class_has_scores_of_its_own():
 
 
 def test_a_start_is_known_to_requests_by_name_or_digest():
-    named = Request.of("thompson-search", {"start": "lime"})
+    named = Request.from_method("thompson-search", {"start": "lime"})
     assert Request.from_dict(json.loads(json.dumps(named.to_dict()))) == named
     one, same, other = (
-        Request.of("thompson-search", {"start": Guess(scores)})
+        Request.from_method("thompson-search", {"start": Guess(scores)})
         for scores in ((1.0, 2.0), (1.0, 2.0), (2.0, 1.0))
     )
     assert one.fingerprint == same.fingerprint != other.fingerprint
-    assert Request.of("thompson-search").fingerprint not in (named.fingerprint, one.fingerprint)
+    assert Request.from_method("thompson-search").fingerprint not in (named.fingerprint, one.fingerprint)
     with pytest.raises(SettingError, match="`start` was not saved with the request"):
         Request.from_dict(one.to_dict())
 

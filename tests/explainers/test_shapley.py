@@ -10,7 +10,7 @@ from tests.games import as_model, play, random_interactions, sum_of_unanimity, u
 
 import pertinent
 from pertinent.explainers.base import explainers
-from pertinent.explainers.shapley.odd_process import Prior, estimate
+from pertinent.explainers.shapley.gaussian_process import Prior, estimate
 from pertinent.explainers.shapley.shapley import choose
 
 D = 5

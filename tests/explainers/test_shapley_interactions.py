@@ -11,7 +11,9 @@ import pertinent
 from pertinent.errors import BudgetError, SettingError
 from pertinent.explainers.base import Task
 from pertinent.explainers.early_stopping import EarlyStopping
-from pertinent.explainers.shapley import interaction_index, interaction_process
+from pertinent.explainers.shapley import interaction_gaussian_process, interaction_index
+from pertinent.explainers.shapley.gaussian_process import CONSTANT, Prior
+from pertinent.explainers.shapley.interaction_gaussian_process import posterior
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
     INDICES_OF_THREE,
@@ -19,12 +21,10 @@ from pertinent.explainers.shapley.interaction_index import (
     exact_singles,
     exact_triples,
 )
-from pertinent.explainers.shapley.interaction_process import posterior
-from pertinent.explainers.shapley.odd_process import CONSTANT, Prior
+from pertinent.explainers.shapley.mask_design import design
 from pertinent.explainers.shapley.shapley_interactions import ShapleyInteractions
-from pertinent.explainers.shapley.spread_masks import design
 from pertinent.masks import all_coalitions, full_mask, shapley_of
-from pertinent.report.pairs import shown_triples
+from pertinent.rendering.pairs import shown_triples
 
 D = 5
 TABLE = games.random_table(D, 0).values(all_coalitions(D))
@@ -225,7 +225,7 @@ def test_the_posterior_is_that_of_a_regression_on_all_sets(name):
 def test_pairs_do_not_depend_on_how_many_are_computed_at_once(monkeypatch):
     game = games.random_interactions(9, 1, order=3)
     whole = games.play(made("stii"), game, budget=90)
-    monkeypatch.setattr(interaction_process, "AT_ONCE", 1)
+    monkeypatch.setattr(interaction_gaussian_process, "AT_ONCE", 1)
     parts = games.play(made("stii"), game, budget=90)
     assert parts.interactions.values == pytest.approx(whole.interactions.values, abs=1e-12)
     assert parts.interactions.standard_errors == pytest.approx(whole.interactions.standard_errors, abs=1e-12)

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from pertinent.explainers.shapley import odd_process
-from pertinent.explainers.shapley.odd_process import (
+from pertinent.explainers.shapley import gaussian_process
+from pertinent.explainers.shapley.gaussian_process import (
     CONSTANT,
     Prior,
     climb,
@@ -18,7 +18,7 @@ from pertinent.explainers.shapley.odd_process import (
     invert_lower,
     log_posterior,
 )
-from pertinent.explainers.shapley.spread_masks import spread_pairs
+from pertinent.explainers.shapley.mask_design import spread_pairs
 
 NONE = np.zeros((0, 9), dtype=bool)
 
@@ -67,7 +67,7 @@ def test_the_log_posterior_is_the_density_of_the_answers_at_the_best_scales():
             odd_part + np.diag(prior.noise_of(n, odd_part[0, 0])),
             even_part + CONSTANT * even_part[0, 0] + np.diag(even_noise),
         ]
-        total = odd_process._log_hyperprior(point)[0]
+        total = gaussian_process._log_hyperprior(point)[0]
         for k, part in zip(covariances, (odd[:, 0], even[:, 0]), strict=True):
             scale = part @ np.linalg.solve(k, part) / n
             total += multivariate_normal(cov=scale * k, allow_singular=True).logpdf(part)
@@ -84,7 +84,7 @@ def test_the_climb_finds_what_scipy_finds(monkeypatch):
     best = minimize(lambda p: [-part for part in log_posterior(p, x, odd, even)], start, jac=True)
     roughly = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(roughly, x, odd, even)[0] > -best.fun - 1.0
-    monkeypatch.setattr(odd_process, "ENOUGH", 1e-9)
+    monkeypatch.setattr(gaussian_process, "ENOUGH", 1e-9)
     found = climb(lambda p: log_posterior(p, x, odd, even), start)
     assert log_posterior(found, x, odd, even)[0] == pytest.approx(-best.fun, abs=1e-4)
 

@@ -13,7 +13,7 @@ from pertinent.inputs.image import image_input
 from pertinent.inputs.modality import input_from_dict, modalities, modality_named, modality_of
 from pertinent.inputs.table import table_input
 from pertinent.inputs.text import Text, text_input
-from pertinent.removal import removals
+from pertinent.removals import removals
 
 INPUTS = {
     "text": text_input(

@@ -16,8 +16,8 @@ import pertinent
 from pertinent.cli import main
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.modality import modalities, modality_named
-from pertinent.removal import removals
-from pertinent.report.colours import LIGHT
+from pertinent.removals import removals
+from pertinent.rendering.colours import LIGHT
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "time_series.py"
 TIME = np.arange(120)

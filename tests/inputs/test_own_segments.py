@@ -10,8 +10,8 @@ from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.inputs.text import Text, own_spans
-from pertinent.removal import Constant, MaskToken, SliceOut
-from pertinent.removal.base import kept_tokens
+from pertinent.removals import Constant, MaskToken, SliceOut
+from pertinent.removals.base import kept_tokens
 from tests import tiny
 
 PHOTO = np.arange(48, dtype=np.float32).reshape(3, 4, 4)
@@ -97,7 +97,7 @@ def test_spans_of_a_pair_say_which_text():
     with pytest.raises(InputError, match=r"\(segment, start, end\)"):
         own_spans(Text("a b", "c d"), [(0, 1)])
     with pytest.raises(InputError, match="may be cut"):
-        own_spans(Text.of({"query": "who", "document": "me"}), [(0, 0, 3)])
+        own_spans(Text.from_input({"query": "who", "document": "me"}), [(0, 0, 3)])
 
 
 def test_what_a_function_reads_keeps_the_text_between_spans():

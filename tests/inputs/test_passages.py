@@ -22,7 +22,7 @@ MODEL = pertinent.wrap(count, kind="text")
 
 
 def passages(text, features):
-    return [text[a:b] for _, a, b in cut(Text.of(text), features).tolist()]
+    return [text[a:b] for _, a, b in cut(Text.from_input(text), features).tolist()]
 
 
 def test_sentences_are_put_together_and_long_ones_cut():
@@ -47,9 +47,9 @@ def test_passages_hold_every_word_once_and_not_too_many():
 
 
 def test_the_texts_of_a_pair_have_their_own_passages():
-    spans = cut(Text.of(("a b. c d.", "e f. g.")), "passages:10")
+    spans = cut(Text.from_input(("a b. c d.", "e f. g.")), "passages:10")
     assert spans.tolist() == [[0, 0, 9], [1, 0, 7]]
-    fixed = cut(Text.of({"query": "a b?", "document": "e f. g."}), "passages:10")
+    fixed = cut(Text.from_input({"query": "a b?", "document": "e f. g."}), "passages:10")
     assert fixed[:, 0].tolist() == [1]
 
 

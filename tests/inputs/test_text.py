@@ -13,7 +13,7 @@ from tests import tiny
 
 
 def names(text, granularity="words"):
-    text = Text.of(text)
+    text = Text.from_input(text)
     return [text.segments[i][a:b] for i, a, b in cut(text, granularity).tolist()]
 
 
@@ -45,22 +45,22 @@ def test_every_visible_character_belongs_to_one_feature(text, granularity):
 
 
 def test_forms_of_text():
-    assert Text.of(("a", "b")) == Text("a", "b")
-    assert Text.of({"query": "q", "document": "d"}).fixed == "first"
-    assert Text.of({"premise": "p", "hypothesis": "h"}) == Text("p", "h")
+    assert Text.from_input(("a", "b")) == Text("a", "b")
+    assert Text.from_input({"query": "q", "document": "d"}).fixed == "first"
+    assert Text.from_input({"premise": "p", "hypothesis": "h"}) == Text("p", "h")
     assert names({"query": "who ?", "document": "it is me"}) == ["it", "is", "me"]
 
 
 @pytest.mark.parametrize("raw", ["", "  \n\t", ("a", " "), {"query": "q", "document": ""}])
 def test_blank_text(raw):
     with pytest.raises(InputError, match="empty or blank"):
-        Text.of(raw)
+        Text.from_input(raw)
 
 
 @pytest.mark.parametrize("raw", [3, None, ["a", 1], {"titel": "x"}, b"bytes"])
 def test_not_a_text(raw):
     with pytest.raises(InputError, match="must"):
-        Text.of(raw)
+        Text.from_input(raw)
 
 
 @pytest.fixture(scope="module")
@@ -124,5 +124,5 @@ def test_unknown_granularity(model):
 
 def test_a_single_text_that_is_fixed_is_refused():
     with pytest.raises(InputError, match="`fixed`"):
-        Text.of(Text("good film", fixed="first"))
-    assert Text.of(Text("good film", fixed="second")).removable(0)
+        Text.from_input(Text("good film", fixed="first"))
+    assert Text.from_input(Text("good film", fixed="second")).removable(0)

@@ -6,7 +6,7 @@ import pytest
 from pertinent.errors import InputError
 from pertinent.inputs.text import Tokens
 from pertinent.models.torch.tokens import collate
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 PAD = 99
 

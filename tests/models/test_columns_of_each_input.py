@@ -44,7 +44,7 @@ class WordCounts(Model):
         return tuple(sorted(set(input.text.first.split())))
 
     def prepare(self, raw, features=None):
-        text = Text.of(raw)
+        text = Text.from_input(raw)
         return text_input(text, "words", cut(text, "words"))
 
     def split(self, raw):

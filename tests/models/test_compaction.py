@@ -8,7 +8,7 @@ import torch
 
 import pertinent
 from pertinent.models.torch import devices
-from pertinent.removal import AttentionMask
+from pertinent.removals import AttentionMask
 from tests import tiny
 
 EXACT = ["bert", "roberta", "distilbert", "modernbert"]

@@ -8,7 +8,7 @@ import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.attacks import MOST_KNOWN, TRIES
-from pertinent.report.table_contents import attack_notes
+from pertinent.rendering.tables import attack_notes
 from pertinent.results.attack_results import Attacks
 
 QUIET = {"progress": False}

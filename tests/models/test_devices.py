@@ -12,7 +12,7 @@ import pertinent
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
 from pertinent.models.torch.devices import device_of, known_devices
-from pertinent.models.torch.evaluating import WORK_PER_THREAD, evaluating, n_weights
+from pertinent.models.torch.inference import WORK_PER_THREAD, evaluating, n_weights
 from pertinent.models.torch.masked_lm import Filler
 from tests import tiny
 

@@ -16,8 +16,8 @@ from pertinent.engine.meter import Meter
 from pertinent.errors import BudgetError, InputError, ModelError, SettingError
 from pertinent.inputs.image import ImageInput
 from pertinent.models.torch.gradients import frozen
-from pertinent.removal import FromBackground
-from pertinent.removal.base import removals
+from pertinent.removals import FromBackground
+from pertinent.removals.base import removals
 from tests import tiny
 
 ARCHITECTURES = ("bert", "roberta", "distilbert", "mpnet", "modernbert")

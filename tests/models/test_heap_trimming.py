@@ -15,7 +15,7 @@ def test_memory_goes_back_only_after_growth(monkeypatch):
     trimmed = []
     now = iter([100, 102, 104, 95, 97, 98, 101, 120, 121])
     monkeypatch.setattr(heap, "resident", lambda: next(now))
-    kept = heap.Heap()
+    kept = heap.MemoryTrimmer()
     kept._trim = trimmed.append
     for given_back in (0, 0, 1, 1, 1, 2, 2, 3, 3):
         kept.give_back()
@@ -25,7 +25,7 @@ def test_memory_goes_back_only_after_growth(monkeypatch):
 def test_where_it_cannot_go_back_nothing_is_asked(monkeypatch):
     monkeypatch.setattr(heap.sys, "platform", "elsewhere")
     monkeypatch.setattr(heap, "resident", lambda: pytest.fail("asked"))
-    heap.Heap().give_back()
+    heap.MemoryTrimmer().give_back()
 
 
 @linux

@@ -9,9 +9,9 @@ import transformers
 
 import pertinent
 from pertinent import Prompt
-from pertinent.asks import Part, Values
+from pertinent.asks import BatchPart, Values
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]
@@ -59,7 +59,7 @@ def expected(network, before, answers):
 def values(model, inputs, masks, removal, seed=0):
     removal = removals.make(removal).bind(model)
     parts = [
-        Part(Values(own), input, removal, np.arange(len(own)), seed)
+        BatchPart(Values(own), input, removal, np.arange(len(own)), seed)
         for input, own in zip(inputs, masks, strict=True)
     ]
     found = Values.read(model, Values.submit(model, parts).outputs(), parts)

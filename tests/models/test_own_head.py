@@ -10,14 +10,14 @@ import torch
 import transformers
 
 import pertinent
-from pertinent.asks import MaskGradients, Part, PathGradients
+from pertinent.asks import BatchPart, MaskGradients, PathGradients
 from pertinent.errors import InputError
 from pertinent.inputs.text import Text
 from pertinent.models.heads.base import Head, HeadBatch
 from pertinent.models.heads.reader import Candidates
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
-from pertinent.removal.token_removals import AttentionMask
+from pertinent.removals.token_removals import AttentionMask
 from tests import tiny
 
 PAIRS = [(tiny.text(6, seed=1), tiny.text(3, seed=2)), (tiny.text(9, seed=3), tiny.text(2, seed=4))]
@@ -42,7 +42,7 @@ def own_ids(parts, answer_tokens):
 
 class AnswerBatch(HeadBatch):
     def lay_out(self, compact, device):
-        self.tokens = Candidates.of(self.parts, compact, device)
+        self.tokens = Candidates.from_rows(self.parts, compact, device)
 
     def scores(self, answer):
         return log_likelihoods(answer, self.tokens, own_ids(self.parts, self.tokens))
@@ -56,7 +56,7 @@ class AnswerHead(Head):
     columns_differ = True
 
     def text_of(self, raw, encoder):
-        text = Text.of(raw)
+        text = Text.from_input(raw)
         if text.second is None:
             raise InputError("Give a prompt and an answer.")
         return Text(text.first, text.second, fixed="second")
@@ -73,7 +73,7 @@ class AnswerHead(Head):
 
     def followed_scores(self, seen, encoder):
         rows = seen()
-        tokens = Candidates.of(rows, [False] * len(rows), encoder.device)
+        tokens = Candidates.from_rows(rows, [False] * len(rows), encoder.device)
         return lambda logits, _: log_likelihoods(logits, tokens, own_ids(rows, tokens))
 
 
@@ -127,7 +127,7 @@ def test_a_target_is_a_token_of_the_answer(model):
 def test_gradients_are_those_of_the_log_likelihood(model):
     inputs = [model.prepare(pair) for pair in PAIRS]
     parts = [
-        Part(MaskGradients(np.ones((1, own.n_features)), target), own, AttentionMask(), np.arange(1), 0)
+        BatchPart(MaskGradients(np.ones((1, own.n_features)), target), own, AttentionMask(), np.arange(1), 0)
         for target, own in enumerate(inputs)
     ]
     values, gradients = MaskGradients.submit(model, parts).outputs()
@@ -136,7 +136,7 @@ def test_gradients_are_those_of_the_log_likelihood(model):
         step = 1e-2
         soft = np.ones((1, own.n_features))
         soft[0, 0] -= step
-        part = Part(MaskGradients(soft, i), own, AttentionMask(), np.arange(1), 0)
+        part = BatchPart(MaskGradients(soft, i), own, AttentionMask(), np.arange(1), 0)
         less = MaskGradients.submit(model, [part]).outputs()[0][0, i]
         assert gradients[i, 0] == pytest.approx((values[i, i] - less) / step, abs=0.05, rel=0.1)
 
@@ -157,6 +157,6 @@ def test_what_an_input_must_look_like_is_said_by_the_head(model):
 
 def test_path_gradients_have_the_width_of_the_input(model):
     own = model.prepare(PAIRS[1])
-    part = Part(PathGradients(np.array([1.0]), 0), own, AttentionMask(), np.arange(1), 0)
+    part = BatchPart(PathGradients(np.array([1.0]), 0), own, AttentionMask(), np.arange(1), 0)
     (rows,) = PathGradients.read(model, PathGradients.submit(model, [part]).outputs(), [part])
     assert PathGradients(np.array([1.0]), 0).assemble(model, own, rows).values.shape == (1, 2)

@@ -12,13 +12,13 @@ import torch
 import transformers
 
 import pertinent
-from pertinent.asks import MaskGradients, Part
+from pertinent.asks import BatchPart, MaskGradients
 from pertinent.errors import InputError, ModelError, PertinentError, SettingError
 from pertinent.explainers import explainers
 from pertinent.inputs.text import Text
 from pertinent.models.torch.compaction import Compaction
-from pertinent.removal import AttentionMask, Marginalize
-from pertinent.removal.base import TokenRows, removals
+from pertinent.removals import AttentionMask, Marginalize
+from pertinent.removals.base import TokenRows, removals
 from tests import tiny
 from tests.conformance.test_every_method import OF_SOME_MODELS, small_budget
 
@@ -430,7 +430,7 @@ def test_the_values_beside_gradients_are_overlaps(first, name):
     masks, removal = some_masks(given.n_features, 12), removals.make(name)
     if first == "values":
         values(model, given, masks, removal)
-    part = Part(MaskGradients(masks, 0), given, removal, np.arange(12), 0)
+    part = BatchPart(MaskGradients(masks, 0), given, removal, np.arange(12), 0)
     found, gradients = MaskGradients.submit(model, [part]).outputs()
     np.testing.assert_allclose(found[:, 0], values(model, given, masks, removal), atol=1e-6)
     assert np.abs(gradients).max() > 0
@@ -445,7 +445,7 @@ def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     model = wrapped()
     given = model.prepare(PAIR)
     d = given.n_features
-    part = Part(MaskGradients(np.ones((1, d), dtype=bool), 0), given, AttentionMask(), np.arange(1), 0)
+    part = BatchPart(MaskGradients(np.ones((1, d), dtype=bool), 0), given, AttentionMask(), np.arange(1), 0)
     _, gradients = MaskGradients.submit(model, [part]).outputs()
     whole = TokenRows(given.tokens, np.ones((1, len(given.tokens.ids)), dtype=bool))
     places = sorted(place for place, _ in answer_by_hand(model, whole, 0))
@@ -662,7 +662,7 @@ def test_a_scale_of_logits_is_refused(model):
 def test_a_reader_is_not_called_a_regressor(model):
     e = pertinent.explain(model, PAIR, method="leave-one-out")
     refused = []
-    for metric in sorted(m.name for m in pertinent.metrics()):
+    for metric in sorted(m.name for m in pertinent.list_metrics()):
         try:
             pertinent.evaluate(model, e, metric)
         except PertinentError as error:

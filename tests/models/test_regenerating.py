@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent import Prompt
 from pertinent.errors import InputError, ModelError, PertinentError
-from pertinent.models.regenerating import overlap
+from pertinent.models.regeneration import overlap
 from tests import tiny_lm
 
 SOURCES = ["Ann keeps the key.", "Bob keeps the map.", "Cleo keeps the lamp."]

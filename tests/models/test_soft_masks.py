@@ -9,7 +9,7 @@ import torch
 import pertinent
 from pertinent.asks import MaskGradients, Values
 from pertinent.errors import SettingError
-from pertinent.removal.base import removals
+from pertinent.removals.base import removals
 from tests import tiny
 from tests.models.test_gradients import (
     STEP,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.models.torch.evaluating import alone, evaluating
+from pertinent.models.torch.inference import alone, evaluating
 
 ROWS = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
 

@@ -12,13 +12,13 @@ import torch
 import pertinent
 from pertinent.asks import MaskGradients, PathGradients, Values
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.removal import AttentionMask, Marginalize, SliceOut
-from pertinent.removal.base import removals
+from pertinent.removals import AttentionMask, Marginalize, SliceOut
+from pertinent.removals.base import removals
 from tests import tiny
 from tests.models.test_compaction import EXACT, some_masks
 from tests.models.test_gradients import STEP, answer, answers, close
 from tests.models.test_question_answering import reader
-from tests.removal.test_marginalize import language_model
+from tests.removals.test_marginalize import language_model
 
 LENGTH = 20
 OVERLAP = 4  # a quarter of 18, as each window has two special tokens

@@ -90,7 +90,7 @@ def test_a_value_is_no_decision():
         pertinent.check_removal(model, np.stack([ROW, ROW]))
     e = pertinent.explain(model, ROW, method="leave-one-out")
     assert pertinent.evaluate(model, e, "sufficiency").rows
-    from pertinent.metric.ablation import Sufficiency
+    from pertinent.metrics.ablation import Sufficiency
 
     with pytest.raises(SettingError, match="Weight of evidence needs probabilities"):
         pertinent.evaluate(model, e, Sufficiency(scale="weight-of-evidence"))

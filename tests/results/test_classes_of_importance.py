@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app.browse import Filter, Saved
+from pertinent.app.explanation_browser import ExplanationBrowser, Filter
 from pertinent.errors import SettingError
 
 WEIGHTS = np.array([2.0, -1.0])
@@ -56,7 +56,7 @@ def assert_of_positive_class(found, binary):
     for place, name in enumerate(("a", "b")):
         expected = [e.class_scores[1, place] for e in binary]
         np.testing.assert_allclose(found.scored[name].scores, expected, atol=1e-12)
-        np.testing.assert_allclose(found.of(name)[0].effect, np.mean(expected), atol=1e-12)
+        np.testing.assert_allclose(found.rows_for(name)[0].effect, np.mean(expected), atol=1e-12)
 
 
 def test_binary_summaries_are_of_the_positive_class(binary, rows):
@@ -88,7 +88,7 @@ def test_several_classes_have_a_group_each(three):
     assert set(found.groups) == {"x", "y", "z"} and found.is_signed
     assert found.targets == {name: name for name in found.groups}
     expected = np.mean([e.scores[0] for e in three if e.target_name == "y"])
-    (row,) = [row for row in found.of("a") if row.group == "y"]
+    (row,) = [row for row in found.rows_for("a") if row.group == "y"]
     np.testing.assert_allclose(row.effect, expected)
     assert len(three.importance().plot("beeswarm").axes) >= 3
 
@@ -120,7 +120,7 @@ def test_sizes_that_have_no_sign_are_not_separated(three):
 
 def test_pages_and_reports_of_mixed_classes(three):
     assert "Which features matter" in pertinent.save_report(three, groups=["one", "other"] * 15)
-    saved = Saved(three, "run")
+    saved = ExplanationBrowser(three, "run")
     view = saved.list_view(Filter(method="exact-shapley", by="a", view="beeswarm"))
     assert "nan" not in str(view["importance"])
 

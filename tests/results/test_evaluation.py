@@ -10,10 +10,10 @@ from rich.console import Console
 import pertinent
 from pertinent.errors import FileError, SettingError
 from pertinent.intervals import Difference, holm, paired_difference
-from pertinent.report.html.tables import show_evaluation as html_table
-from pertinent.report.table_contents import summary
-from pertinent.report.terminal.tables import show_evaluation as evaluation_table
-from pertinent.results.evaluation import Evaluation, Measured
+from pertinent.rendering.html.tables import show_evaluation as html_table
+from pertinent.rendering.tables import summary
+from pertinent.rendering.terminal.tables import show_evaluation as evaluation_table
+from pertinent.results.evaluation import Evaluation, EvaluationRow
 from pertinent.results.explanation import Explanations
 
 
@@ -31,7 +31,7 @@ def explanation(name, seed=0):
 def evaluation(values, better="lower"):
     """An evaluation from (method, input, seed) to value."""
     explanations = [explanation(bytes([name]), seed) for _, name, seed in values]
-    rows = [Measured(i, method, "m", 0.2, v) for i, ((method, _, _), v) in enumerate(values.items())]
+    rows = [EvaluationRow(i, method, "m", 0.2, v) for i, ((method, _, _), v) in enumerate(values.items())]
     return Evaluation(rows, Explanations(explanations), {"m": better})
 
 
@@ -93,9 +93,9 @@ def test_the_difference_of_what_was_not_measured_is_an_error(names, what):
 
 def test_differences_go_on_where_a_metric_measured_one_method_only():
     rows = [
-        Measured(0, "a", "m", None, 3.0),
-        Measured(1, "b", "m", None, 1.0),
-        Measured(0, "a", "n", None, 5.0),
+        EvaluationRow(0, "a", "m", None, 3.0),
+        EvaluationRow(1, "b", "m", None, 1.0),
+        EvaluationRow(0, "a", "n", None, 5.0),
     ]
     of = Explanations([explanation(b"x"), explanation(b"x")])
     found = Evaluation(rows, of, {"m": "lower", "n": "lower"})
@@ -123,8 +123,8 @@ def test_an_input_given_twice_counts_twice():
 
 
 def test_values_are_means_over_sparsities():
-    rows = [Measured(0, "a", "m", s, v) for s, v in ((0.1, 1.0), (0.2, 3.0))]
-    rows += [Measured(1, "b", "m", s, v) for s, v in ((0.1, 0.0), (0.2, 1.0))]
+    rows = [EvaluationRow(0, "a", "m", s, v) for s, v in ((0.1, 1.0), (0.2, 3.0))]
+    rows += [EvaluationRow(1, "b", "m", s, v) for s, v in ((0.1, 0.0), (0.2, 1.0))]
     found = Evaluation(rows, Explanations([explanation(b"x"), explanation(b"x")]), {"m": "lower"})
     assert found.difference("a", "b", "m").mean == 1.5
 

@@ -7,7 +7,7 @@ import pytest
 
 import pertinent
 from pertinent.errors import InputError, SettingError
-from pertinent.report.pictures import spread
+from pertinent.rendering.plot_data import spread
 from pertinent.results.importance import Importance
 
 WEIGHTS = np.array([3.0, -1.0, 0.0])
@@ -42,7 +42,9 @@ def test_cohorts_stand_beside_each_other(linear, rows):
     cohorts = np.where(rows[:, 0] > 1, "large", "small")
     found = linear.importance(cohorts, top=1)
     assert found.sizes == {name: int((cohorts == name).sum()) for name in found.groups}
-    large, small = (next(row for row in found.of("a") if row.group == name) for name in ("large", "small"))
+    large, small = (
+        next(row for row in found.rows_for("a") if row.group == name) for name in ("large", "small")
+    )
     assert large.low > small.high and large.effect > 0 > small.effect
     assert found.n_features == 3 and found.features == ["a"]
 
@@ -56,7 +58,7 @@ def test_words_of_texts_count_together_whatever_their_case():
         model, ["Good and good", "good", "plain and simple", "and"], "leave-one-out", target=1
     )
     found = es.importance()
-    (good,) = found.of("good")
+    (good,) = found.rows_for("good")
     np.testing.assert_allclose([good.mean, good.effect], [(0.2 + 0.1) / 4] * 2)
     assert (
         good.n == 2
@@ -131,7 +133,7 @@ def test_the_scores_for_every_class_are_groups():
     column = es[0].features.index("alcohol")
     for number, name in enumerate(model.classes):
         expected = np.mean([abs(e.class_scores[number, column]) for e in es])
-        (row,) = [row for row in found.of("alcohol") if row.group == name]
+        (row,) = [row for row in found.rows_for("alcohol") if row.group == name]
         np.testing.assert_allclose(row.mean, expected)
     sets = pertinent.explain(model, model.background.values[:2], "random-search", budget=20)
     with pytest.raises(SettingError, match="one class at a time"):

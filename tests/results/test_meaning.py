@@ -9,8 +9,8 @@ import pytest
 
 import pertinent
 from pertinent.explainers.base import Explainer, Finding, explainers
-from pertinent.learned.base import learned
-from pertinent.report.wording import directions, facts, score_text
+from pertinent.learners.base import learned
+from pertinent.rendering.wording import directions, facts, score_text
 from pertinent.results.explanation import Explanation
 
 
@@ -89,7 +89,8 @@ console = Console(record=True, width=200)
 console.print(e)
 print("matters for class 0" in e.to_html(), "speaks against" in e.to_html())
 print("matters for class 0" in console.export_text(clear=False), "speaks" in console.export_text())
-print(sorted(name for name in sys.modules if name.startswith(("pertinent.explainers.", "pertinent.learned"))))
+prefixes = ("pertinent.explainers.", "pertinent.learners")
+print(sorted(name for name in sys.modules if name.startswith(prefixes)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # The base and the settings that its task has.

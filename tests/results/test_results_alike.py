@@ -11,7 +11,7 @@ from torch import nn
 import pertinent
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import FileError
-from pertinent.report.by_input import name_of
+from pertinent.rendering.by_input import name_of
 from pertinent.results.failures import Failure
 from tests.results.test_damaged_files import damaged
 

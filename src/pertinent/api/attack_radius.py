@@ -8,14 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.blocks import Cluster, Item
-from pertinent.api.request import features_of
-from pertinent.api.run import Run, Work, raise_first
-from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Masks
 from pertinent.asks import Algorithm, Attack, AttackRadii, Values
 from pertinent.asks.attack_radii import AttackName, aim_of, never_rising
-from pertinent.engine.job import Done
+from pertinent.config.settings import Count, Positive, Seed, checked
+from pertinent.engine.job import JobResult
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, ModelError, SettingError
 from pertinent.inputs.base import Input
@@ -23,10 +20,13 @@ from pertinent.masks import full_mask
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
-from pertinent.removal.base import Removal
+from pertinent.removals.base import Removal
 from pertinent.results.attack_results import Attacked, Attacks
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Positive, Seed, checked
+from pertinent.runs.blocks import Cluster, Item
+from pertinent.runs.request import features_of
+from pertinent.runs.run import Run, Work, raise_first
+from pertinent.runs.work_block import carry_out_items
 
 
 @checked
@@ -80,7 +80,7 @@ def attack_radius(
     True
     """
     options: dict[str, Any] = {"batch_size": batch_size, "cluster": cluster, "progress": progress}
-    run = Run.of(wrap(model), inputs, "attack", **options).listed()
+    run = Run.from_arguments(wrap(model), inputs, "attack", **options).listed()
     n_inputs = run.n_inputs or 0
     wanted = [sets] * n_inputs if run.one or sets is None else sets
     if not isinstance(wanted, Sequence | np.ndarray) or len(wanted) != n_inputs:
@@ -100,13 +100,13 @@ def attack_radius(
 
 def _works(
     run: Run, item: Item, *, features: Any, toward: Any, attack: Attack, seed: int
-) -> Iterator[Work | Done]:
+) -> Iterator[Work | JobResult]:
     """The attack on an input."""
     raw, sets = item.raw
     try:
         input = run.prepare(raw, features_of(features, item.index, one=run.one))
     except Exception as error:  # noqa: BLE001  recorded, the other inputs go on
-        yield Done(item.index, None, error)
+        yield JobResult(item.index, None, error)
     else:
         yield Work(item.index, input, _algorithm(run.model, sets, toward, attack, item.index), seed=seed)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pertinent.explainers.base import explainers, learned
-from pertinent.metric.base import metrics as registered_metrics
-from pertinent.registry import Registry, default_of
-from pertinent.removal.base import removals as registered_removals
+from pertinent.config.registry import Registry, default_of
+from pertinent.explainers.base import explainers, learned_methods
+from pertinent.metrics.base import metrics as registered_metrics
+from pertinent.removals.base import removals as registered_removals
 from pertinent.results.base import display
 
 
@@ -42,18 +42,20 @@ class Catalogue(list[Entry]):
         return display(self, "terminal")
 
 
-def methods() -> Catalogue:
+def list_methods() -> Catalogue:
     """The methods that `explain` knows, and then those that `fit` has to train first."""
-    to_fit = (_entry(name, cls, cls.learner, fitted_first=True) for name, cls in learned.all().items())
+    to_fit = (
+        _entry(name, cls, cls.learner, fitted_first=True) for name, cls in learned_methods.all().items()
+    )
     return Catalogue([*_catalogue(explainers), *to_fit])
 
 
-def metrics() -> Catalogue:
+def list_metrics() -> Catalogue:
     """The metrics that `evaluate` knows."""
     return _catalogue(registered_metrics)
 
 
-def removals() -> Catalogue:
+def list_removals() -> Catalogue:
     """The removals that `explain` knows."""
     return _catalogue(registered_removals)
 

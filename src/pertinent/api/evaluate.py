@@ -9,25 +9,25 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from pertinent.api.blocks import Cluster, Item
-from pertinent.api.explain_file import explain_to_file
-from pertinent.api.explain_one import measured
-from pertinent.api.explain_run import explain_all, sendable
-from pertinent.api.request import Method, Request, make_metrics, make_removal, with_same_features
-from pertinent.api.run import Run, Work, raise_first, wrapped
 from pertinent.asks import Algorithm
-from pertinent.engine.job import Done
+from pertinent.config.settings import Count, Seed, checked
+from pertinent.engine.job import JobResult
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import Input
-from pertinent.metric.base import Metric, metric_labels
+from pertinent.metrics.base import Metric, metric_labels
 from pertinent.models.base import Model
-from pertinent.removal.base import NOT_KEPT, Removal, removals
+from pertinent.removals.base import NOT_KEPT, Removal, removals
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Seed, checked
+from pertinent.runs.blocks import Cluster, Item
+from pertinent.runs.explain_file import explain_to_file
+from pertinent.runs.explain_run import explain_all, sendable
+from pertinent.runs.explanation_steps import measured
+from pertinent.runs.request import Method, Request, make_metrics, make_removal, with_same_features
+from pertinent.runs.run import Run, Work, raise_first, wrapped
 
 DEFAULT_METRICS = ("sufficiency", "comprehensiveness")
 
@@ -85,7 +85,7 @@ def evaluate(
     task = MeasureBlock(chosen, make_removal(removal), seed)
     items = [Item(place, explanation) for place, explanation in enumerate(several)]
     if cluster is None:
-        measures: Iterator[Measured] = task.measures(run, items)
+        measures: Iterator[MeasuredExplanation] = task.measures(run, items)
     else:
         measures = cluster.carry_out(run, task, items, len(items))
     found = list(several)
@@ -120,7 +120,7 @@ def evaluation_of(
     named = dict(zip(metric_labels(metrics), metrics, strict=True))
     better = {name: metric.better for name, metric in named.items()}
     within = {name: metric.within for name, metric in named.items() if metric.within}
-    return Evaluation.of(explanations, better, failures, within)
+    return Evaluation.from_explanations(explanations, better, failures, within)
 
 
 def removal_of(explanation: Explanation) -> Removal:
@@ -142,7 +142,7 @@ def removal_of(explanation: Explanation) -> Removal:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredExplanation:
     """An explanation with its measures, its place among all, and the errors of metrics that failed."""
 
     place: int
@@ -158,38 +158,40 @@ class MeasureBlock:
     removal: Removal | None
     seed: int | None
 
-    def measures(self, run: Run, items: Sequence[Item]) -> Iterator[Measured]:
+    def measures(self, run: Run, items: Sequence[Item]) -> Iterator[MeasuredExplanation]:
         """The explanations with their measures."""
         explanations: dict[int, Explanation] = {item.index: item.raw for item in items}
         for done in run.carry_out(self._works(run, explanations), len(items)):
             if done.error is not None:
                 yield self._unmeasured(done.key, explanations[done.key], done.error)
             else:
-                yield Measured(done.key, *done.result)
+                yield MeasuredExplanation(done.key, *done.result)
 
-    def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[Measured]:
+    def carry_out(self, run: Run, items: Sequence[Item]) -> Iterator[MeasuredExplanation]:
         """The explanations with their measures, with errors that can travel."""
         for one in self.measures(run, items):
             yield replace(one, unmeasured=[(name, sendable(error)) for name, error in one.unmeasured])
 
-    def failed(self, run: Run, item: Item, error: Exception) -> list[Measured]:
+    def failed(self, run: Run, item: Item, error: Exception) -> list[MeasuredExplanation]:
         """The failure of every metric, for an explanation that no worker survived."""
         return [self._unmeasured(item.index, item.raw, error)]
 
-    def pack(self, results: Sequence[Measured]) -> Sequence[Measured]:
+    def pack(self, results: Sequence[MeasuredExplanation]) -> Sequence[MeasuredExplanation]:
         """The results as they are."""
         return results
 
-    def _unmeasured(self, place: int, explanation: Explanation, error: Exception) -> Measured:
-        return Measured(place, explanation, [(name, error) for name in metric_labels(self.metrics)])
+    def _unmeasured(self, place: int, explanation: Explanation, error: Exception) -> MeasuredExplanation:
+        return MeasuredExplanation(
+            place, explanation, [(name, error) for name in metric_labels(self.metrics)]
+        )
 
-    def _works(self, run: Run, explanations: Mapping[int, Explanation]) -> Iterator[Work | Done]:
+    def _works(self, run: Run, explanations: Mapping[int, Explanation]) -> Iterator[Work | JobResult]:
         for place, explanation in explanations.items():
             try:
                 removal = self.removal or removal_of(explanation)
                 input = run.prepare(explanation.input.raw, explanation.input.own_features)
             except Exception as error:  # noqa: BLE001  recorded, the other explanations go on
-                yield Done(place, None, error)
+                yield JobResult(place, None, error)
                 continue
             algorithm = _algorithm(explanation, self.metrics, run.model)
             yield Work(place, input, algorithm, removal, explanation.seed if self.seed is None else self.seed)
@@ -276,10 +278,10 @@ def compare(
     model, inputs
         As in `explain`.
     methods
-        Names from `methods()`, perhaps with settings as in ``"lime:samples=50"``, or fitted
+        Names from `list_methods()`, perhaps with settings as in ``"lime:samples=50"``, or fitted
         explainers. In Python also instances and requests.
     metrics
-        Names from `metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
+        Names from `list_metrics()`, perhaps with settings as in ``"faithfulness:k=5"``. In Python also
         instances.
     seeds
         How many times each method explains each input, with the seed given and those that follow it; the
@@ -295,7 +297,7 @@ def compare(
     several = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(several) > 0, "methods", "at least one", methods)
     measures = make_metrics(metrics)
-    made = [Request.of_words(method, words) for method in several]
+    made = [Request.from_keywords(method, words) for method in several]
     requests = [replace(request, metrics=measures) for request in with_same_features(made)]
     seen: set[bytes] = set()
     for request in requests:
@@ -304,7 +306,7 @@ def compare(
         seen.add(request.fingerprint)
     requests = [replace(each, seed=each.seed + more) for each in requests for more in range(seeds)]
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, "compare", cluster=cluster, **options)
+    run = Run.from_arguments(model, inputs, "compare", cluster=cluster, **options)
     found = explain_all(run, requests) if out is None else explain_to_file(run, requests, Path(out))
     if not len(found):
         raise_first(found.failures, "explained")

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, overload
 
-from pertinent.api.blocks import Cluster
-from pertinent.api.explain_file import explain_to_file
-from pertinent.api.explain_folder import explain_to_folder, is_folder
-from pertinent.api.explain_run import explain_all, explain_each
-from pertinent.api.request import DEFAULT_METHOD, WORDS, Method, Request
-from pertinent.api.run import Run, raise_first
+from pertinent.config.settings import Count, Seed, Share, checked
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.inputs.text import Text
 from pertinent.outputs import Scale
-from pertinent.removal.base import Removal
+from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Seed, Share, checked
+from pertinent.runs.blocks import Cluster
+from pertinent.runs.explain_file import explain_to_file
+from pertinent.runs.explain_folder import explain_to_folder, is_folder
+from pertinent.runs.explain_run import explain_all, explain_each
+from pertinent.runs.request import DEFAULT_METHOD, WORDS, Method, Request
+from pertinent.runs.run import Run, raise_first
 
 _One: TypeAlias = str | Text | Mapping[str, Any] | tuple[str, str]
 _Several: TypeAlias = list[str] | Iterator[Any] | Sequence[Text | Mapping[str, Any] | tuple[str, str]]
@@ -72,7 +72,7 @@ def explain(
         One input gives an `Explanation`; a list (array, frame, generator) gives `Explanations`,
         in order, with the inputs that failed in their `failures`.
     method
-        A name from `methods()`, perhaps with settings as in ``"lime:samples=50"``, or a fitted
+        A name from `list_methods()`, perhaps with settings as in ``"lime:samples=50"``, or a fitted
         explainer. In Python also any explainer instance, or a `Request`, which says all that the
         words from `target` to `seed` say.
     target
@@ -85,7 +85,7 @@ def explain(
         How many evaluations are allowed, in a search for each sparsity: a distinct mask counts 1, a
         gradient 2; by default what the settings call for, else 1000.
     removal
-        How features are removed: a name from `removals()`, perhaps with settings as in
+        How features are removed: a name from `list_removals()`, perhaps with settings as in
         ``"background:rows=20"``; by default what suits the model (attention-mask for transformers).
         In Python also an instance.
     features
@@ -140,9 +140,9 @@ def explain(
     """
     words = {name: value for name, value in locals().items() if name in WORDS}
     require(check is None or hasattr(check, "attach"), "check", "a RemovalCheck or None", check)
-    request = Request.of_words(method, words | settings)
+    request = Request.from_keywords(method, words | settings)
     options: dict[str, Any] = {"ids": ids, "shard": shard, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
+    run = Run.from_arguments(model, inputs, request.method.name, cluster=cluster, **options)
     if out is not None and is_folder(Path(out)):
         require(check is None, "check", "left out if explanations go to a folder", check)
         return explain_to_folder(run, [request], Path(out))
@@ -188,8 +188,8 @@ def explain_iter(
     >>> sorted((e.index, e.top(1)) for e in pertinent.explain_iter(model, stream, method="leave-one-out"))
     [(0, [('bad', 0.7)]), (1, [('not', 0.0)])]
     """
-    request = Request.of_words(method, words)
+    request = Request.from_keywords(method, words)
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, request.method.name, cluster=cluster, **options)
+    run = Run.from_arguments(model, inputs, request.method.name, cluster=cluster, **options)
     each = explain_each(run, [request])
     return (one.failures[0] if one.explanation is None else one.explanation for one in each)

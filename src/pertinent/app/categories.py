@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-from pertinent.control_characters import shortened
 from pertinent.inputs.rows import missing
 from pertinent.inputs.table import Background, TableInput
+from pertinent.printable import shortened
 
 MOST_CATEGORIES = 200
 """A column of texts with more distinct values is not categorical: it may hold names or comments."""

@@ -11,14 +11,14 @@ from secrets import token_urlsafe
 from typing import Annotated, Any
 
 from pertinent._optional import optional
-from pertinent.app.given import Limits
-from pertinent.app.hosted import Hosted
+from pertinent.app.explain_form import Limits
+from pertinent.app.served_model import ServedModel
+from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import SettingError
 from pertinent.models.base import Model
 from pertinent.models.embedded.load import NAMES, load
 from pertinent.models.wrap import wrap
 from pertinent.results.explanation import Explanations
-from pertinent.settings import Count, Range, checked
 
 _HOST = "127.0.0.1"
 Port = Annotated[int, Range(at_least=0, at_most=65535)]
@@ -70,16 +70,18 @@ def serve(
     """
     optional("uvicorn")
     optional("fastapi")
-    from pertinent.app.browse import Saved
-    from pertinent.app.desk import Desk
-    from pertinent.app.web import Site
+    from pertinent.app.admission_queue import AdmissionQueue
+    from pertinent.app.explanation_browser import ExplanationBrowser
+    from pertinent.app.site import Site
 
     limits = Limits(text=longest_text, budget=largest_budget, seconds=time_limit)
     token = token_urlsafe(16)
     if answers is not None and browse is None:
         raise SettingError("`answers` must be left out without `browse`, whose inputs they are for.")
-    saved = None if browse is None else Saved(Explanations.read(browse), Path(browse).name, answers)
-    app = Site(hosted_models(model, limits), Desk(at_once, most_waiting), saved).app(token)
+    saved = (
+        None if browse is None else ExplanationBrowser(Explanations.read(browse), Path(browse).name, answers)
+    )
+    app = Site(hosted_models(model, limits), AdmissionQueue(at_once, most_waiting), saved).app(token)
     run_app(app, token, _HOST, port, started)
 
 
@@ -105,7 +107,7 @@ def run_app(
 def make_server(app: Any) -> Any:
     """Return a uvicorn server of an application."""
     uvicorn = optional("uvicorn")
-    from pertinent.app.connections import TimedConnection
+    from pertinent.app.timed_connection import TimedConnection
 
     settings = {"log_level": "warning", "timeout_graceful_shutdown": 1, "server_header": False}
     return uvicorn.Server(uvicorn.Config(app, ws="none", http=TimedConnection, **settings))
@@ -116,18 +118,18 @@ def _say(address: str) -> None:
     sys.stdout.flush()
 
 
-def hosted_models(model: Any, limits: Limits) -> list[Hosted]:
+def hosted_models(model: Any, limits: Limits) -> list[ServedModel]:
     """The models of the page, by name."""
     if model is None:
         return [
-            Hosted(name, partial(load, name), limits, _EXAMPLES[name], _READS.get(name, "text"))
+            ServedModel(name, partial(load, name), limits, _EXAMPLES[name], _READS.get(name, "text"))
             for name in NAMES
         ]
     several = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not several:
         raise SettingError("`model` must be at least one model, but got an empty mapping.")
     return [
-        Hosted(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each))
+        ServedModel(str(name), partial(wrap, each), limits, _EXAMPLES.get(str(name), tuple), _kind_of(each))
         for name, each in several.items()
     ]
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pertinent._optional import optional
-from pertinent.app.passes import read_secret
+from pertinent.app.participant_cookies import read_secret
 from pertinent.app.serve import Port, run_app
+from pertinent.config.settings import checked
 from pertinent.errors import FileError, require
 from pertinent.files import make_folder
-from pertinent.settings import checked
 from pertinent.study.design import ANSWERS, Study
 
 _TOKEN = "token.txt"  # noqa: S105  the name of a file
@@ -47,8 +47,8 @@ def serve_study(
     """
     optional("uvicorn")
     optional("fastapi")
-    from pertinent.app.guard import LOCAL
     from pertinent.app.study_site import StudySite
+    from pertinent.app.token_auth import LOCAL
 
     require(host not in _EVERY, "host", "the one address under which people open the page", host)
     is_local = host in ("localhost", "::1") or host.startswith("127.")

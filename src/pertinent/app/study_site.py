@@ -10,13 +10,13 @@ from urllib.parse import parse_qs
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pertinent.app.guard import LOCAL, Guard
-from pertinent.app.passes import Passes
+from pertinent.app.participant_cookies import ParticipantCookies
 from pertinent.app.study_views import SIDES, UNDECIDED, question_view
+from pertinent.app.token_auth import LOCAL, TokenAuth
 from pertinent.errors import FileError, InputError
-from pertinent.report.html import from_template, own_file, style
+from pertinent.rendering.html import from_template, own_file, style
 from pertinent.study.answers import Answers, Person
-from pertinent.study.design import Question, Study
+from pertinent.study.design import Study, StudyQuestion
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -33,7 +33,7 @@ class StudySite:
     """The page of a study: people enter by a nickname, and answer forms that need no script."""
 
     def __init__(self, study: Study) -> None:
-        self.study, self.answers, self.passes = study, Answers(study), Passes(study)
+        self.study, self.answers, self.passes = study, Answers(study), ParticipantCookies(study)
         self._entering = asyncio.Lock()
         sheets = (
             str(style("page.css")),
@@ -49,7 +49,7 @@ class StudySite:
         app.post("/answer")(self.answer)
         app.post("/leave")(self.leave)
         app.get("/static/study.css")(self.sheet)
-        return Guard(app, token, _LARGEST_FORM, names)
+        return TokenAuth(app, token, _LARGEST_FORM, names)
 
     async def sheet(self) -> Response:
         """The style sheet."""
@@ -141,7 +141,7 @@ class StudySite:
         )
 
 
-def _given(study: Study, question: Question, values: Sequence[str]) -> Any:
+def _given(study: Study, question: StudyQuestion, values: Sequence[str]) -> Any:
     """The answer that a form holds."""
     if not values:
         what = study.nouns[1]

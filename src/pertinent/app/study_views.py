@@ -11,11 +11,11 @@ from pertinent.array_types import Array, Masks
 from pertinent.inputs.base import Input
 from pertinent.inputs.image import ImageInput
 from pertinent.inputs.text import TextInput
-from pertinent.report.colours import NEUTRAL
-from pertinent.report.drawings.image import data_uri, kept, original, resized
-from pertinent.report.drawings.text import pieces
-from pertinent.report.html import Markup, from_template
-from pertinent.study.design import GRADES, Question, Study
+from pertinent.rendering.colours import NEUTRAL
+from pertinent.rendering.drawings.image import data_uri, kept, original, resized
+from pertinent.rendering.drawings.text import pieces
+from pertinent.rendering.html import Markup, from_template
+from pertinent.study.design import GRADES, Study, StudyQuestion
 
 UNDECIDED = "none"
 SIDES = ("first", "second")
@@ -31,11 +31,11 @@ _MARK = 0.6
 """The size of what is pressed to mark a part of any shape, as a share of the square of its area."""
 
 
-def question_view(study: Study, question: Question) -> dict[str, Any]:
+def question_view(study: Study, question: StudyQuestion) -> dict[str, Any]:
     """What the page of a question shows: nothing in it tells which methods are shown."""
     e = study.explanations[question.input][0]
     chosen = [study.highlighted(question.input, method).tolist() for method in question.methods]
-    draw: Any = {"text": _Words, "image": _Parts, "table": _Columns}[e.input.kind](e.input)
+    draw: Any = {"text": _TextView, "image": _ImageView, "table": _RowView}[e.input.kind](e.input)
     return {
         "kind": question.kind,
         "answered": e.target_name,
@@ -49,7 +49,7 @@ def question_view(study: Study, question: Question) -> dict[str, Any]:
     }
 
 
-class _Words:
+class _TextView:
     """A text, of which words are marked."""
 
     def __init__(self, input: Any) -> None:
@@ -68,7 +68,7 @@ class _Words:
         return from_template("pertinent.app:study_text.html", markable=_markable(self.input))
 
 
-class _Columns:
+class _RowView:
     """A table row: a line for each feature, its name and value."""
 
     def __init__(self, input: Input) -> None:
@@ -94,7 +94,7 @@ class _Columns:
         return self._drawn(range(self.input.n_features), markable=True)
 
 
-class _Parts:
+class _ImageView:
     """An image, of which patches or other parts are marked."""
 
     def __init__(self, input: Any) -> None:

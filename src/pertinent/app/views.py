@@ -11,11 +11,11 @@ from pertinent.array_types import Floats
 from pertinent.inputs.base import Input
 from pertinent.models.base import Model
 from pertinent.outputs.log_likelihoods import CONTRAST, PER_TOKEN, LogLikelihoods
-from pertinent.report import wording as say
-from pertinent.report.colours import full_colour
-from pertinent.report.drawings import drawing_of
-from pertinent.report.panels import clipping
-from pertinent.report.pictures import has_steps, waterfall_steps
+from pertinent.rendering import wording as say
+from pertinent.rendering.colours import full_colour
+from pertinent.rendering.drawings import drawing_of
+from pertinent.rendering.panels import clipping
+from pertinent.rendering.plot_data import has_steps, waterfall_steps
 from pertinent.results.explanation import Explanation
 
 _MOST_BARS = 64
@@ -113,6 +113,6 @@ def _waterfall(e: Explanation) -> list[list[Any]]:
     return [list(line) for line in zip(names, starts, ends, found.texts, strict=True)]
 
 
-def _by_sparsity(measure: say.Measure) -> list[tuple[float, float]]:
+def _by_sparsity(measure: say.MetricValues) -> list[tuple[float, float]]:
     """The values of a measure at each sparsity."""
     return [(sparsity, value) for sparsity, value in measure.values.items() if sparsity is not None]

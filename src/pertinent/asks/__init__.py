@@ -3,12 +3,12 @@
 from pertinent.asks.attack_radii import Attack, AttackRadii, Radii
 from pertinent.asks.base import (
     Algorithm,
-    Arithmetic,
     Ask,
     Asking,
+    BatchPart,
+    Compute,
     Fork,
-    Part,
-    Partial,
+    Publish,
     Question,
     on_scale,
     relay,
@@ -16,32 +16,32 @@ from pertinent.asks.base import (
 from pertinent.asks.gradients import ActivationMaps, Gradients, MaskGradients, PathGradients
 from pertinent.asks.network_outputs import Network, NetworkOutputs
 from pertinent.asks.row_values import RowValues
-from pertinent.asks.surprises import Surprises
+from pertinent.asks.token_perplexity import TokenPerplexity
 from pertinent.asks.tree_values import NotWalked, TreeScores, TreeValues
 from pertinent.asks.values import RepeatedValues, Values
 
 __all__ = [
     "ActivationMaps",
     "Algorithm",
-    "Arithmetic",
     "Ask",
     "Asking",
     "Attack",
     "AttackRadii",
+    "BatchPart",
+    "Compute",
     "Fork",
     "Gradients",
     "MaskGradients",
     "Network",
     "NetworkOutputs",
     "NotWalked",
-    "Part",
-    "Partial",
     "PathGradients",
+    "Publish",
     "Question",
     "Radii",
     "RepeatedValues",
     "RowValues",
-    "Surprises",
+    "TokenPerplexity",
     "TreeScores",
     "TreeValues",
     "Values",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks.base import Part, Question, check_masks, split
+from pertinent.asks.base import BatchPart, Question, check_masks, split
+from pertinent.config.settings import Count, Positive, Settings
 from pertinent.errors import ModelError, SettingError
 from pertinent.outputs import Output, column_index
-from pertinent.settings import Count, Positive, Settings
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
@@ -141,7 +141,7 @@ class AttackRadii(Question):
         return super().group(model, input), self.attack, self.keep_changes
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """A radius, its passes, and where asked for its perturbation, for each row."""
         reason = "The model's answer to a perturbed input, or its gradient, is NaN."
         answers: list[Sequence[Any] | Exception] = []

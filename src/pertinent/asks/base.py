@@ -21,7 +21,7 @@ from pertinent.outputs import Scale
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Answer, Model
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Question(ABC):
         return np.full(len(rows), model.gradient_cost(input))
 
     @classmethod
-    def submit(cls, model: Model, parts: Sequence[Part]) -> Answer:
+    def submit(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
         """Start a batch with the model's own handler for this kind (`Model.handlers`), else with `handle`."""
         own = (model.handlers[kind] for kind in cls.__mro__ if kind in model.handlers)
         return next(own, cls.handle)(model, parts)
@@ -92,18 +92,18 @@ class Question(ABC):
         return 1
 
     @classmethod
-    def submit_divided(cls, model: Model, part: Part, n_at_once: int) -> Answer:
+    def submit_divided(cls, model: Model, part: BatchPart, n_at_once: int) -> Answer:
         """Compute one row, a few of its pieces at once."""
         raise NotImplementedError
 
     @classmethod
-    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+    def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
         """Start a batch on any model that has no handler of its own; by default it is refused."""
         raise ModelError(cls.refusal or f"{type(model).__name__} does not answer {cls.__name__} questions.")
 
     @staticmethod
     @abstractmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """For each part of a batch, the answer to each of its rows, or the error if the part failed."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class Question(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class BatchPart:
     """Rows of one question that go into the same batch, with their input, removal and seed.
 
     The types of `question` and `input` are known to the handler that gets the part.
@@ -136,7 +136,7 @@ class Fork:
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
+class Publish:
     """Publish what has been found so far. It costs nothing, and is answered with ``None`` at once.
 
     `finding` is a finding, or a function without arguments that makes one: the engine calls it at once if
@@ -153,7 +153,7 @@ class Partial:
 
 
 @dataclass(frozen=True, eq=False)
-class Arithmetic:
+class Compute:
     """Call a function without arguments that asks nothing: a fit to answers, the choice of the next masks.
 
     Answered with what it returns. It costs nothing. While a device computes, it runs in another thread, so
@@ -166,7 +166,7 @@ class Arithmetic:
     portable: bool = False
 
 
-Ask: TypeAlias = Question | Fork | Partial | Arithmetic
+Ask: TypeAlias = Question | Fork | Publish | Compute
 Asking: TypeAlias = Generator[Ask, Any, T]
 """A generator that yields asks, is sent answers, and returns a T."""
 
@@ -176,12 +176,12 @@ Algorithm: TypeAlias = Asking[Any]
 def relay(
     algorithm: Algorithm,
     transform: Callable[[Ask], Ask] = lambda ask: ask,
-    on_answer: Callable[[Ask, Any], Partial | None] | None = None,
+    on_answer: Callable[[Ask, Any], Publish | None] | None = None,
 ) -> Algorithm:
     """Run an algorithm, and yield each of its asks as `transform` returns it.
 
     `on_answer` is told each ask, as the algorithm made it, with its answer, before the algorithm is; a
-    `Partial` that it returns is published. Errors are raised in the algorithm at the ask that they belong to,
+    `Publish` that it returns is published. Errors are raised in the algorithm at the ask that they belong to,
     those of `transform` and `on_answer` too. Closing the relay closes the algorithm.
     """
     answer: Any = None
@@ -222,13 +222,13 @@ def check_masks(masks: Masks, input: Input) -> None:
         raise TypeError(f"Masks must be bool (n, {input.n_features}), not {masks.dtype} {masks.shape}.")
 
 
-def split(rows: Any, parts: Sequence[Part], each: Sequence[int] | None = None) -> list[Any]:
+def split(rows: Any, parts: Sequence[BatchPart], each: Sequence[int] | None = None) -> list[Any]:
     """Split the rows of a batch by part; `each` is the number of array rows per row of a part."""
     ends = np.cumsum(_counts(parts, each)).tolist()
     return [rows[first:end] for first, end in pairwise([0, *ends])]
 
 
-def _counts(parts: Sequence[Part], each: Sequence[int] | None) -> list[int]:
+def _counts(parts: Sequence[BatchPart], each: Sequence[int] | None) -> list[int]:
     """The number of array rows of each part."""
     return [len(part.rows) * n for part, n in zip(parts, each or [1] * len(parts), strict=True)]
 
@@ -236,7 +236,7 @@ def _counts(parts: Sequence[Part], each: Sequence[int] | None) -> list[int]:
 def usable_rows(
     model: Model,
     outputs: Any,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     each: Sequence[int] | None = None,
     flaws: Mapping[int, str] | None = None,
 ) -> list[Floats | ModelError]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks.base import Part, Question, check_masks, split, usable_rows
+from pertinent.asks.base import BatchPart, Question, check_masks, split, usable_rows
 from pertinent.outputs.base import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Model
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 PRICE = 2
 """One forward and one backward pass."""
@@ -57,7 +57,7 @@ class GradientQuestion(Question):
         return PRICE * len(self.keys)
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """Pairs of a row of outputs and a row of gradients."""
         scores, gradients = outputs
         bad = np.flatnonzero(~np.isfinite(gradients).all(axis=1)).tolist()

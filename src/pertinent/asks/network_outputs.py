@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks.base import Part, Question
+from pertinent.asks.base import BatchPart, Question
 from pertinent.errors import ModelError
 from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Answer, Model
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 
 class Network(ABC):
@@ -92,13 +92,13 @@ class NetworkOutputs(Question):
         return super().costs(model, input, removal, rows)
 
     @classmethod
-    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+    def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
         """Run the network, which is the same for all parts of a batch."""
         network: Network = parts[0].question.network
         return network.submit(model, [part.input for part in parts])
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """The scores of each input."""
         network: Network = parts[0].question.network
         reason = "The fitted network answered with NaN or infinity."

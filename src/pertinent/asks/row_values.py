@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.asks.base import Part, Question, usable_rows
+from pertinent.asks.base import BatchPart, Question, usable_rows
 from pertinent.errors import InputError
 from pertinent.outputs import Scale
 
@@ -48,12 +48,12 @@ class RowValues(Question):
             raise InputError(f"The values have the shape {self.values.shape[1:]}, but the input {shape}.")
 
     @classmethod
-    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+    def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
         """Run the model on the rows."""
         return model.submit([part.input.as_read(part.question.values[part.rows]) for part in parts])
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """The answers to each part on its scale."""
         found: list[Any] = [
             rows if isinstance(rows, Exception) else model.output.as_scale(rows, part.question.scale)

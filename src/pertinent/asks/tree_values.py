@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks.base import Part, Question
+from pertinent.asks.base import BatchPart, Question
 from pertinent.errors import InputError, ModelError
 from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Model
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class TreeValues(Question):
         return np.ones(len(rows), dtype=np.int64)
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """One answer for each part."""
         return [
             [found]

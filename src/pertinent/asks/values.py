@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks.base import Part, Question, check_masks, usable_rows
+from pertinent.asks.base import BatchPart, Question, check_masks, usable_rows
 from pertinent.masks import mask_bytes
 from pertinent.outputs import Scale
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input
     from pertinent.models.base import Answer, Model
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Values(Question):
         return model.cost(removal, input, self.masks if len(rows) == len(self.masks) else self.masks[rows])
 
     @classmethod
-    def handle(cls, model: Model, parts: Sequence[Part]) -> Answer:
+    def handle(cls, model: Model, parts: Sequence[BatchPart]) -> Answer:
         """Remove the features and run the model on the rows."""
         return model.submit([p.removal(p.input, p.question.masks.take(p.rows, 0), p.seed) for p in parts])
 
@@ -74,7 +74,7 @@ class Values(Question):
         return removal.draws
 
     @classmethod
-    def submit_divided(cls, model: Model, part: Part, n_at_once: int) -> Answer:
+    def submit_divided(cls, model: Model, part: BatchPart, n_at_once: int) -> Answer:
         """Run the model on a few of a mask's draws at a time."""
         rows = part.removal(part.input, part.question.masks[part.rows], part.seed)
         firsts = range(0, part.removal.draws, n_at_once)
@@ -85,7 +85,7 @@ class Values(Question):
         )
 
     @staticmethod
-    def read(model: Model, outputs: Any, parts: Sequence[Part]) -> list[Sequence[Any] | Exception]:
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
         """For each mask the mean over its draws, or `_means` (1 + groups, columns) if draws have groups."""
         found: list[Any] = usable_rows(model, outputs, parts, [part.removal.draws for part in parts])
         for scale in {part.question.scale for part in parts}:

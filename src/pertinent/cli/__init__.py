@@ -12,8 +12,8 @@ from io import TextIOWrapper
 from pkgutil import resolve_name
 from traceback import format_exc
 
+from pertinent.cli.command_output import NothingDone, complain, conclude, logging_to_stderr
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.output import NothingDone, complain, conclude, logging_to_stderr
 from pertinent.cli.parser import main_parser, parse
 from pertinent.cli.signatures import given
 from pertinent.errors import PertinentError

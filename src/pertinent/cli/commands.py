@@ -26,7 +26,7 @@ READERS = {
     "annotations": ("FILE.json|FILE:COLUMN", "pertinent.cli.input_files:read_annotations"),
     "answers": ("FILE:COLUMN", "pertinent.cli.input_files:read_answers"),
     "check": ("FILE.json", "pertinent.diagnostics:read"),
-    "embed": ("MODULE:NAME", "pertinent.api.named_model:load_own"),
+    "embed": ("MODULE:NAME", "pertinent.runs.model_names:load_own"),
 }
 """Parameters that are given by the name of a file or of a Python object: the metavar, and what reads it."""
 

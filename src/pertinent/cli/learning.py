@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pertinent
-from pertinent.cli.given_inputs import GivenInputs, as_inputs
+from pertinent.cli.command_output import CommandOutput, NothingDone, conclude
 from pertinent.cli.input_files import InputRecord
+from pertinent.cli.input_flags import InputFlags, as_inputs
 from pertinent.cli.loading import DEFAULTS, read_pairs
-from pertinent.cli.output import NothingDone, Output, conclude
 from pertinent.cli.signatures import given
 from pertinent.cli.verbs import Call
+from pertinent.config.settings_parser import read_settings
 from pertinent.errors import ExampleError, InputError
-from pertinent.explainers.base import learned
-from pertinent.learned.fit import setting_owner
+from pertinent.explainers.base import learned_methods
+from pertinent.learners.fit import setting_owner
 from pertinent.models.base import Model
 from pertinent.outputs import percent
-from pertinent.setting_texts import read_settings
 
 ENOUGH = 20
 """With fewer held-out inputs what is measured on them says little."""
@@ -31,10 +31,10 @@ _PLACEHOLDERS = {"text": ["some text"], "image": ["--image", "FILE"], "table": [
 
 def fit(args: Namespace) -> int:
     """Fit an explainer, and print how well it does and how to use it."""
-    output = Output(quiet=args.quiet)
-    call = Call.of(args, output)
+    output = CommandOutput(quiet=args.quiet)
+    call = Call.from_flags(args, output)
     settings = _settings(args)
-    from pertinent.training.run_folder import RECORD
+    from pertinent.finetuning.run_folder import RECORD
 
     kinds = [_kind(call.model, record, args.features) for record in call.records]
     pairs = list(zip(call.records, kinds, strict=True))
@@ -61,11 +61,11 @@ def train(args: Namespace, *, validation: Path | None = None) -> int:
     validation
         A file like --file to measure on; the best epoch's model is kept.
     """
-    output = Output(quiet=args.quiet)
-    call = Call.of(args, output)
+    output = CommandOutput(quiet=args.quiet)
+    call = Call.from_flags(args, output)
     held_out: list[InputRecord] = []
     if validation is not None:
-        held_out = given(args, GivenInputs, file=validation, limit=None).read("text", args.model)
+        held_out = given(args, InputFlags, file=validation, limit=None).read("text", args.model)
         call.arguments["validation"] = as_inputs(held_out), [each.label for each in held_out]
     for record in [*call.records, *held_out]:
         if record.error is not None:  # nobody should train on half a file by mistake
@@ -87,19 +87,19 @@ def _kind(model: Model, record: InputRecord, features: Any) -> str | Exception:
     """What kind of input a record holds, or why the model cannot use it."""
     try:
         return record.error or model.prepare(record.raw, features).kind
-    except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned from
+    except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned_methods from
         return error
 
 
 def _settings(args: Namespace) -> dict[str, Any]:
     """The settings of the method and of what it learns from, as the types that they declare."""
-    texts, explainer = read_pairs([args.method], args.set)[args.method], learned.get(args.method)
+    texts, explainer = read_pairs([args.method], args.set)[args.method], learned_methods.get(args.method)
     owners = {name: setting_owner(explainer, args.teacher, name) for name in texts}
     return {name: read_settings(owners[name], {name: text})[name] for name, text in texts.items()}
 
 
 def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
-    """What was learned from how much, and how well."""
+    """What was learned_methods from how much, and how well."""
     begin = "Was fitted before" if finished else "Fitted"
     n_dev = card["dev_examples"]
     examples = _count(card["examples"], "input")

@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 import pertinent
-from pertinent.api.named_model import NamedModel, is_own, kind_named, load_model, load_own
-from pertinent.cli.given_inputs import GivenInputs
+from pertinent.cli.input_flags import InputFlags
+from pertinent.config.registry import with_settings
+from pertinent.config.settings import settings_types
+from pertinent.config.settings_parser import read_settings, split_settings
 from pertinent.errors import SettingError, unknown
-from pertinent.explainers.base import Explainer, explainers, learned
+from pertinent.explainers.base import Explainer, explainers, learned_methods
 from pertinent.files import folder_exists
 from pertinent.models.base import Model
-from pertinent.registry import with_settings
-from pertinent.setting_texts import read_settings, split_settings
-from pertinent.settings import settings_types
+from pertinent.runs.model_names import NamedModel, is_own, kind_named, load_model, load_own
 
 DEFAULTS = {"text": "sentiment", "image": "digits", "table": "table"}
 """The default model for each kind of input."""
 
 
-def model_named(args: Namespace, inputs: GivenInputs) -> str:
+def model_named(args: Namespace, inputs: InputFlags) -> str:
     """The name of the model that is given, or of the one that suits the inputs."""
     return str(args.model or ("recall" if inputs.is_prompt else DEFAULTS[inputs.kind or "text"]))
 
 
 @dataclass(frozen=True)
-class GivenModel:
+class ModelFlags:
     """The flags that name the model.
 
     Attributes
@@ -105,7 +105,7 @@ def _method(text: str, settings: Mapping[str, str]) -> Explainer:
     if folder_exists(Path(name)) and name not in explainers:
         fitted = pertinent.load_explainer(name)
         return with_settings(fitted, read_settings(type(fitted), settings))
-    if name not in explainers and name in learned:
+    if name not in explainers and name in learned_methods:
         fit = f"pertinent fit --method {name} --out FOLDER, then --method FOLDER"
         raise SettingError(f"{name!r} has to learn first: {fit}.")
     if Path(name).name != name:

@@ -12,11 +12,11 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, NoReturn
 
 import pertinent
+from pertinent.cli.cluster_flags import ClusterFlags
+from pertinent.cli.command_output import CommandOutput
 from pertinent.cli.commands import COMMANDS, ELSEWHERE, READERS, Command
-from pertinent.cli.given_cluster import GivenCluster
-from pertinent.cli.given_inputs import GivenInputs
-from pertinent.cli.loading import GivenModel
-from pertinent.cli.output import Output
+from pertinent.cli.input_flags import InputFlags
+from pertinent.cli.loading import ModelFlags
 from pertinent.cli.signatures import Option, options_of, summary_of, texts
 from pertinent.errors import SettingError, unknown
 
@@ -125,14 +125,14 @@ def command_parser(name: str) -> Parser:
     if "inputs" in parameters:
         unused = [flag for flag, parameter in _FOR_PARAMETERS.items() if parameter not in parameters]
         without = {*command.without, *unused}
-        parser.add_options(command.titles[0], options_of(GivenInputs, without), command)
+        parser.add_options(command.titles[0], options_of(InputFlags, without), command)
     how = [option for option in own if option.name != "out"]
     parser.add_options(command.titles[1], [*how, *options_of(verb, {"args"})], command)
     if "model" in parameters:
-        parser.add_options("the model", options_of(GivenModel), command)
+        parser.add_options("the model", options_of(ModelFlags), command)
     if "cluster" in parameters:
-        parser.add_options("a cluster", options_of(GivenCluster), command)
-    files = {option.name: option for option in options_of(Output)}
+        parser.add_options("a cluster", options_of(ClusterFlags), command)
+    files = {option.name: option for option in options_of(CommandOutput)}
     written = [option for option in own if option.name == "out"]
     parser.add_options("output", [*written, *(files[output] for output in command.outputs)], command)
     return parser

@@ -20,15 +20,15 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from pertinent.cli.commands import COMMANDS
+from pertinent.config.settings import as_declared
+from pertinent.config.settings_parser import SEVERAL, read_text, types_in
 from pertinent.errors import SettingError
-from pertinent.setting_texts import SEVERAL, read_text, types_in
-from pertinent.settings import as_declared
 
 T = TypeVar("T")
 
 MAKERS = {
-    "Removal": "pertinent.removal.base:removals.parse",
-    "Metric": "pertinent.metric.base:metrics.parse",
+    "Removal": "pertinent.removals.base:removals.parse",
+    "Metric": "pertinent.metrics.base:metrics.parse",
     "EarlyStopping": "pertinent.explainers.early_stopping:EarlyStopping.of",
 }
 """What makes an instance of a class from its text, so that a mistake is found before a model is loaded."""
@@ -155,7 +155,7 @@ def options_of(function: Callable[..., Any], leave_out: Container[str] = ()) -> 
     texts, hints = parameter_texts(function), get_type_hints(inspect.unwrap(function), include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "words":
-            from pertinent.api.request import WORDS
+            from pertinent.runs.request import WORDS
 
             known = {*inspect.signature(function).parameters}
             words = options_of(resolve_name("pertinent:explain"), leave_out)

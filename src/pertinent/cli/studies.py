@@ -6,14 +6,14 @@ from argparse import Namespace
 from contextlib import suppress
 
 import pertinent
-from pertinent.cli.output import Output, conclude
+from pertinent.cli.command_output import CommandOutput, conclude
 from pertinent.cli.signatures import given
 from pertinent.cli.verbs import arguments_of
 
 
 def create(args: Namespace) -> int:
     """Make a study from files of explanations."""
-    output = Output(quiet=args.quiet)
+    output = CommandOutput(quiet=args.quiet)
     study = pertinent.create_study(args.files, **arguments_of(args))
     own = study.description
     output.show(
@@ -34,7 +34,7 @@ def serve(args: Namespace) -> int:
 
 def report(args: Namespace) -> int:
     """Show the tables of a study, and write JSON and a plot."""
-    output = given(args, Output)
+    output = given(args, CommandOutput)
     found = pertinent.report_study(args.study, **arguments_of(args))
     output.show(found)
     return conclude(1, [*output.write_json(found), *output.write_plot(found)])

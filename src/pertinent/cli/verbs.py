@@ -10,26 +10,26 @@ from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import pertinent
-from pertinent.api.explain_folder import is_folder
-from pertinent.api.named_model import is_own
-from pertinent.api.request import DEFAULT_METHOD
+from pertinent.cli.cluster_flags import ClusterFlags
+from pertinent.cli.command_output import CommandOutput, Failed, NothingDone, conclude
 from pertinent.cli.commands import COMMANDS
-from pertinent.cli.folders import explain_to_folder
-from pertinent.cli.given_cluster import GivenCluster
-from pertinent.cli.given_inputs import GivenInputs, as_inputs, ids_of
+from pertinent.cli.folder_runs import explain_to_folder
 from pertinent.cli.input_files import InputRecord
-from pertinent.cli.loading import DEFAULTS, GivenModel, load_methods, model_named
-from pertinent.cli.output import Failed, NothingDone, Output, conclude
+from pertinent.cli.input_flags import InputFlags, as_inputs, ids_of
+from pertinent.cli.loading import DEFAULTS, ModelFlags, load_methods, model_named
 from pertinent.cli.signatures import given, texts
+from pertinent.config.settings import Count
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.errors import InputError, PertinentError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.models.base import Model
-from pertinent.report.by_input import named
+from pertinent.rendering.by_input import named
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import Count
+from pertinent.runs.explain_folder import is_folder
+from pertinent.runs.model_names import is_own
+from pertinent.runs.request import DEFAULT_METHOD
 
 
 def arguments_of(args: Namespace) -> dict[str, Any]:
@@ -50,10 +50,10 @@ class Call:
     model: Model
 
     @classmethod
-    def of(cls, args: Namespace, output: Output) -> Call:
+    def from_flags(cls, args: Namespace, output: CommandOutput) -> Call:
         """Read what the command line names; wrong arguments are found before the model is loaded."""
-        inputs = given(args, GivenInputs)
-        model = given(args, GivenModel, model=model_named(args, inputs))
+        inputs = given(args, InputFlags)
+        model = given(args, ModelFlags, model=model_named(args, inputs))
         # A model of the user's own knows what it reads, and its module may register methods; what other
         # models read is known before they are loaded.
         loaded = model.load() if is_own(model.model) else None
@@ -71,7 +71,7 @@ class Call:
         if inputs.label_column is not None:
             arguments["labels"] = [each.label for each in records]
         if "ray" in args:
-            arguments["cluster"] = cluster = given(args, GivenCluster).made()
+            arguments["cluster"] = cluster = given(args, ClusterFlags).made()
             # Others need the model in this process, too.
             if cluster is not None and args.command in ("explain", "compare") and args.out is None:
                 loaded = model.on_workers()
@@ -106,7 +106,7 @@ def explain(args: Namespace, *, no_measure: bool = False, by_class: bool = False
     if args.out is not None and is_folder(args.out):
         return explain_to_folder(args, arguments_of(args), measure=not no_measure)
     output = _output(args, by_class=by_class)
-    call = Call.of(args, output)
+    call = Call.from_flags(args, output)
     check = call.arguments.pop("check")
     evaluation, error = None, None
     try:
@@ -139,7 +139,7 @@ def compare(args: Namespace, *, show: bool = False) -> int:
         Print every explanation too, not only the table.
     """
     output = _output(args)
-    call = Call.of(args, output)
+    call = Call.from_flags(args, output)
     evaluation = call.to(getattr(pertinent, args.command))
     if show:
         output.show_all(_explanations(evaluation))
@@ -155,14 +155,14 @@ def evaluate(args: Namespace) -> int:
     if len(kinds) != 1:
         raise InputError(f"The file must hold explanations of one kind, but holds {sorted(kinds) or 'none'}.")
     name = args.model or DEFAULTS[kinds.pop()]
-    model = given(args, GivenModel, model=name).load()
+    model = given(args, ModelFlags, model=name).load()
     for explanation in saved:
         if model.classes and explanation.classes != model.classes:
             raise SettingError(
                 f"The model {name!r} has the classes {', '.join(model.classes)}, but the explanations in the "
                 f"file have {', '.join(explanation.classes)}: name their model with --model."
             )
-    words = arguments_of(args) | {"cluster": given(args, GivenCluster).made(), "progress": output.progress}
+    words = arguments_of(args) | {"cluster": given(args, ClusterFlags).made(), "progress": output.progress}
     evaluation = pertinent.evaluate(model, saved, **words)
     title = f"Evaluation of {args.explanations.name}"
     return _conclude(output, evaluation, title, list(named(evaluation.failures)))
@@ -184,7 +184,7 @@ def neighbour_stability(args: Namespace) -> int:
 def diagnose(args: Namespace) -> int:
     """Check removals, or the explanations of a method: show the table, and write JSON and a plot."""
     output = _output(args)
-    call = Call.of(args, output)
+    call = Call.from_flags(args, output)
     result = call.to(getattr(pertinent, str(COMMANDS[args.command].function)))
     return _conclude_diagnosis(output, result, call.failed(result.failures))
 
@@ -207,7 +207,7 @@ def attack(
     top
         Only the N most important features by --method may change.
     method
-        With --top: a name from `methods()`.
+        With --top: a name from `list_methods()`.
     set
         With --method: a setting of it; may be repeated.
     """
@@ -219,7 +219,7 @@ def attack(
     if set and not method:
         raise SettingError("--set is a setting of the method: name that with --method, and --top.")
     methods = load_methods([method], set or ()) if method else []
-    call = Call.of(args, output)
+    call = Call.from_flags(args, output)
     sets: list[Any] = [only] * len(call.records)
     if methods and top:
         sets = _most_important(call, methods[0], top)
@@ -243,7 +243,7 @@ def _most_important(call: Call, method: Explainer, n: int) -> list[list[int]]:
 def serve(args: Namespace) -> int:
     """Serve the web page until it is interrupted, which is how it ends."""
     models = {
-        name: given(args, GivenModel, model=name).load() for name in filter(None, args.model.split(","))
+        name: given(args, ModelFlags, model=name).load() for name in filter(None, args.model.split(","))
     }
     with suppress(KeyboardInterrupt):
         pertinent.serve(models or None, **arguments_of(args))
@@ -252,7 +252,7 @@ def serve(args: Namespace) -> int:
 
 def catalogue(args: Namespace) -> int:
     """List the methods, metrics or removals."""
-    Output().show(getattr(pertinent, args.command)())
+    CommandOutput().show(getattr(pertinent, args.command)())
     return 0
 
 
@@ -271,7 +271,7 @@ def demo(args: Namespace) -> int:
     examples += [("digits", example_digit()), ("table", example_row()), ("diabetes", example_patient())]
     output, explanations = _output(args), list[Explanation]()
     for index, (name, raw) in enumerate(examples):
-        model = GivenModel(name).load()
+        model = ModelFlags(name).load()
         evaluation = pertinent.compare(model, raw, DEFAULT_METHOD, progress=output.progress)
         found = [replace(e, index=index) for e in evaluation.explanations]
         output.show(Rule(name))
@@ -281,22 +281,22 @@ def demo(args: Namespace) -> int:
     return conclude(len(explanations), unwritten)
 
 
-def _output(args: Namespace, **more: Any) -> Output:
+def _output(args: Namespace, **more: Any) -> CommandOutput:
     read = [vars(args)[name] for name in ("file", "explanations") if vars(args).get(name) is not None]
-    return given(args, Output, out_by_function="out" in args.parameters, read=read, **more)
+    return given(args, CommandOutput, out_by_function="out" in args.parameters, read=read, **more)
 
 
 def _explanations(evaluation: Evaluation) -> Explanations:
     return Explanations(list(evaluation.explanations), evaluation.failures)
 
 
-def _conclude_diagnosis(output: Output, result: Diagnostic, failed: Sequence[Failed]) -> int:
+def _conclude_diagnosis(output: CommandOutput, result: Diagnostic, failed: Sequence[Failed]) -> int:
     """Show the table, write JSON and a plot where asked for, and return the exit code."""
     output.show(replace(result, failures=()))
     return conclude(result.inputs, [*failed, *output.write_json(result), *output.write_plot(result)])
 
 
-def _conclude(output: Output, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:
+def _conclude(output: CommandOutput, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:
     """Show the table, write the files asked for, and return the exit code."""
     if evaluation.rows:
         output.show(evaluation)

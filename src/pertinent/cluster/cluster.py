@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pertinent.api.blocks import LARGEST_BLOCK, BlockTask, Item, blocks_of
-from pertinent.api.run import Run
 from pertinent.cluster.connection import connected
 from pertinent.cluster.worker_pool import WorkerPool
+from pertinent.config.settings import Count, NotNegative, Settings
 from pertinent.errors import ClusterError
-from pertinent.settings import Count, NotNegative, Settings
+from pertinent.runs.blocks import LARGEST_BLOCK, BlockTask, Item, blocks_of
+from pertinent.runs.run import Run
 
 logger = logging.getLogger(__name__)
 

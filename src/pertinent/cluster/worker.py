@@ -12,9 +12,9 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from pertinent.api.block_worker import BlockResult, BlockWorker
-from pertinent.api.blocks import BlockTask, Item
-from pertinent.api.named_model import NamedModel
+from pertinent.runs.block_worker import BlockResult, BlockWorker
+from pertinent.runs.blocks import BlockTask, Item
+from pertinent.runs.model_names import NamedModel
 
 _PACKAGES = ("pertinent", "numpy", "torch", "transformers", "scikit-learn")
 """Packages that explanations may depend on."""

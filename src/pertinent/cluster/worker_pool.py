@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pertinent.api.block_worker import SHARED, BlockResult
-from pertinent.api.blocks import Block, BlockTask, Item
-from pertinent.api.named_model import NamedModel
-from pertinent.api.run import Run
 from pertinent.cluster.worker import Started, Worker, versions
 from pertinent.engine.progress import Progress, progress_callback
 from pertinent.errors import ClusterError, ModelError, PertinentError
+from pertinent.runs.block_worker import SHARED, BlockResult
+from pertinent.runs.blocks import Block, BlockTask, Item
+from pertinent.runs.model_names import NamedModel
+from pertinent.runs.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Piece:
+class _BlockPart:
     """A block, or an input of one that a worker did not survive; `deaths` counts those that it cost alone."""
 
     block: Block
@@ -46,13 +46,13 @@ class _Piece:
 
 
 @dataclass(eq=False)
-class _Hand:
+class _WorkerState:
     """A worker as the driver sees it: its actor, the loading of its model, and its pieces, oldest first."""
 
     actor: Any
     start: Any
     ready: bool = False
-    pieces: dict[Any, _Piece] = field(default_factory=dict)
+    pieces: dict[Any, _BlockPart] = field(default_factory=dict)
 
 
 class WorkerPool:
@@ -78,8 +78,8 @@ class WorkerPool:
         self._failed_loads = 0
         self._retry_at: float | None = None
         self._fingerprint = None if isinstance(run.model, NamedModel) else run.model.fingerprint.hex()
-        self._hands: list[_Hand] = []
-        self._waiting: deque[_Piece] = deque()
+        self._hands: list[_WorkerState] = []
+        self._waiting: deque[_BlockPart] = deque()
         self._hire_missing()
 
     @property
@@ -130,11 +130,11 @@ class WorkerPool:
             self._waiting.appendleft(piece)
         return piece is not None
 
-    def _next(self) -> _Piece | None:
+    def _next(self) -> _BlockPart | None:
         if self._waiting:
             return self._waiting.popleft()
         block = next(self._source, None)
-        return None if block is None else _Piece(block, block.items)
+        return None if block is None else _BlockPart(block, block.items)
 
     # -- what comes back -----------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class WorkerPool:
         except errors.RayError as error:
             return error
 
-    def _deliver(self, piece: _Piece, result: BlockResult) -> None:
+    def _deliver(self, piece: _BlockPart, result: BlockResult) -> None:
         """Take in the results of a piece; if they were the last of its block, pack those of all pieces."""
         self._done += result.done
         self._failed += result.failed
@@ -188,7 +188,7 @@ class WorkerPool:
         self._innocent += piece.deaths
         self._put_together(piece, result.results)
 
-    def _put_together(self, piece: _Piece, results: Any) -> None:
+    def _put_together(self, piece: _BlockPart, results: Any) -> None:
         block = piece.block
         if piece.is_whole:
             self._finished.append((block, results))
@@ -200,7 +200,7 @@ class WorkerPool:
             self._innocent += block.number not in self._blamed
             self._finished.append((block, self._task.pack([one for part in parts for one in part])))
 
-    def _bury(self, hand: _Hand, error: Exception) -> None:
+    def _bury(self, hand: _WorkerState, error: Exception) -> None:
         """Replace a worker that has died, and have its pieces done by others."""
         self._hands.remove(hand)
         self._ray.kill(hand.actor)
@@ -210,7 +210,7 @@ class WorkerPool:
             self._hire_missing()
         elif all(other.ready for other in self._hands):
             self._delay_next_load(error)
-        begun, again = False, list[_Piece]()
+        begun, again = False, list[_BlockPart]()
         for sent, piece in hand.pieces.items():
             done, _ = self._ray.wait([sent], timeout=0)
             found = self._received(sent) if done else error
@@ -223,13 +223,13 @@ class WorkerPool:
                 again += self._after_death(piece, reason)
         self._waiting.extendleft(reversed(again))
 
-    def _after_death(self, piece: _Piece, reason: str) -> list[_Piece]:
+    def _after_death(self, piece: _BlockPart, reason: str) -> list[_BlockPart]:
         """What is to be done again of a piece that cost a worker: each of its inputs alone.
 
         An input that cost several workers alone is a failure.
         """
         if len(piece.items) > 1:
-            return [_Piece(piece.block, [item]) for item in piece.items]
+            return [_BlockPart(piece.block, [item]) for item in piece.items]
         deaths = piece.deaths + 1
         if deaths < deaths_of_one(self._innocent):
             self._waiting.append(replace(piece, deaths=deaths))
@@ -267,7 +267,7 @@ class WorkerPool:
 
     def _hire(self) -> None:
         actor = self._class.remote(*self._arguments)
-        self._hands.append(_Hand(actor, actor.start.remote()))
+        self._hands.append(_WorkerState(actor, actor.start.remote()))
         self._retry_at = None
 
     def _delay_next_load(self, error: Exception) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pertinent.control_characters import shortened
+from pertinent.config.settings import checked
 from pertinent.errors import FileError, shown
 from pertinent.files import folder_exists, read_json
+from pertinent.printable import shortened
 from pertinent.results.base import KINDS
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
-from pertinent.settings import checked
 
 
 @checked

@@ -11,14 +11,14 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.decoding import Index, PlainData, decode_fields, encode, expect
+from pertinent.config.serialization import Index, PlainData, decode_fields, encode, expect
+from pertinent.config.settings import Count, Share
 from pertinent.intervals import FEWEST, Interval, bootstrap
 from pertinent.outputs import Scale
 from pertinent.results.base import Result
 from pertinent.results.evaluation import Measures
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.api.blocks import Cluster, Item
-from pertinent.api.run import Run, Work, raise_first
-from pertinent.api.work_block import carry_out_items
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Algorithm, Surprises, Values
+from pertinent.asks import Algorithm, TokenPerplexity, Values
+from pertinent.config.fingerprints import generator
+from pertinent.config.settings import Count, ProperShare, Seed, checked
 from pertinent.diagnostics.base import label
-from pertinent.diagnostics.perplexity_check import PerplexityCheck, Surprised
-from pertinent.diagnostics.removal_check import Ablated, RemovalCheck
-from pertinent.digests import generator
+from pertinent.diagnostics.perplexity_check import PerplexityCheck, PerplexityRow
+from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
@@ -26,10 +24,12 @@ from pertinent.masks import full_mask
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
 from pertinent.outputs import column_index
-from pertinent.removal.base import Removal
-from pertinent.removal.base import removals as registered
+from pertinent.removals.base import Removal
+from pertinent.removals.base import removals as registered
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, ProperShare, Seed, checked
+from pertinent.runs.blocks import Cluster, Item
+from pertinent.runs.run import Run, Work, raise_first
+from pertinent.runs.work_block import carry_out_items
 
 DEFAULT_SHARES = (0.2, 0.5, 0.8)
 ONLY_IF_NAMED = ("marginalize", "random-token")
@@ -68,7 +68,7 @@ def check_removal(
         The class of each input, by name or number, to measure accuracy; without labels the agreement
         with the prediction for the whole input is measured.
     removals
-        Names from `removals()`; by default every one that fits, but the expensive ``"marginalize"``
+        Names from `list_removals()`; by default every one that fits, but the expensive ``"marginalize"``
         and ``"random-token"``. In Python also instances.
     shares
         The shares of features to remove. Of d features round(s·d) are removed, at least one and never
@@ -91,11 +91,13 @@ def check_removal(
     >>> check.best, check.verdict("mask-token")
     ('slice-out', 'too few inputs')
     """
-    run = Run.of(wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress)
+    run = Run.from_arguments(
+        wrap(model), inputs, "check", batch_size=batch_size, cluster=cluster, progress=progress
+    )
     model = run.model
     removed = (shares,) if isinstance(shares, float) else tuple(dict.fromkeys(shares))
     require(len(removed) > 0, "shares", "at least one", shares)
-    reads_prompts = model.output.name == "log-likelihood" and Surprises in model.handlers
+    reads_prompts = model.output.name == "log-likelihood" and TokenPerplexity in model.handlers
     if reads_prompts:
         require(labels is None, "labels", "left out for a language model", labels)
     elif model.output.kind != "class":
@@ -147,9 +149,9 @@ def check_removal(
         "failures": tuple(sorted(failures, key=lambda failure: failure.index)),
     }
     if reads_prompts:
-        return PerplexityCheck(rows=tuple(Surprised(*row) for row in rows), **common)
+        return PerplexityCheck(rows=tuple(PerplexityRow(*row) for row in rows), **common)
     return RemovalCheck(
-        rows=tuple(Ablated(*row) for row in rows),
+        rows=tuple(AblatedInput(*row) for row in rows),
         measure="agreement" if labels is None else "accuracy",
         classes=next(iter(found.values())).classes,
         trainable=first.kind == "text",
@@ -166,7 +168,7 @@ def random_masks(input: Input, share: float, draws: int, seed: int) -> Masks:
 
 
 @dataclass(frozen=True)
-class Ablation:
+class RemovalRows:
     """The last fields of a check's rows for the whole input and each share, and the classes' names."""
 
     rows: list[tuple[Any, ...]]
@@ -191,19 +193,19 @@ def _works(
 
 
 def ablate(masks: Sequence[Masks], truth: Any, model: Model, _input: Input, _removal: Removal) -> Algorithm:
-    """Ask for the classes predicted with the whole input and each share's masks; return an `Ablation`."""
+    """Ask for the classes predicted with the whole input and each share's masks; return an `RemovalRows`."""
     answers = yield Values(np.concatenate(masks))
     right = int(answers[0].argmax()) if truth is None else column_index(truth, model.classes, "label")
     rows = [_summed(probabilities, right) for probabilities in _by_share(answers, masks)]
-    return Ablation(rows, model.classes)
+    return RemovalRows(rows, model.classes)
 
 
 def surprise(
     masks: Sequence[Masks], _truth: None, _model: Model, _input: Input, _removal: Removal
 ) -> Algorithm:
-    """Ask for the surprise at the whole prompt and at each share's masks; return an `Ablation`."""
-    answers = yield Surprises(np.concatenate(masks))
-    return Ablation([(float(own.mean()),) for own in _by_share(answers, masks)])
+    """Ask for the surprise at the whole prompt and at each share's masks; return an `RemovalRows`."""
+    answers = yield TokenPerplexity(np.concatenate(masks))
+    return RemovalRows([(float(own.mean()),) for own in _by_share(answers, masks)])
 
 
 def _by_share(answers: Floats, masks: Sequence[Masks]) -> list[Floats]:

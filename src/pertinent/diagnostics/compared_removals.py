@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
-from pertinent.decoding import expect
+from pertinent.config.serialization import expect
+from pertinent.config.settings import Count, Seed
 from pertinent.diagnostics import base
 from pertinent.errors import unknown
 from pertinent.intervals import FEWEST, Interval
+from pertinent.printable import visible
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.settings import Count, Seed
 
 logger = logging.getLogger(__name__)
 

@@ -8,17 +8,17 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from pertinent.api.run import raise_first
 from pertinent.array_types import Floats
+from pertinent.config.settings import Count, Range, checked
 from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
-from pertinent.metric import english_words
-from pertinent.metric.nearest_texts import Neighbourhood, mean_overlap
-from pertinent.metric.top_features import lower, top_mask, top_words
+from pertinent.metrics import english_words
+from pertinent.metrics.nearest_texts import Neighbourhood, mean_overlap
+from pertinent.metrics.top_features import lower, top_mask, top_words
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Range, checked
+from pertinent.runs.run import raise_first
 
 NAME = "iou-stability"
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.decoding import Index
+from pertinent.config.serialization import Index
+from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, percent
 from pertinent.intervals import Interval
-from pertinent.settings import ShareOrZero
 
 SOMEWHAT_OUT, BADLY_OUT = 0.1, 0.5
 """A removal whose prompts surprise the model by so many nats per token more than those of the best removal is
@@ -20,7 +20,7 @@ somewhat or badly out of distribution: a perplexity that is 11% or 65% higher.""
 
 
 @dataclass(frozen=True)
-class Surprised:
+class PerplexityRow:
     """The surprise of a model, in nats per token, at a prompt without a share of its features.
 
     It is the mean of −log p over the tokens that are kept, each given what the model reads before it, and
@@ -57,7 +57,7 @@ class PerplexityCheck(ComparedRemovals):
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
     _one = "prompt"
 
-    rows: tuple[Surprised, ...]
+    rows: tuple[PerplexityRow, ...]
 
     def _worth(self, removal: str, share: float) -> Floats:
         return -self._values("surprise", removal, share)

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.decoding import Index, expect
+from pertinent.config.serialization import Index, expect
+from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, clearly, percent
 from pertinent.errors import InputError
 from pertinent.intervals import Interval
 from pertinent.results.explanation import Explanation
-from pertinent.settings import ShareOrZero
 
 SOMEWHAT_OUT = 0.02
 BADLY_OUT = 0.05
@@ -33,7 +33,7 @@ FEW_INPUTS = 100
 
 
 @dataclass(frozen=True)
-class Ablated:
+class AblatedInput:
     """A model's predictions for one input with a share of its features removed.
 
     `predicted` is the majority vote over the draws and `right` whether it is the label (without
@@ -90,7 +90,7 @@ class RemovalCheck(ComparedRemovals):
     kind = "removal check"
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
 
-    rows: tuple[Ablated, ...]
+    rows: tuple[AblatedInput, ...]
     measure: Literal["accuracy", "agreement"]
     classes: tuple[str, ...]
     trainable: bool = True

@@ -10,22 +10,22 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.api.blocks import Cluster
-from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Method, Request
-from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
-from pertinent.decoding import NOT_FINITE, Index, expect
+from pertinent.config.serialization import NOT_FINITE, Index, expect
+from pertinent.config.settings import Count, Range, Seed, checked
 from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
 from pertinent.intervals import Interval
 from pertinent.models.wrap import wrap
+from pertinent.printable import visible
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Range, Seed, checked
+from pertinent.runs.blocks import Cluster
+from pertinent.runs.explain_run import explain_all
+from pertinent.runs.request import Method, Request
+from pertinent.runs.run import Run, raise_first
 
 HARDLY_CHANGED = 0.7
 """Explanations have hardly changed if their mean rank correlation is at least this: a strong correlation."""
@@ -280,8 +280,8 @@ def sanity(
     from pertinent.models.torch.randomised import RandomisedModel, layers_of
 
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "cluster": cluster}
-    run = Run.of(wrap(model), inputs, "sanity", progress=progress, **options)
-    request = Request.of_words(method, words)
+    run = Run.from_arguments(wrap(model), inputs, "sanity", progress=progress, **options)
+    request = Request.from_keywords(method, words)
     chosen = layers_of(run.model, None if isinstance(layers, str) else layers)
     n_layers = len(layers_of(run.model))
     found = explain_all(run, [request])

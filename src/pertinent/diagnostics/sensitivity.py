@@ -8,22 +8,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pertinent.api.blocks import Cluster
-from pertinent.api.explain_run import explain_all, merged
-from pertinent.api.request import Method, Request
-from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
+from pertinent.config.fingerprints import generator
+from pertinent.config.registry import labels
+from pertinent.config.settings import Count, Positive, Seed, Share, checked
 from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
-from pertinent.digests import generator
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
 from pertinent.inputs.base import ArrayInput, Input
 from pertinent.models.base import Model
-from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, Positive, Seed, Share, checked
+from pertinent.runs.blocks import Cluster
+from pertinent.runs.explain_run import explain_all, merged
+from pertinent.runs.request import Method, Request
+from pertinent.runs.run import Run, raise_first
 
 MEASURE = "set-sensitivity"
 
@@ -62,7 +62,7 @@ class Ball:
     norm: str
     seed: int
 
-    def of(self, input: Input, model: Model) -> list[Input]:
+    def sample(self, input: Input, model: Model) -> list[Input]:
         """Inputs near this one, with the same features."""
         rng = generator(self.seed, MEASURE, input.fingerprint)
         if not isinstance(input, ArrayInput) or input.without_numbers():
@@ -150,7 +150,7 @@ def sensitivity(
     0.0
     """
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, "sensitivity", cluster=cluster, **options).listed()
+    run = Run.from_arguments(model, inputs, "sensitivity", cluster=cluster, **options).listed()
     named = [methods] if isinstance(methods, str | Explainer | Request) else methods
     require(len(named) > 0, "methods", "at least one", methods)
     words |= {"sparsity": sparsity, "seed": seed}
@@ -158,13 +158,13 @@ def sensitivity(
     explanations: list[Explanation] = []
     failures: list[Failure] = []
     # The sparsities and the seed of a request that is given are its own.
-    requests = [m if isinstance(m, Request) else Request.of_words(m, words) for m in named]
+    requests = [m if isinstance(m, Request) else Request.from_keywords(m, words) for m in named]
     for request in requests:
         name = request.method.name if len(requests) > 1 else None
         found = explain_all(run, [request])
         failures += [replace(failure, method=name) for failure in found.failures]
         targets = tuple(e.target for e in found for _ in range(samples))
-        moved = run.over([y for e in found for y in near.of(e.input, run.model)])
+        moved = run.over([y for e in found for y in near.sample(e.input, run.model)])
         again = explain_all(moved, [replace(request, target=targets, features=None)])
         others: list[list[Explanation]] = [[] for _ in found]
         for y in again:

@@ -9,28 +9,28 @@ from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from pertinent.api.blocks import Cluster
-from pertinent.api.explain_run import explain_all
-from pertinent.api.request import Method, Request
-from pertinent.api.run import Run, raise_first
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
-from pertinent.decoding import NOT_FINITE, Index, expect
+from pertinent.config.serialization import NOT_FINITE, Index, expect
+from pertinent.config.settings import Count, NotNegative, Range, Seed, checked
 from pertinent.diagnostics import base
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.intervals import Interval
+from pertinent.printable import visible
 from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
-from pertinent.settings import Count, NotNegative, Range, Seed, checked
+from pertinent.runs.blocks import Cluster
+from pertinent.runs.explain_run import explain_all
+from pertinent.runs.request import Method, Request
+from pertinent.runs.run import Run, raise_first
 
 SAME_SCORE = 1e-6
 """Scores that differ by less than this share of the prediction are the same: the rest is rounding."""
 
 
 @dataclass(frozen=True)
-class Agreement:
+class SeedAgreement:
     """How well the explanations of one input with several seeds agree (Yang et al. 2023, Sec. 4).
 
     Means over all pairs of seeds: `spearman` of their scores, the share of the `top_5` and `top_10`
@@ -52,14 +52,14 @@ class Agreement:
     id: str | None = None
 
 
-def agreement(explanations: Sequence[Explanation]) -> Agreement:
+def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
     """Measure explanations of one input and target, one for each seed."""
     first = explanations[0]
     scores = np.stack([e.scores for e in explanations])
     rankings = [e.ranking.tolist() for e in explanations]
     floor = SAME_SCORE * float(np.abs(first.prediction).max())
     varied = bool((np.ptp(scores, axis=1) > floor).all())
-    return Agreement(
+    return SeedAgreement(
         input=first.index,
         features=len(first.features),
         spearman=float(_pairs(spearman(scores)).mean()) if varied else np.nan,
@@ -114,7 +114,7 @@ _MEASURES = {
     "evaluations": ("evaluations", ",.0f"),
     "seconds": ("seconds", ".2g"),
 }
-"""The measures of an `Agreement`, each with its heading and format."""
+"""The measures of an `SeedAgreement`, each with its heading and format."""
 
 _WHY_MISSING = {
     "spearman": "a seed gave all their features the same score",
@@ -154,7 +154,7 @@ class Stability(base.MethodDiagnostic):
 
     kind = "stability"
 
-    rows: tuple[Agreement, ...]
+    rows: tuple[SeedAgreement, ...]
     seeds: tuple[Seed, ...]
 
     @cached_property
@@ -171,7 +171,7 @@ class Stability(base.MethodDiagnostic):
 
         The groups do not depend on the inputs, so that two methods can be compared.
         """
-        groups: dict[int, list[Agreement]] = {}
+        groups: dict[int, list[SeedAgreement]] = {}
         for row in sorted(self.rows, key=lambda row: row.features):
             groups.setdefault(_lower_bound(row.features), []).append(row)
         return [LengthGroup(low, _upper_bound(low), len(own), _summary(own)) for low, own in groups.items()]
@@ -280,9 +280,9 @@ def stability(
     (1.0, 0.0)
     """
     options: dict[str, Any] = {"ids": ids, "batch_size": batch_size, "progress": progress}
-    run = Run.of(model, inputs, "stability", cluster=cluster, **options)
+    run = Run.from_arguments(model, inputs, "stability", cluster=cluster, **options)
     require("seed" not in words, "seed", "left out: `seeds` says how many there are", words.get("seed"))
-    request = Request.of_words(method, words)
+    request = Request.from_keywords(method, words)
     found = explain_all(run, [replace(request, seed=seed) for seed in range(seeds)])
     failures = {failure.index: failure for failure in reversed(found.failures)}
     of_inputs: dict[int, list[Explanation]] = {}
@@ -323,7 +323,7 @@ def _cells(inputs: int, measures: Mapping[str, Interval]) -> tuple[tuple[str, st
     return (f"{inputs:,}", ""), cells["spearman"], *means
 
 
-def _summary(rows: Sequence[Agreement]) -> dict[str, Interval]:
+def _summary(rows: Sequence[SeedAgreement]) -> dict[str, Interval]:
     return {name: base.interval([getattr(row, name) for row in rows]) for name in _MEASURES}
 
 

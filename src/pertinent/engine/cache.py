@@ -36,7 +36,7 @@ class Cache:
             del self._jobs[name]
             self._forget(name)
 
-    def of(self, name: bytes, kind: type) -> dict[Hashable, Any]:
+    def answers_for(self, name: bytes, kind: type) -> dict[Hashable, Any]:
         """The answers known for one input and kind of question, by row."""
         known = self._inputs.setdefault(name, {}).setdefault(kind, {})
         self._inputs.move_to_end(name)
@@ -46,7 +46,7 @@ class Cache:
         """Keep the answer to each row, if a job on the input is still open."""
         if not self._jobs[name]:
             return
-        known = self.of(name, kind)
+        known = self.answers_for(name, kind)
         before = len(known)
         known.update(zip(keys, answers, strict=True))
         size = getattr(answers[0], "nbytes", 0) + _PYTHON_OBJECTS

@@ -17,9 +17,9 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pertinent.array_types import Ints
-from pertinent.asks import Arithmetic, Ask, Part, Partial, Question
+from pertinent.asks import Ask, BatchPart, Compute, Publish, Question
 from pertinent.engine.cache import Cache
-from pertinent.engine.job import Chunk, Done, Job, JobRun, OpenQuestion, Published
+from pertinent.engine.job import Chunk, Job, JobResult, JobRun, OpenQuestion, Published
 from pertinent.engine.processes import n_cores, shared
 from pertinent.engine.progress import Callback, Progress
 from pertinent.engine.scheduler import FULL, GOOD, BatchSize, Scheduler
@@ -51,7 +51,7 @@ class _Flight:
     """A batch on the device: its chunks by question, what the model was told, and its answer."""
 
     chunks: dict[OpenQuestion, list[Chunk]]
-    parts: list[Part]
+    parts: list[BatchPart]
     answer: Answer
 
 
@@ -97,7 +97,7 @@ class Engine:
 
     def _reset(self) -> None:
         """End everything that is under way."""
-        self._source: Iterator[Job | Done] | None = None
+        self._source: Iterator[Job | JobResult] | None = None
         self._broken_off: Exception | None = None
         self._is_stream = False
         if self._threads is not None:
@@ -113,7 +113,7 @@ class Engine:
         )
         self._flights: deque[_Flight] = deque()
         self._ready: deque[tuple[JobRun, Any, Exception | None]] = deque()
-        self._done: list[Done] = []
+        self._done: list[JobResult] = []
         self._published: deque[Published] = deque()
         self._unanswered = 0
         self._abandon(self._open.values())
@@ -157,7 +157,7 @@ class Engine:
         self._ready = deque(entry for entry in self._ready if not entry[0].ended)
         return True
 
-    def step(self) -> list[Done]:
+    def step(self) -> list[JobResult]:
         """Work until answers have come or a job has ended, and return the jobs that have ended.
 
         Partial findings are handed to `on_partial`, which may cancel jobs. Returns an empty list at once if
@@ -176,11 +176,11 @@ class Engine:
         done, self._done = self._done, []
         return done
 
-    def run(self, jobs: Iterable[Job | Done], total: int | None = None) -> Iterator[Done]:
+    def run(self, jobs: Iterable[Job | JobResult], total: int | None = None) -> Iterator[JobResult]:
         """Run the jobs, taken one by one as there is room; yield each as it ends.
 
-        A job that could not even be prepared is given as `Done`, and passed on. Without a `total` the jobs
-        are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
+        A job that could not even be prepared is given as `JobResult`, and passed on. Without a `total` the
+        jobs are a stream: no more than `PATIENCE` seconds are spent on waiting for the next one while others
         can go on. If the source of jobs raises an error, those that were taken before are finished first.
         """
         self._source, self._is_stream = iter(jobs), total is None
@@ -227,7 +227,7 @@ class Engine:
             if not run.ended:
                 self._ready.append((run, None if error else future.result(), error))  # type: ignore[arg-type]
 
-    def _compute(self, run: JobRun, ask: Arithmetic) -> Any:
+    def _compute(self, run: JobRun, ask: Compute) -> Any:
         """Begin arithmetic elsewhere if the model does not need the processor, else do it now."""
         if self.model.in_flight == 1:
             return ask.compute()
@@ -242,7 +242,7 @@ class Engine:
         """Whether the next job of a stream would exceed `PATIENCE`, if it takes as long as the last."""
         return self._is_stream and self._pulling + self._last_pull > PATIENCE
 
-    def _pull(self, source: Iterator[Job | Done]) -> None:
+    def _pull(self, source: Iterator[Job | JobResult]) -> None:
         """Begin the next job, if there is one left."""
         begin = time.perf_counter()
         try:
@@ -255,7 +255,7 @@ class Engine:
         self._pulling += self._last_pull
         if job is None:
             self._source = None
-        elif isinstance(job, Done):
+        elif isinstance(job, JobResult):
             self._done.append(job)
         else:
             self.submit(job)
@@ -287,11 +287,11 @@ class Engine:
         """The answer to what an algorithm has yielded, if it is known at once."""
         if isinstance(ask, Question):
             return self._enqueue(run, ask)
-        if isinstance(ask, Partial):
+        if isinstance(ask, Publish):
             if self.on_partial is not None:
                 self._published.append(Published(run.job.key, run.number, ask.make(), ask.evaluations))
             return None
-        if isinstance(ask, Arithmetic):
+        if isinstance(ask, Compute):
             return self._compute(run, ask)
         run.branches = [JobRun(run.job, branch, run, run.number) for branch in ask.branches]
         self._ready.extend((branch, None, None) for branch in run.branches)
@@ -302,7 +302,7 @@ class Engine:
         job, kind, keys = run.job, type(question), question.keys
         question.check(job.input)
         known: dict[Hashable, Any] = {}
-        if question.remembered and (cached := self.cache.of(job.name, kind)):
+        if question.remembered and (cached := self.cache.answers_for(job.name, kind)):
             known = {key: cached[key] for key in keys if key in cached}
         missing = {key: row for row, key in enumerate(keys) if key not in known}
         if not missing:
@@ -350,7 +350,7 @@ class Engine:
     def _end(self, root: JobRun, result: Any, error: Exception | None) -> None:
         del self._open[root.number]
         self._release(root)
-        self._done.append(Done(root.job.key, result, error, root.seconds))
+        self._done.append(JobResult(root.job.key, result, error, root.seconds))
 
     def _release(self, root: JobRun) -> None:
         """Free what was kept for a job that has ended."""

@@ -9,14 +9,14 @@ from itertools import count
 from typing import Any
 
 from pertinent.array_types import Ints
-from pertinent.asks import Algorithm, Part, Question
+from pertinent.asks import Algorithm, BatchPart, Question
 from pertinent.inputs.base import Input
-from pertinent.removal.base import Removal
+from pertinent.removals.base import Removal
 
 
 @dataclass
 class Job:
-    """One algorithm on one input; `key` identifies it in `Done`."""
+    """One algorithm on one input; `key` identifies it in `JobResult`."""
 
     key: Any
     input: Input
@@ -32,7 +32,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Done:
+class JobResult:
     """A job that ended: with a result, or with the error that stopped it.
 
     `seconds` is the time the model spent on it: its share of the batches it was part of.
@@ -91,10 +91,10 @@ class OpenQuestion:
     n_missing: int
     withdrawn: bool = False
 
-    def part(self, rows: Ints) -> Part:
+    def part(self, rows: Ints) -> BatchPart:
         """The part of a batch with some of its rows."""
         job = self.run.job
-        return Part(self.question, job.input, job.removal, rows, job.seed)
+        return BatchPart(self.question, job.input, job.removal, rows, job.seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import crc32
 
-from pertinent.control_characters import shortened
 from pertinent.errors import FileError
 from pertinent.files import atomic_write, check_writable, sync
+from pertinent.printable import shortened
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
-from pertinent.asks import Algorithm, Arithmetic, Ask, Fork, Partial, Question, relay
+from pertinent.asks import Algorithm, Ask, Compute, Fork, Publish, Question, relay
 from pertinent.errors import BudgetError
 
 
@@ -36,9 +36,9 @@ class Meter:
         return relay(algorithm, self._charge, self._refund)
 
     def _charge(self, ask: Ask) -> Ask:
-        if isinstance(ask, Partial):
+        if isinstance(ask, Publish):
             return replace(ask, evaluations=self.evaluations)
-        if isinstance(ask, Arithmetic):
+        if isinstance(ask, Compute):
             return ask
         if isinstance(ask, Fork):
             return Fork(

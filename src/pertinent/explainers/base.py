@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Asking, Partial, Question, Values
+from pertinent.asks import Asking, Publish, Question, Values
+from pertinent.config.registry import Registry
+from pertinent.config.settings import Settings
 from pertinent.errors import BudgetError
 from pertinent.explainers.early_stopping import EarlyStopping, growing_sizes
 from pertinent.explainers.removal_jackknife import RemovalJackknife
 from pertinent.inputs.base import Input, Numbers
 from pertinent.masks import empty_mask, full_mask
 from pertinent.outputs import SCALES, Classes, Output, Scale
-from pertinent.registry import Registry
-from pertinent.settings import Settings
 
 ScoreMeaning: TypeAlias = Literal["effect", "magnitude", "membership", "attack"]
 """What a score says of its feature.
@@ -131,7 +131,7 @@ class Task:
     def publish(self, finding: Finding | Callable[[], Finding]) -> Asking[None]:
         """Publish the finding so far, for the model's own columns, if somebody listens."""
         if self.has_listener:
-            yield Partial(lambda: self.counted(finding() if callable(finding) else finding))
+            yield Publish(lambda: self.counted(finding() if callable(finding) else finding))
 
     def settled(self, finding: Finding, looks: int) -> bool:
         """Whether to stop with this finding (columns, features), tested after each of `looks` rounds.
@@ -282,7 +282,7 @@ class Explainer(Settings, ABC):
 
 
 explainers: Registry[Explainer] = Registry("method", "pertinent.explainers")
-learned: Registry[Any] = Registry("method to fit", "pertinent.learned.methods", "pertinent.learned")
+learned_methods: Registry[Any] = Registry("method to fit", "pertinent.learners.methods", "pertinent.learners")
 """The methods that `fit` trains first: subclasses of `LearnedExplainer`, which lies in a layer above."""
 
 

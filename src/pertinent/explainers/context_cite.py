@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
+from pertinent.config.settings import Positive, ProperShare, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.settings import Positive, ProperShare, Range
 
 TOLERANCE = 1e-6
 """The regression ends when the duality gap is at most this share of the response's mean square."""
@@ -63,7 +63,7 @@ class ContextCite(Explainer):
         columns = task.columns or ("",) * len(task.prediction)
         penalties = self.alpha * task.output.n_tokens(columns)
         several = np.tile(penalties, values.shape[1] // len(penalties))
-        scores = yield Arithmetic(partial(lasso, masks, values, several))
+        scores = yield Compute(partial(lasso, masks, values, several))
         return Finding(scores=scores.T)
 
 

@@ -8,10 +8,10 @@ from statistics import NormalDist
 import numpy as np
 
 from pertinent.array_types import Floats
+from pertinent.config.registry import check_known
+from pertinent.config.settings import Count, ProperShare, Settings
+from pertinent.config.settings_parser import read_settings, split_settings
 from pertinent.errors import unknown
-from pertinent.registry import check_known
-from pertinent.setting_texts import read_settings, split_settings
-from pertinent.settings import Count, ProperShare, Settings
 
 STABLE = "stable"
 
@@ -30,10 +30,10 @@ class EarlyStopping(Settings):
     confidence: ProperShare = 0.95
 
     @classmethod
-    def of(cls, wanted: str | EarlyStopping | None) -> EarlyStopping | None:
+    def from_setting(cls, wanted: str | EarlyStopping | None) -> EarlyStopping | None:
         """Early stopping from ``"stable"``, perhaps with settings, or the instance itself.
 
-        >>> EarlyStopping.of("stable:top=3,confidence=0.9")
+        >>> EarlyStopping.from_setting("stable:top=3,confidence=0.9")
         EarlyStopping(top=3, confidence=0.9)
         """
         if not isinstance(wanted, str):

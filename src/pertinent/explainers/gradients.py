@@ -10,9 +10,9 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients, Question
+from pertinent.config.settings import Count, Positive
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.removal.base import Removal
-from pertinent.settings import Count, Positive
+from pertinent.removals.base import Removal
 
 AT_THE_INPUT: Floats = np.ones(1)
 

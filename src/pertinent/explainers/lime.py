@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, RowValues, Values
+from pertinent.asks import Compute, RowValues, Values
+from pertinent.config.settings import NotNegative, Positive, Range
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
-from pertinent.settings import NotNegative, Positive, Range
 
 WIDTH = 25.0
 """The default σ of masks, that of the lime package for texts."""
@@ -85,7 +85,7 @@ class Lime(Explainer):
             distance = np.linalg.norm(z - z[0], axis=1)
             weight = kernel(distance, self.kernel_width or 0.75 * np.sqrt(d))
             fitted = partial(ridge, z, values, weight, self.alpha)
-        scores, errors = yield Arithmetic(fitted)
+        scores, errors = yield Compute(fitted)
         return Finding(scores=scores.T, standard_errors=errors.T)
 
     def _columns(self, task: Task) -> Any:
@@ -110,11 +110,11 @@ class Lime(Explainer):
 
 
 @lru_cache(maxsize=16)
-def mask_design(n: int, d: int, seed: int, width: float, alpha: float) -> tuple[Masks, Ridge]:
+def mask_design(n: int, d: int, seed: int, width: float, alpha: float) -> tuple[Masks, WeightedRidge]:
     """Masks and the regression on them, made once for all inputs of the same size."""
     masks = draw_masks(np.random.default_rng(seed), n, d)
     masks.flags.writeable = False
-    return masks, Ridge(masks, proximity(masks, width), alpha)
+    return masks, WeightedRidge(masks, proximity(masks, width), alpha)
 
 
 def draw_normal(rng: np.random.Generator, n: int, row: Floats, known: Floats) -> tuple[Floats, Floats]:
@@ -176,7 +176,7 @@ def kernel(distance: Floats, width: float) -> Floats:
     return np.asarray(np.sqrt(np.exp(-((distance / width) ** 2))))
 
 
-class Ridge:
+class WeightedRidge:
     """A weighted ridge regression with a free intercept: what does not depend on the values is kept."""
 
     def __init__(self, design: Floats | Masks, weight: Floats, alpha: float) -> None:
@@ -204,7 +204,7 @@ class Ridge:
 
 def ridge(design: Floats | Masks, values: Floats, weight: Floats, alpha: float) -> tuple[Floats, Floats]:
     """Coefficients (features, classes) with a free intercept, and their standard errors."""
-    return Ridge(design, weight, alpha)(values)
+    return WeightedRidge(design, weight, alpha)(values)
 
 
 def _lever(design: Floats, alpha: float) -> tuple[Floats, float]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from pertinent.array_types import Ints, Masks
 from pertinent.asks import Values
+from pertinent.config.settings import Count
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.masks import full_mask
-from pertinent.settings import Count
 
 
 @explainers.register("occlusion")

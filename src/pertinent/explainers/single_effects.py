@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, Asking, PathGradients, Values
+from pertinent.asks import Asking, Compute, PathGradients, Values
+from pertinent.config.settings import Count, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.outputs import TINY
-from pertinent.settings import Count, Range
 
 AT_THE_INPUT: Floats = np.ones(1)
 
@@ -90,7 +90,7 @@ class SingleEffects(Explainer):
         n = self.samples or task.budget - self._gradient
         masks = task.rng.random((n, task.n_features)) < 0.5
         values = yield Values(masks)
-        found = yield Arithmetic(partial(fit, masks, values, self.effects, weights))
+        found = yield Compute(partial(fit, masks, values, self.effects, weights))
         return Finding(scores=found.mean.T, standard_errors=found.deviation.T)
 
     def _weights(self, task: Task) -> Asking[Floats]:
@@ -142,7 +142,7 @@ def fit(masks: Masks, values: Floats, n_effects: int, weights: Floats) -> Effect
     power = np.where(varies, power, 1.0)
     shape = min(n_effects, d), d, y.shape[1]
     share, size, variance = np.full(shape, 1 / d), np.zeros(shape), np.zeros(shape)
-    small, noise, ridge = np.zeros(shape[1:]), spread.copy(), Ridge(x)
+    small, noise, ridge = np.zeros(shape[1:]), spread.copy(), EmpiricalBayesRidge(x)
     for _ in range(MOST_STEPS):
         before = (share * size).sum(axis=0) + small
         rest = y - x @ before
@@ -180,7 +180,7 @@ def _single(
     return share / share.sum(axis=0), shrink * estimate, shrink * error
 
 
-class Ridge:
+class EmpiricalBayesRidge:
     """A ridge regression on fixed masks, whose penalty has the largest likelihood; it may leave all out."""
 
     def __init__(self, x: Floats) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import encode
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import encode
 from pertinent.errors import SettingError
 
 if TYPE_CHECKING:

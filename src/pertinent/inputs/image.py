@@ -12,8 +12,8 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import Shape, decode, expect
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import Shape, decode, expect
 from pertinent.errors import FileError, InputError, MissingExtra, require, unknown
 from pertinent.files import file_exists
 from pertinent.inputs.base import ArrayInput, Features
@@ -309,8 +309,8 @@ class ImageModality(Modality):
     dimensions = (2, 3)
     precedence = 1
     default_removal = "mean"
-    scorer = "pertinent.learned.networks.image_scorer:ImageScorer"
-    drawing = "pertinent.report.drawings.image:ImageDrawing"
+    scorer = "pertinent.learners.networks.image_scorer:ImageScorer"
+    drawing = "pertinent.rendering.drawings.image:ImageDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A path, the name of an image file, a PIL image, or an array of at least two dimensions."""

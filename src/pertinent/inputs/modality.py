@@ -13,10 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pertinent.decoding import PlainData, decode_fields
+from pertinent.config.registry import Registry
+from pertinent.config.serialization import PlainData, decode_fields
 from pertinent.errors import InputError
 from pertinent.inputs.base import Features, Input
-from pertinent.registry import Registry
 
 if TYPE_CHECKING:
     from pertinent.inputs.table import Background

@@ -151,7 +151,7 @@ class Prompt:
         return [*found, (before, None)]
 
     @classmethod
-    def of(cls, raw: Any) -> Prompt:
+    def from_input(cls, raw: Any) -> Prompt:
         """The prompt of whatever the user gave: a prompt or a text."""
         if isinstance(raw, Prompt):
             return raw
@@ -233,7 +233,7 @@ class PromptModality(Modality):
     default_removal = "slice-out"
     fixed_baseline = "zero-vector"
     drawn_baseline = "random-token"
-    drawing = "pertinent.report.drawings.prompt:PromptDrawing"
+    drawing = "pertinent.rendering.drawings.prompt:PromptDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A `Prompt`."""

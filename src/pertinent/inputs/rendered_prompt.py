@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Ints
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError, shown
 from pertinent.inputs.base import Features
 from pertinent.inputs.text import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Masks
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
 from pertinent.errors import InputError
 
 NUMBERS = "biuf"
@@ -191,7 +191,7 @@ class Frame:
         categories = [[str(c) for c in getattr(dtype, "categories", ())] for dtype in self.dtypes]
         return digest([str(label) for label in self.labels], [str(d) for d in self.dtypes], categories)
 
-    def of(self, rows: Array) -> Any:
+    def from_array(self, rows: Array) -> Any:
         """A frame of these rows. A column gets its dtype if that changes no value, else it stays as it is."""
         pandas = optional("pandas")
         if all(dtype == rows.dtype for dtype in self.dtypes):

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.decoding import expect
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import expect
 from pertinent.errors import InputError, SettingError, unknown
 from pertinent.inputs.base import ArrayInput, Features, objects
 from pertinent.inputs.modality import Modality, modalities
 from pertinent.inputs.rows import NUMBERS, as_row, frame_values, is_frame, is_row, missing, row_values
-from pertinent.number_texts import number_text
+from pertinent.number_format import number_text
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class TableModality(Modality):
     precedence = 3
     default_removal = "background"
     drawn_baseline = "background"
-    scorer = "pertinent.learned.networks.table_scorer:TableScorer"
+    scorer = "pertinent.learners.networks.table_scorer:TableScorer"
     columns: Columns | None = None
 
     def recognises(self, raw: Any) -> bool:

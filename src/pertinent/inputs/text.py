@@ -16,8 +16,8 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import Shape, expect
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import Shape, expect
 from pertinent.errors import InputError, require, unknown
 from pertinent.inputs.base import Features, Input, Truncation, objects
 from pertinent.inputs.modality import Modality, modalities
@@ -78,7 +78,7 @@ class Segmented(Protocol):
 class Text:
     """A text, or a pair that is read together; features of a fixed text are never removed.
 
-    >>> Text.of({"query": "Who won?", "document": "Ada won."}).fixed
+    >>> Text.from_input({"query": "Who won?", "document": "Ada won."}).fixed
     'first'
     """
 
@@ -87,7 +87,7 @@ class Text:
     fixed: _Fixed = "none"
 
     @classmethod
-    def of(cls, raw: Any) -> Text:
+    def from_input(cls, raw: Any) -> Text:
         """The text of whatever the user gave: a text, a pair, or a mapping with a query and a document."""
         if hasattr(raw, "to_dict") and hasattr(raw, "index"):  # a row of a data frame
             raw = raw.to_dict()
@@ -431,8 +431,8 @@ class TextModality(Modality):
     default_removal = "slice-out"
     fixed_baseline = "mask-token"
     drawn_baseline = "random-token"
-    scorer = "pertinent.learned.networks.word_scorer:WordScorer"
-    drawing = "pertinent.report.drawings.text:TextDrawing"
+    scorer = "pertinent.learners.networks.word_scorer:WordScorer"
+    drawing = "pertinent.rendering.drawings.text:TextDrawing"
 
     def recognises(self, raw: Any) -> bool:
         """A string, a pair of strings, or a mapping with the keys of a text."""
@@ -451,7 +451,7 @@ class TextModality(Modality):
 
     def prepare(self, raw: Any, features: Features | None = None) -> TextInput:
         """Cut a text into words, sentences or spans of the user's own, for a model that reads strings."""
-        text = Text.of(raw)
+        text = Text.from_input(raw)
         notes: tuple[str, ...] = ()
         if features is None:
             n_words = len(cut(text, "words"))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Part
-from pertinent.digests import generator
+from pertinent.asks import BatchPart
+from pertinent.config.fingerprints import generator
 from pertinent.errors import InputError, SettingError
 from pertinent.inputs.base import ArrayInput, Input
 from pertinent.models.base import Answer, Model, immediately
@@ -53,7 +53,7 @@ class AttackSpace:
         return norms_by_feature(found, self.owner[self.origin], self.sets.shape[1], norm)
 
 
-def space_of(model: Model, parts: Sequence[Part]) -> AttackSpace:
+def space_of(model: Model, parts: Sequence[BatchPart]) -> AttackSpace:
     """The values, bounds and sets that the rows of a batch attack."""
     inputs = [attackable(part.input) for part in parts]
     values, units, bounds = zip(*(_ranges(model, input) for input in inputs), strict=True)
@@ -64,7 +64,7 @@ def space_of(model: Model, parts: Sequence[Part]) -> AttackSpace:
     return AttackSpace(np.stack(values), np.stack(units), stacked, owners, *sets_of(parts), known)
 
 
-def sets_of(parts: Sequence[Part]) -> tuple[Masks, Ints]:
+def sets_of(parts: Sequence[BatchPart]) -> tuple[Masks, Ints]:
     """The set that each row of a batch attacks (rows, features), and the number of its part."""
     counts = [len(part.rows) for part in parts]
     sets = np.zeros((sum(counts), max(part.input.n_features for part in parts)), dtype=np.bool_)
@@ -129,7 +129,7 @@ MOST_RESET = 64
 # -- attacks by decisions ----------------------------------------------------------------------------
 
 
-def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
+def decision_attacks(model: FunctionModel, parts: Sequence[BatchPart]) -> Answer:
     """Attack images or table rows by decisions alone, in the manner of HopSkipJump (Chen et al. 2020).
 
     From a first point where the decision differs: bisection to the boundary, an estimate of its normal from
@@ -146,7 +146,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
     shape = attackable(parts[0].input).array.shape
 
     def run() -> Any:
-        found = _Attacks(space, _decisions(model, parts, space), _generators(parts), attack.norm)
+        found = _AttackBatch(space, _decisions(model, parts, space), _generators(parts), attack.norm)
         found.run(attack.steps or STEPS)
         kept: tuple[Any, Any] = None, None
         if parts[0].question.keep_changes:
@@ -156,7 +156,7 @@ def decision_attacks(model: FunctionModel, parts: Sequence[Part]) -> Answer:
     return immediately(run)
 
 
-def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
+def _generators(parts: Sequence[BatchPart]) -> list[np.random.Generator]:
     """A random generator for each row, which depends only on its seed, input and set."""
     return [
         generator(part.seed, "decision-attack", part.input.fingerprint, part.question.sets[row].tobytes())
@@ -166,7 +166,7 @@ def _generators(parts: Sequence[Part]) -> list[np.random.Generator]:
 
 
 def _decisions(
-    model: FunctionModel, parts: Sequence[Part], space: AttackSpace
+    model: FunctionModel, parts: Sequence[BatchPart], space: AttackSpace
 ) -> Callable[[Floats, Ints], Masks]:
     """A function that tells whether the decision differs at points (n, values) of the given rows."""
     asked = [part.question for part in parts for _ in part.rows]
@@ -188,7 +188,7 @@ def _decisions(
 
 
 @dataclass(eq=False)
-class _Attacks:
+class _AttackBatch:
     """The attacks on all rows of a batch, each with the best change so far."""
 
     space: AttackSpace

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Part, Question
-from pertinent.digests import digest
+from pertinent.asks import BatchPart, Question
+from pertinent.config.fingerprints import digest
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import Background
 from pertinent.outputs import Output, Scale
-from pertinent.removal.base import Removal, Rows
+from pertinent.removals.base import Removal, Rows
 
 if TYPE_CHECKING:
     import torch
@@ -42,7 +42,7 @@ class Answer:
 _OUT_OF_MEMORY = ("OutOfMemoryError", "ResourceExhaustedError")
 _SAID = ("out of memory", "can't allocate memory", "alloc_failed", "resource_exhausted")
 
-Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[Part]], Answer]]
+Handlers: TypeAlias = Mapping[type[Question], Callable[[Any, Sequence[BatchPart]], Answer]]
 """By the type of question, the function that starts a batch of such questions on a model."""
 
 

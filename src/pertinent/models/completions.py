@@ -38,7 +38,7 @@ _NO_LOGS = (
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredAnswer:
     """The tokens of an answer, and their log-probabilities."""
 
     tokens: tuple[str, ...]
@@ -95,7 +95,7 @@ class Completions:
             raise ModelError(f"{self.url} did not answer in the form of completions: `text` is no text.")
         return text
 
-    def score(self, prompt: str, answer: str) -> Scored:
+    def score(self, prompt: str, answer: str) -> ScoredAnswer:
         """Return the tokens of the answer after the prompt, and their log-probabilities."""
         asked = {"prompt": prompt + answer, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
         choice = self._choice(asked)
@@ -224,7 +224,7 @@ def _is_list(value: Any, kind: Any, length: int | None = None) -> bool:
 
 def _of_answer(
     tokens: Sequence[str], values: Sequence[Any], edges: Sequence[float], first: int, last: int
-) -> Scored:
+) -> ScoredAnswer:
     """Return the tokens that share a character with the answer, which goes from `first` to `last`.
 
     `edges` are the places where the tokens begin, and where the last one ends.
@@ -242,7 +242,7 @@ def _of_answer(
             "The server must give each token of an answer a log-probability, a finite number of at most 0, "
             f"but gives {odd[0] if odd else 'none'}."
         )
-    return Scored(tuple(tokens[i] for i in own), tuple(logs))
+    return ScoredAnswer(tuple(tokens[i] for i in own), tuple(logs))
 
 
 def _parsed(body: bytes) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.array_types import Floats
+from pertinent.config.settings import Count, Positive, checked
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
@@ -18,11 +19,10 @@ from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, cut_prompt, prompt_input
 from pertinent.models.base import Answer, Model
 from pertinent.models.completions import Completions
-from pertinent.models.regenerating import EndpointWriter, RegeneratingModel, Value, rendered_for_endpoint
+from pertinent.models.regeneration import EndpointWriter, RegeneratingModel, Value, rendered_for_endpoint
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
-from pertinent.removal.base import Rows
-from pertinent.settings import Count, Positive, checked
+from pertinent.removals.base import Rows
 
 
 @checked
@@ -101,7 +101,7 @@ class EndpointModel(Model):
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Cut a prompt into features; the model writes an answer if none is given."""
-        prompt = raw if isinstance(raw, RenderedPrompt) else rendered_for_endpoint(Prompt.of(raw))
+        prompt = raw if isinstance(raw, RenderedPrompt) else rendered_for_endpoint(Prompt.from_input(raw))
         if isinstance(features, str) and features == "tokens":
             raise InputError("The tokens of a served model are not known: choose the features 'words'.")
         if not prompt.answer:

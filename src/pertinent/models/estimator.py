@@ -9,13 +9,13 @@ import numpy as np
 
 from pertinent.array_types import Array
 from pertinent.asks import Question, TreeValues
+from pertinent.config.settings import checked
 from pertinent.errors import ModelError
 from pertinent.inputs.rows import Frame
 from pertinent.models.base import Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.tree_reader import NO_TREES, has_trees
 from pertinent.models.trees import Trees, tree_values, unwrapped
-from pertinent.settings import checked
 
 
 class EstimatorModel(FunctionModel):

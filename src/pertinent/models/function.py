@@ -11,6 +11,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import AttackRadii
+from pertinent.config.settings import checked
 from pertinent.errors import InputError, ModelError, PertinentError, as_text, require
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.image import is_image_file
@@ -21,8 +22,7 @@ from pertinent.inputs.text import Text, is_pair, texts_in
 from pertinent.models.attacks import decision_attacks
 from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.outputs import Output, output_named
-from pertinent.removal.base import Removal, Rows
-from pertinent.settings import checked
+from pertinent.removals.base import Removal, Rows
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class FunctionModel(Model):
         is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
         frame = self.frame if is_table else None
         try:
-            answer = immediately(lambda: self._evaluate(batch if frame is None else frame.of(batch)))
+            answer = immediately(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
         except Exception as error:
             where = self._missing(batch) if is_table else None
             if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):

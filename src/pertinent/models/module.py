@@ -21,16 +21,16 @@ from pertinent.inputs.modality import modality_of
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
 from pertinent.models.torch import devices
-from pertinent.models.torch.evaluating import evaluating, n_weights
 from pertinent.models.torch.gradients import (
     NO_IMAGE,
     array_activation_maps,
     array_mask_gradients,
     array_path_gradients,
 )
+from pertinent.models.torch.inference import evaluating, n_weights
 from pertinent.models.torch.torch_attacks import array_attacks
 from pertinent.outputs import Classes
-from pertinent.removal.base import Rows
+from pertinent.removals.base import Rows
 
 logger = logging.getLogger(__name__)
 

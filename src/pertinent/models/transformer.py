@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import AttackRadii, MaskGradients, PathGradients, Surprises
+from pertinent.asks import AttackRadii, MaskGradients, PathGradients, TokenPerplexity
+from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
@@ -24,19 +25,18 @@ from pertinent.models.heads.base import Head
 from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import Compaction, States, stretch
-from pertinent.models.torch.evaluating import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.hidden_states import HiddenStates
+from pertinent.models.torch.inference import evaluating, n_weights, without_new_hooks
 from pertinent.models.torch.prefixes import Prefixes
-from pertinent.models.torch.prompt_surprises import prompt_surprises
 from pertinent.models.torch.rounding import TOLERANCES, relative_difference
 from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
+from pertinent.models.torch.token_perplexity import prompt_surprises
 from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
 from pertinent.models.torch.torch_attacks import token_attacks
 from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
 from pertinent.models.torch.windows import Windows
 from pertinent.outputs import Scale
-from pertinent.removal.base import Removal, Rows, TokenRows
-from pertinent.settings import Count, checked
+from pertinent.removals.base import Removal, Rows, TokenRows
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class TransformerModel(Model):
         MaskGradients: token_mask_gradients,
         PathGradients: token_path_gradients,
         AttackRadii: token_attacks,
-        Surprises: prompt_surprises,
+        TokenPerplexity: prompt_surprises,
     }
     kind = "text"
     device: torch.device
@@ -128,7 +128,7 @@ class TransformerModel(Model):
         self.head.prepare_network(self)
         self._position_base = self._find_position_base()
         self.max_length = self._find_max_length(max_length)
-        self.windows = Windows.of(long_texts, self.max_length)
+        self.windows = Windows.from_setting(long_texts, self.max_length)
         if self.windows is not None and not self.head.reads_windows:
             raise ModelError(
                 f"A model with a {type(self.head).__name__} cannot read long texts in windows, as the "

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.asks import NotWalked, Part, TreeScores
-from pertinent.digests import digest, generator
+from pertinent.asks import BatchPart, NotWalked, TreeScores
+from pertinent.config.fingerprints import digest, generator
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.table import TableInput
@@ -21,12 +21,12 @@ from pertinent.models.base import Answer, immediately
 from pertinent.models.tree_reader import has_trees, read_forest
 from pertinent.models.tree_walk import TreeWalk
 from pertinent.outputs import Labels, Probabilities, Scale
-from pertinent.removal import FromBackground
+from pertinent.removals import FromBackground
 
 if TYPE_CHECKING:
     from pertinent.models.base import Model
     from pertinent.models.estimator import EstimatorModel
-    from pertinent.removal.base import Removal
+    from pertinent.removals.base import Removal
 
 MOST_KEPT = 8
 """The most sets of background rows, such as those of several seeds, for which trees are kept."""
@@ -66,7 +66,7 @@ class Trees:
         self._forest = read_forest(self._estimator)
         self._encoded = self._encode(background)
         self._depends = np.zeros((background.shape[1], self._encoded.shape[1]), dtype=bool)
-        self._walks: dict[bytes, _FromBackground] = {}
+        self._walks: dict[bytes, _BackgroundGame] = {}
         self._link = self._find_link()
 
     def scores(self, rows: Array, scale: Scale, groups: Sequence[Ints]) -> list[tuple[Floats, Floats]]:
@@ -108,7 +108,7 @@ class Trees:
         return self._link == "sum" and scale == "natural"
 
     def _of_sums(
-        self, encoded: Floats, prepared: _FromBackground, groups: Sequence[Ints]
+        self, encoded: Floats, prepared: _BackgroundGame, groups: Sequence[Ints]
     ) -> list[tuple[Floats, Floats]]:
         """What `scores` returns if the answers are a sum over the trees."""
         walk, own = prepared.walk, prepared.walk.violations(encoded)
@@ -128,7 +128,7 @@ class Trees:
         return [(total / n, base / n), *without]
 
     def _games(
-        self, prepared: _FromBackground, row: Ints, scale: Scale, drawn: Sequence[Ints]
+        self, prepared: _BackgroundGame, row: Ints, scale: Scale, drawn: Sequence[Ints]
     ) -> list[Floats]:
         """The value of every mask (masks, columns) of a row, as the mean over each set of background rows."""
         sums = prepared.walk.all_sums(prepared.by_player, row)
@@ -173,19 +173,19 @@ class Trees:
 
     def _encode(self, rows: Array) -> Floats:
         """The rows of numbers that the trees compare."""
-        given = rows if self._model.frame is None else self._model.frame.of(rows)
+        given = rows if self._model.frame is None else self._model.frame.from_array(rows)
         for step in self._steps:
             given = step.transform(given)
         if hasattr(given, "toarray"):
             given = given.toarray()
         return self._forest.clean(_numbers(given, self._estimator))
 
-    def _prepared(self, players: Ints) -> _FromBackground:
+    def _prepared(self, players: Ints) -> _BackgroundGame:
         """The walk in which each encoded column belongs to one of these players."""
         key = players.tobytes()
         if key not in self._walks:
             walk = TreeWalk(self._forest, players, int(self._players.max()) + 1)
-            self._walks[key] = _FromBackground(walk, self._encoded)
+            self._walks[key] = _BackgroundGame(walk, self._encoded)
         return self._walks[key]
 
     def _sources(self, rows: Array, encoded: Floats) -> Ints:
@@ -234,7 +234,7 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class _FromBackground:
+class _BackgroundGame:
     """A walk and the violations of the background rows, by slot and by player."""
 
     walk: TreeWalk
@@ -302,7 +302,7 @@ def _same(found: Floats, answers: Floats, scale: Floats) -> bool:
     return bool((np.abs(found - answers).max(axis=0) <= allowed).all())
 
 
-def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Answer:
+def tree_values(model: EstimatorModel, parts: Sequence[BatchPart]) -> Answer:
     """The answers to questions for tree values; `NotWalked` to a tentative one that trees do not answer."""
 
     def walk() -> Sequence[TreeScores | NotWalked]:
@@ -316,7 +316,7 @@ def tree_values(model: EstimatorModel, parts: Sequence[Part]) -> Answer:
     return immediately(walk)
 
 
-def _walked(model: EstimatorModel, parts: Sequence[Part]) -> list[TreeScores]:
+def _walked(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScores]:
     """The answers to all parts; those filled from the same rows are computed together."""
     found: dict[int, TreeScores] = {}
     for trees, scale, places in _together(model, parts):
@@ -338,7 +338,7 @@ def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     )
 
 
-def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Trees, Scale, list[int]]]:
+def _together(model: EstimatorModel, parts: Sequence[BatchPart]) -> Iterator[tuple[Trees, Scale, list[int]]]:
     """The places of the parts that have the same background rows and scale, with the trees for them."""
     groups: dict[tuple[bytes, Scale, int], list[int]] = {}
     for place, part in enumerate(parts):
@@ -352,7 +352,7 @@ def _together(model: EstimatorModel, parts: Sequence[Part]) -> Iterator[tuple[Tr
         yield model.trees[key], scale, places
 
 
-def _key(part: Part) -> bytes:
+def _key(part: BatchPart) -> bytes:
     """A digest of the rows that fill removed columns, and of the columns of each feature."""
     removal, columns = part.removal, part.input.columns
     if isinstance(removal, FromBackground):
@@ -360,7 +360,7 @@ def _key(part: Part) -> bytes:
     return digest(_background(part), columns)
 
 
-def _background(part: Part) -> Array:
+def _background(part: BatchPart) -> Array:
     """The rows that fill removed columns, which must be the same whatever is removed."""
     removal, input = part.removal, part.input
     if removal.is_random and not isinstance(removal, FromBackground):

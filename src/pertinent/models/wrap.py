@@ -123,8 +123,8 @@ def _wrap_transformer(pair: tuple[Any, Any], kind: str, options: dict[str, Any])
     from pertinent.models.heads.encoder_decoder import EncoderDecoderHead
     from pertinent.models.heads.language_model import LanguageModelHead
     from pertinent.models.heads.reader import ReaderHead
-    from pertinent.models.regenerating import RegeneratingModel
-    from pertinent.models.torch.writing import TransformerWriter
+    from pertinent.models.regeneration import RegeneratingModel
+    from pertinent.models.torch.generation import TransformerWriter
     from pertinent.models.transformer import TransformerModel
 
     reading = {name: options.pop(name) for name in _READING if name in options}

@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import SettingError
-from pertinent.number_texts import number_text
+from pertinent.number_format import number_text
 from pertinent.outputs.base import TINY, Output, Scale
 from pertinent.outputs.values import PlainValues
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.decoding import Index, PlainData, Shape, decode_fields, encode, expect
+from pertinent.config.serialization import Index, PlainData, Shape, decode_fields, encode, expect
 from pertinent.errors import InputError
 from pertinent.inputs.base import ArrayInput, Input
 from pertinent.inputs.modality import input_from_dict
-from pertinent.number_texts import number_text
+from pertinent.number_format import number_text
 from pertinent.results.base import ResultSequence
 from pertinent.results.failures import failures_from_plain
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, overload
 
-from pertinent.decoding import PlainData, json_text
+from pertinent.config.serialization import PlainData, json_text
+from pertinent.config.settings import checked
 from pertinent.errors import FileError, InputError
 from pertinent.files import read_json, write_text
 from pertinent.results.failures import Failure, failures_of
-from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ class Result(ABC):
     """A result that can be shown, converted, saved and read.
 
     A subclass has a `kind`, the name of its files' format, and `to_dict`, `from_dict` and `to_dataframe`.
-    How it is shown is listed in `pertinent.report`.
+    How it is shown is listed in `pertinent.rendering`.
     """
 
     kind: ClassVar[str]
@@ -138,7 +138,7 @@ def display(result: Any, form: Form, *args: Any, **options: Any) -> Any:
     The other arguments are those of the report on this kind of result. This is the one way from results up to
     reports, which are imported when something is shown.
     """
-    from pertinent.report import show
+    from pertinent.rendering import show
 
     return show(result, form, *args, **options)
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
-from pertinent.decoding import NOT_FINITE, Index, PlainData, decode_fields, encode, expect
+from pertinent.config.registry import labels
+from pertinent.config.serialization import NOT_FINITE, Index, PlainData, decode_fields, encode, expect
+from pertinent.config.settings import checked
 from pertinent.errors import SettingError, require, unknown
 from pertinent.files import write_text
 from pertinent.intervals import Difference, Interval, bootstrap, holm, mean_of, paired_difference, paired_t
-from pertinent.registry import labels
+from pertinent.printable import visible
 from pertinent.results.base import Result, display
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ _Cell = tuple[int, tuple[Any, int]]
 
 
 @dataclass(frozen=True)
-class Measured:
+class EvaluationRow:
     """One number: the value of a metric for one explanation at one sparsity."""
 
     explanation: Index
@@ -160,14 +160,14 @@ class Evaluation(Measures):
     kind = "evaluation"
     suffixes = (".json", ".csv", ".md", ".tex")
 
-    rows: list[Measured]
+    rows: list[EvaluationRow]
     explanations: Explanations = field(compare=False)
     better: Mapping[str, Literal["lower", "higher"]]
     failures: list[Failure] = field(default_factory=list)
     within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_explanations(
         cls,
         explanations: Sequence[Explanation],
         better: Mapping[str, Literal["lower", "higher"]],
@@ -180,7 +180,7 @@ class Evaluation(Measures):
         """
         names = labels([(e.method, e.settings) for e in explanations])
         rows = [
-            Measured(index, names[index], metric, sparsity, value)
+            EvaluationRow(index, names[index], metric, sparsity, value)
             for index, e in enumerate(explanations)
             for metric in better
             for sparsity, value in e.measures.get(metric, {}).items()

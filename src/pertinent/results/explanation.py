@@ -10,21 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.control_characters import visible
-from pertinent.decoding import NOT_FINITE, Index, PlainData, Shape, decode_fields, encode, expect, is_plain
+from pertinent.config.serialization import (
+    NOT_FINITE,
+    Index,
+    PlainData,
+    Shape,
+    decode_fields,
+    encode,
+    expect,
+    is_plain,
+)
+from pertinent.config.settings import Count, Share, checked
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import input_from_dict
 from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, output_named
-from pertinent.results import exports, pairs
+from pertinent.printable import visible
+from pertinent.results import exports
+from pertinent.results import interactions as pairs
 from pertinent.results.attack_results import not_attacked
 from pertinent.results.base import Result, ResultSequence, check_suffix, display
 from pertinent.results.explanation_files import read_explanations, write_rows
 from pertinent.results.failures import failures_from_plain
 from pertinent.results.importance import Importance, importance_of
-from pertinent.results.pairs import Pair, Triple
-from pertinent.settings import Count, Share, checked
+from pertinent.results.interactions import Pair, Triple
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pertinent._optional import optional
-from pertinent.control_characters import encodable, shortened
-from pertinent.decoding import PlainData, encode
+from pertinent.config.serialization import PlainData, encode
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.files import ParquetRows, atomic_write, file_exists, read_parquet
+from pertinent.printable import encodable, shortened
 from pertinent.results.failures import Failure, failures_from_plain
 
 T = TypeVar("T")

@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pertinent.decoding import PlainData
+from pertinent.config.serialization import PlainData
+from pertinent.config.settings import checked
 from pertinent.engine.journal import read_journal
 from pertinent.errors import FileError, InputError
 from pertinent.files import check_is_file
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
-from pertinent.settings import checked
 
 logger = logging.getLogger(__name__)
 

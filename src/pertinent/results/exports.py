@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.control_characters import encodable
 from pertinent.errors import require
 from pertinent.inputs.base import objects
 from pertinent.inputs.modality import modality_named
 from pertinent.outputs import Probabilities
+from pertinent.printable import encodable
 from pertinent.results.importance import for_one_class
 
 if TYPE_CHECKING:

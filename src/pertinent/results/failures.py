@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from pertinent.decoding import Index, decode
+from pertinent.config.serialization import Index, decode
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Array, Floats
-from pertinent.control_characters import encodable
-from pertinent.decoding import NOT_FINITE, Index, decode_fields, encode
+from pertinent.config.serialization import NOT_FINITE, Index, decode_fields, encode
+from pertinent.config.settings import checked
 from pertinent.errors import SettingError, require, unknown
 from pertinent.inputs.modality import modality_named
 from pertinent.intervals import bootstrap
+from pertinent.printable import encodable
 from pertinent.results.base import Result
-from pertinent.settings import checked
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ class FeatureImportance:
 
 
 @dataclass(frozen=True)
-class Scored:
+class FeatureScores:
     """The scores of one feature in all explanations that have it, and where its values lie.
 
     A score belongs to the group of the same position. A position is the rank of the feature's value among all
@@ -90,7 +90,7 @@ class Importance(Result):
 
     rows: tuple[FeatureImportance, ...]
     sizes: Mapping[str, Index]
-    scored: Mapping[str, Scored]
+    scored: Mapping[str, FeatureScores]
     n_features: Index
     targets: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class Importance(Result):
         """The groups, in their order."""
         return list(self.sizes)
 
-    def of(self, feature: str) -> list[FeatureImportance]:
+    def rows_for(self, feature: str) -> list[FeatureImportance]:
         """The rows of a feature, one for each group."""
         return [row for row in self.rows if row.feature == feature]
 
@@ -253,9 +253,9 @@ def _row(name: str, group: str, members: Sequence[int], scores: Mapping[int, flo
     return FeatureImportance(name, group, interval.mean, interval.low, interval.high, float(found.mean()), n)
 
 
-def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]) -> Scored:
+def _scored(scores: Mapping[int, float], values: Mapping[int, Any], names: Sequence[str]) -> FeatureScores:
     positions = _positions(np.array([values.get(k) for k in scores], dtype=object))
-    return Scored(tuple(scores.values()), tuple(names[k] for k in scores), tuple(positions.tolist()))
+    return FeatureScores(tuple(scores.values()), tuple(names[k] for k in scores), tuple(positions.tolist()))
 
 
 def _positions(values: Array) -> Floats:

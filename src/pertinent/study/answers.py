@@ -13,12 +13,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from pertinent.control_characters import shortened
-from pertinent.decoding import Index, encode
+from pertinent.config.serialization import Index, encode
 from pertinent.errors import FileError, InputError
 from pertinent.files import make_folder, sync
+from pertinent.printable import shortened
 from pertinent.study.checksums import add_checksum, verify_checksum
-from pertinent.study.design import ANSWERS, Question, Study
+from pertinent.study.design import ANSWERS, Study, StudyQuestion
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Person:
 
     number: int
     name: str
-    questions: list[Question]
+    questions: list[StudyQuestion]
     answers: list[Any] = field(default_factory=list)
     damaged: set[int] = field(default_factory=set)
 
@@ -46,7 +46,7 @@ class Person:
         return len(self.answers) == len(self.questions)
 
     @property
-    def answered(self) -> Iterator[tuple[Question, Any]]:
+    def answered(self) -> Iterator[tuple[StudyQuestion, Any]]:
         """The questions that were answered and the answers, except damaged ones."""
         for number, pair in enumerate(zip(self.questions, self.answers, strict=False)):
             if number not in self.damaged:
@@ -135,7 +135,7 @@ class Answers:
 
     def _read_person(self, path: Path, line: bytes) -> Person:
         data = verify_checksum(json.loads(line), "person")
-        questions = list(data.value("questions", tuple[Question, ...]))
+        questions = list(data.value("questions", tuple[StudyQuestion, ...]))
         for question in questions:
             self.study.check(question)
         return Person(int(path.stem), data.text("person"), questions)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pertinent.decoding import PlainData
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
+from pertinent.config.serialization import PlainData
 from pertinent.errors import InputError
 
 _NAME = "checksum"

@@ -9,13 +9,13 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Annotated
 
+from pertinent.config.registry import labels
+from pertinent.config.settings import Count, Range, Seed, checked
 from pertinent.errors import InputError, require
 from pertinent.files import folder_exists
-from pertinent.registry import labels
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
-from pertinent.settings import Count, Range, Seed, checked
-from pertinent.study.design import KINDS, NOUNS, Description, Kind, Study
+from pertinent.study.design import KINDS, NOUNS, Kind, Study, StudyDescription
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def create_study(
     complete = complete[:limit]
     require(len(complete) >= len(kinds), "limit", f"at least {len(kinds)}, one for each kind", limit)
     numbered = [replace(e, index=i, id=None) for i, own in enumerate(complete) for e in own]
-    description = Description(
+    description = StudyDescription(
         token_hex(8), title, tuple(kinds), tuple(methods), len(complete), top, checks, seed
     )
     study = Study(Path(out), description, numbered)

@@ -13,12 +13,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from pertinent.array_types import Ints
-from pertinent.decoding import Index, decode, encode
-from pertinent.digests import generator
+from pertinent.config.fingerprints import generator
+from pertinent.config.serialization import Index, decode, encode
+from pertinent.config.settings import Count, Seed
 from pertinent.errors import FileError, InputError
 from pertinent.files import file_exists, make_folder, read_json, write_json
 from pertinent.results.explanation import Explanation, Explanations
-from pertinent.settings import Count, Seed
 from pertinent.study.checksums import add_checksum, verify_checksum
 
 Kind: TypeAlias = Literal["guess", "prefer", "mark", "rate"]
@@ -35,7 +35,7 @@ GRADES = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
-class Question:
+class StudyQuestion:
     """One question for one person.
 
     Attributes
@@ -59,7 +59,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Description:
+class StudyDescription:
     """What is fixed when a study is made; `id` tells studies apart."""
 
     id: str
@@ -79,7 +79,9 @@ class Study:
     in this order), and ``answers`` with a file for each person.
     """
 
-    def __init__(self, folder: Path, description: Description, explanations: Sequence[Explanation]) -> None:
+    def __init__(
+        self, folder: Path, description: StudyDescription, explanations: Sequence[Explanation]
+    ) -> None:
         self.folder, self.description = folder, description
         step = len(description.methods)
         self.explanations = [explanations[i : i + step] for i in range(0, len(explanations), step)]
@@ -103,7 +105,7 @@ class Study:
         plain = read_json(place / DESCRIPTION)
         try:
             verify_checksum(plain, "study").text("format", (FORMAT,))
-            description = decode(Description, plain)
+            description = decode(StudyDescription, plain)
         except (InputError, RecursionError) as error:
             raise FileError(f"{str(place / DESCRIPTION)!r} is damaged or holds no study: {error}") from error
         explanations = Explanations.read(place / EXPLANATIONS)
@@ -152,7 +154,7 @@ class Study:
             int(i) for i in generator(self.description.seed, "study").permutation(self.description.inputs)
         ]
 
-    def questions(self, person: int) -> list[Question]:
+    def questions(self, person: int) -> list[StudyQuestion]:
         """The questions of a person, by the number of the person.
 
         Each person sees each input once: what was seen in one question cannot help in another. Of K kinds,
@@ -161,23 +163,23 @@ class Study:
         kinds, of questions and of checks is random.
         """
         kinds = self.description.kinds
-        blocks: dict[str, list[Question]] = {kind: [] for kind in kinds}
+        blocks: dict[str, list[StudyQuestion]] = {kind: [] for kind in kinds}
         for place, input in enumerate(self._order):
             kind = kinds[(place + person) % len(kinds)]
             ways = self.conditions(kind)
             way = ways[(place // len(kinds) + person // len(kinds)) % len(ways)]
-            blocks[kind].append(Question(kind, input, way))
+            blocks[kind].append(StudyQuestion(kind, input, way))
         rng = generator(self.description.seed, "study", person)
-        found: list[Question] = []
+        found: list[StudyQuestion] = []
         for kind in rng.permutation(len(kinds)):
             own = blocks[kinds[kind]]
             found += [own[i] for i in rng.permutation(len(own))]
         for _ in range(self.description.checks):
             place, grade = int(rng.integers(1, len(found) + 1)), int(rng.choice(GRADES))
-            found.insert(place, Question("check", grade=grade))
+            found.insert(place, StudyQuestion("check", grade=grade))
         return found
 
-    def check(self, question: Question) -> None:
+    def check(self, question: StudyQuestion) -> None:
         """Raise an `InputError` for a question that this study cannot ask."""
         if question.kind == "check":
             return
@@ -186,7 +188,7 @@ class Study:
         ):
             raise InputError(f"The study has no question {question}.")
 
-    def checked_answer(self, question: Question, given: Any) -> Any:
+    def checked_answer(self, question: StudyQuestion, given: Any) -> Any:
         """An answer as it is kept; an `InputError` says what is wrong with it.
 
         A class or ``None`` (cannot tell) for a guess, the number of a method or ``None`` (no difference) for

@@ -13,16 +13,16 @@ import numpy as np
 from pertinent._optional import optional
 from pertinent.agreement import Level, alpha_interval
 from pertinent.array_types import Floats
-from pertinent.control_characters import visible
-from pertinent.decoding import encode, json_text
+from pertinent.config.serialization import encode, json_text
+from pertinent.config.settings import Range, checked
 from pertinent.errors import InputError
 from pertinent.intervals import FEWEST, Difference, Interval, bootstrap, holm, paired_difference
-from pertinent.metric.annotated import AveragePrecision, PrecisionAtK
-from pertinent.metric.base import Metric
+from pertinent.metrics.base import Metric
+from pertinent.metrics.plausibility import AveragePrecision, PrecisionAtK
+from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
-from pertinent.settings import Range, checked
 from pertinent.study.answers import Answers, Person
-from pertinent.study.design import Question, Study
+from pertinent.study.design import Study, StudyQuestion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ _FEW_PEOPLE = 8
 """From this many people on, intervals cover the mean in at least 95% of simulations of the design."""
 
 
-_Answered = tuple[int, Question, Any]
+_Answered = tuple[int, StudyQuestion, Any]
 """The number of a person, a question and the answer."""
 
 ABOUT = {
@@ -51,7 +51,7 @@ _LEVELS: Mapping[str, Level] = {"guess": "nominal", "prefer": "nominal", "mark":
 
 
 @dataclass(frozen=True)
-class Measured:
+class StudyMean:
     """The mean of a measure for a method, with its interval; `answers` counts what it is made of."""
 
     kind: str
@@ -62,7 +62,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Compared:
+class StudyDifference:
     """The mean difference of a measure between two methods."""
 
     kind: str
@@ -73,7 +73,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ParticipantAgreement:
     """Krippendorff's alpha of the answers to a kind of question; its `n` counts units with two answers."""
 
     kind: str
@@ -107,9 +107,9 @@ class StudyReport:
     finished: int
     excluded: tuple[str, ...]
     cycle: int
-    measured: tuple[Measured, ...]
-    differences: tuple[Compared, ...]
-    agreement: tuple[Agreement, ...]
+    measured: tuple[StudyMean, ...]
+    differences: tuple[StudyDifference, ...]
+    agreement: tuple[ParticipantAgreement, ...]
     chance: float
     damaged: tuple[str, ...] = ()
 
@@ -170,8 +170,8 @@ class StudyReport:
 
     def plot(self) -> Figure:
         """A matplotlib figure: for each measure the mean of each method with its interval."""
-        from pertinent.report.plots import LINES, QUIET, new_figure
-        from pertinent.report.wording import clipped
+        from pertinent.rendering.plots import LINES, QUIET, new_figure
+        from pertinent.rendering.wording import clipped
 
         measures = list(dict.fromkeys(each.measure for each in self.measured))
         if not measures:
@@ -240,7 +240,11 @@ class StudyReport:
             for each in self.agreement
         ]
         if rows:
-            yield "Agreement between people", ["question", "level", "Krippendorff's alpha", "units"], rows
+            yield (
+                "Agreement between people",
+                ["question", "level", "Krippendorff's alpha", "units"],
+                rows,
+            )
 
 
 def _difference_cells(difference: Difference) -> list[str]:
@@ -298,11 +302,11 @@ def _names(people: Iterable[Person]) -> list[str]:
 
 def _measured(
     study: Study, answered: Sequence[_Answered], n_people: int
-) -> tuple[list[Measured], list[Compared]]:
+) -> tuple[list[StudyMean], list[StudyDifference]]:
     """The means and the differences of every measure that people's answers allow."""
     methods, kinds = study.description.methods, [str(kind) for kind in study.description.kinds]
-    measured: list[Measured] = []
-    differences: list[Compared] = []
+    measured: list[StudyMean] = []
+    differences: list[StudyDifference] = []
     every = _values(study, answered, n_people)
     for kind, measure in sorted(every, key=lambda each: kinds.index(each[0])):
         values = every[kind, measure]
@@ -310,14 +314,14 @@ def _measured(
         for method, own in zip(methods, values, strict=True):
             if n := int(np.count_nonzero(~np.isnan(own))):
                 interval = bootstrap(own, within=limits, resamples=_RESAMPLES)
-                measured.append(Measured(kind, measure, method, interval, n))
+                measured.append(StudyMean(kind, measure, method, interval, n))
         found = {}
         for a, b in combinations(range(len(methods)), 2):
             difference = _difference(values[a], values[b])
             if difference.n:
                 found[methods[a], methods[b]] = difference
         corrected = zip(found, holm(list(found.values())), strict=True)
-        differences += [Compared(kind, measure, a, b, each) for (a, b), each in corrected]
+        differences += [StudyDifference(kind, measure, a, b, each) for (a, b), each in corrected]
     return measured, differences
 
 
@@ -347,7 +351,7 @@ def _values(study: Study, answered: Sequence[_Answered], n_people: int) -> dict[
     shape = (len(study.description.methods), n_people, study.description.inputs)
     found: dict[tuple[str, str], Floats] = {}
 
-    def note(question: Question, measure: str, method: int, row: int, value: float) -> None:
+    def note(question: StudyQuestion, measure: str, method: int, row: int, value: float) -> None:
         values = found.setdefault((question.kind, measure), np.full(shape, np.nan))
         values[method, row, question.input] = value
 
@@ -379,7 +383,7 @@ def _measure(metric: Metric, e: Explanation, marked: Sequence[int]) -> float:
     raise AssertionError("the metric asks for the model")
 
 
-def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> Iterator[Agreement]:
+def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> Iterator[ParticipantAgreement]:
     """How far people agree on each kind of question.
 
     A unit is an input with what is shown of it: a method or two, in either order; or a feature to mark.
@@ -395,10 +399,12 @@ def _agreement(study: Study, answered: Sequence[_Answered], n_people: int) -> It
             for column, given in enumerate(noted.values()):
                 values[list(given), column] = list(given.values())
             inputs = np.array([unit[0] for unit in noted])
-            yield Agreement(kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind], groups=inputs))
+            yield ParticipantAgreement(
+                kind, _LEVELS[kind], alpha_interval(values, _LEVELS[kind], groups=inputs)
+            )
 
 
-def _units(study: Study, question: Question, answer: Any) -> Iterator[tuple[tuple[int, ...], float]]:
+def _units(study: Study, question: StudyQuestion, answer: Any) -> Iterator[tuple[tuple[int, ...], float]]:
     """What an answer says about which unit, as a number; not to decide is an answer, too."""
     if question.kind == "mark":
         for i in range(len(study.explanations[question.input][0].features)):

@@ -10,10 +10,10 @@ import numpy as np
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Asking, Attack, AttackRadii, Radii
 from pertinent.asks.attack_radii import AttackName, aim_of
+from pertinent.config.settings import Count
 from pertinent.errors import ModelError, SettingError
 from pertinent.explainers.base import Explainer, Task
 from pertinent.inputs.base import Numbers
-from pertinent.settings import Count
 
 SUBSETS, MOST_SUBSETS = 6, 5000
 """Default number of random subsets per feature, and the largest default, which is the paper's number."""

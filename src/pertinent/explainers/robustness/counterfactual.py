@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from pertinent.config.settings import Count
 from pertinent.errors import ModelError
 from pertinent.explainers.base import Finding, Steps, Task, explainers
 from pertinent.explainers.robustness.base import AttackExplainer, pertinence
-from pertinent.settings import Count
 
 SHRINKING = 0.5
 """The share of the features that each round keeps, on the way to few."""

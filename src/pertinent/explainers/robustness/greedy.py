@@ -10,11 +10,11 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import PathGradients
+from pertinent.config.settings import Count, ProperShare, Share
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.robustness.base import RobustnessExplainer, from_order, n_subsets
 from pertinent.explainers.search.base import largest
 from pertinent.masks import all_coalitions
-from pertinent.settings import Count, ProperShare, Share
 
 MOST_EXACT = 10
 """Largest number of features d for which all subsets are attacked, if `subsets` is at least 2^d."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Asking, Gradients, MaskGradients
+from pertinent.config.settings import Count, NotNegative, Positive, Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.gradient_search import AdamW
-from pertinent.settings import Count, NotNegative, Positive, Range
 
 LEVELS = np.linspace(0, 0.9, 10)
 """Uniform masks, one of which is the starting mask."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Asking, Values
+from pertinent.config.settings import Count, ProperShare, Range, Share
 from pertinent.errors import require
 from pertinent.explainers.base import Finding, Steps, Task, explainers, n_kept
 from pertinent.explainers.search.base import SeparateSearches
 from pertinent.masks import mask_bytes
-from pertinent.settings import Count, ProperShare, Range, Share
 
 START = 100
 """Samples of the empty anchor to start with; every other anchor starts with those that contain it."""

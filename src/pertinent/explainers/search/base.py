@@ -20,7 +20,7 @@ from pertinent.asks import (
     Fork,
     Gradients,
     MaskGradients,
-    Partial,
+    Publish,
     Question,
     Values,
     relay,
@@ -177,7 +177,7 @@ class SeparateSearches(Search):
         paid: set[Hashable] = set()
         sign = 1 if self.objective == "sufficiency" else -1
 
-        def record(ask: Ask, answer: Any) -> Partial | None:
+        def record(ask: Ask, answer: Any) -> Publish | None:
             nonlocal spent
             if not isinstance(ask, Values):
                 spent += ask.price(paid) if isinstance(ask, Question) else 0
@@ -190,7 +190,7 @@ class SeparateSearches(Search):
                     log.append([len(paid) + spent, reached])
                     course.best[k] = chosen.copy()
             improved = task.has_listener and len(log) > before
-            return Partial(lambda: Finding(chosen=chosen_from(course.best, task))) if improved else None
+            return Publish(lambda: Finding(chosen=chosen_from(course.best, task))) if improved else None
 
         return relay(search, on_answer=record)
 

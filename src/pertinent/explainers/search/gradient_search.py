@@ -10,6 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Fork, MaskGradients
+from pertinent.config.settings import Count, NotNegative, Positive, Share
 from pertinent.explainers.base import Finding, Task, explainers
 from pertinent.explainers.search.base import (
     Course,
@@ -20,7 +21,6 @@ from pertinent.explainers.search.base import (
     uniform_sets,
 )
 from pertinent.explainers.search.local import Seen
-from pertinent.settings import Count, NotNegative, Positive, Share
 
 
 @explainers.register("gradient-search")

@@ -13,7 +13,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking
 from pertinent.errors import SettingError
-from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned, n_kept
+from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned_methods, n_kept
 from pertinent.explainers.search.base import Course, SeparateSearches, largest, uniform_sets
 
 SHARE = 4
@@ -42,7 +42,7 @@ class LocalSearch(SeparateSearches):
             try:
                 explainers.get(self.start)
             except SettingError as error:
-                if self.start in learned:
+                if self.start in learned_methods:
                     raise SettingError(
                         f"`start` {self.start!r} has to learn first: give what pertinent.fit returns."
                     ) from None

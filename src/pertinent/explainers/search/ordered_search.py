@@ -12,10 +12,10 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Values
+from pertinent.config.settings import ProperShare
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.lime import WIDTH, Lime, draw_masks, proximity, ridge
 from pertinent.explainers.search.base import SeparateSearches, in_chunks
-from pertinent.settings import ProperShare
 
 MOST_SAMPLES = 10_000
 """Largest number of masks for LIME, which takes them all at once; more would not change the order."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from pertinent.array_types import Ints, Masks
 from pertinent.asks import Asking
+from pertinent.config.settings import Count
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.local import LocalSearch, first_sets
-from pertinent.settings import Count
 
 PATIENCE = 1000
 """Number of steps that a walk takes through seen sets before it gives up."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from pertinent.array_types import Masks
 from pertinent.asks import Asking
+from pertinent.config.settings import Count
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Steps, Task, explainers, n_kept
 from pertinent.explainers.search.base import SeparateSearches, uniform_sets
-from pertinent.settings import Count
 
 
 @explainers.register("random-search")

@@ -10,13 +10,13 @@ from typing import Annotated
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import Arithmetic, Asking
+from pertinent.asks import Asking, Compute
+from pertinent.config.settings import Count, NotNegative, Range
 from pertinent.explainers.base import Task, explainers
 from pertinent.explainers.search.base import uniform_sets
 from pertinent.explainers.search.linear_posterior import LinearPosterior
 from pertinent.explainers.search.local import LocalSearch, first_sets
 from pertinent.masks import all_coalitions
-from pertinent.settings import Count, NotNegative, Range
 
 MOST = 250
 """Largest number of answers that the model is fitted to: those closest to the best set."""
@@ -80,7 +80,7 @@ class ThompsonSearch(LocalSearch):
         while len(sets) < budget:
             n = min(max(self.batch, int(growth(len(sets), d) * len(sets))), budget - len(sets))
             proposing = partial(self._propose, posterior, sets, evidence, seen, n)
-            new, posterior, seen = yield Arithmetic(proposing, portable=True)
+            new, posterior, seen = yield Compute(proposing, portable=True)
             if not len(new):
                 new = seen.uniform(posterior.rng, n, d, k)
             evidence = np.append(evidence, self._evidence(task, (yield from self.judge(task, new))))

@@ -38,19 +38,19 @@ _ZERO, _ONE, _UNIT = np.zeros(1), np.ones(1), np.ones(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class WeightedSum:
     """A weighted sum over points u of [−1, 1]; of no points, zero."""
 
     nodes: Floats
     weights: Floats
 
     @classmethod
-    def even(cls, nodes: Floats, weights: Floats) -> Measure:
+    def even(cls, nodes: Floats, weights: Floats) -> WeightedSum:
         """The measure on [−1, 1] whose odd moments are zero, and whose even moments are those on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, weights) / 2)
 
     @classmethod
-    def odd(cls, nodes: Floats, weights: Floats) -> Measure:
+    def odd(cls, nodes: Floats, weights: Floats) -> WeightedSum:
         """The measure on [−1, 1] whose even moments are zero, and whose odd moments are those on [0, 1]."""
         return cls(np.append(nodes, -nodes), np.append(weights, -weights) / 2)
 
@@ -58,12 +58,14 @@ class Measure:
         """The integrals of u⁰ … uⁿ⁻¹."""
         return np.asarray(self.weights @ self.nodes[:, None] ** np.arange(n))
 
-    def squared(self) -> Measure:
+    def squared(self) -> WeightedSum:
         """The measure whose moments are the squares of these."""
-        return Measure(np.outer(self.nodes, self.nodes).ravel(), np.outer(self.weights, self.weights).ravel())
+        return WeightedSum(
+            np.outer(self.nodes, self.nodes).ravel(), np.outer(self.weights, self.weights).ravel()
+        )
 
 
-NOTHING = Measure(np.empty(0), np.empty(0))
+NOTHING = WeightedSum(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,65 +76,67 @@ class Index:
     for no triple of these indices.
     """
 
-    singles_odd: Measure
-    singles_even: Measure
-    pairs_odd: Measure
-    pairs_even: Measure
-    triples_odd: Measure = NOTHING
+    singles_odd: WeightedSum
+    singles_even: WeightedSum
+    pairs_odd: WeightedSum
+    pairs_even: WeightedSum
+    triples_odd: WeightedSum = NOTHING
 
 
-_SHAPLEY = Measure.even(_NODES, 2 * _WEIGHTS)  # 2 / |T|
-_SHAPLEY_PAIRS = Measure.even(_NODES, 4 * _WEIGHTS)  # 4 / (|T| − 1)
+_SHAPLEY = WeightedSum.even(_NODES, 2 * _WEIGHTS)  # 2 / |T|
+_SHAPLEY_PAIRS = WeightedSum.even(_NODES, 4 * _WEIGHTS)  # 4 / (|T| − 1)
 
 INDICES: dict[str, Index] = {
-    "k-sii": Index(_SHAPLEY, Measure.odd(_ONE, -2 * _UNIT), NOTHING, _SHAPLEY_PAIRS),
+    "k-sii": Index(_SHAPLEY, WeightedSum.odd(_ONE, -2 * _UNIT), NOTHING, _SHAPLEY_PAIRS),
     "sii": Index(_SHAPLEY, NOTHING, NOTHING, _SHAPLEY_PAIRS),
     "stii": Index(
-        Measure.even(_ONE, 2 * _UNIT),
-        Measure.odd(_ONE, -2 * _UNIT),
-        Measure.odd(_NODES, -4 * _NODES * _WEIGHTS),  # −4 / |T|
+        WeightedSum.even(_ONE, 2 * _UNIT),
+        WeightedSum.odd(_ONE, -2 * _UNIT),
+        WeightedSum.odd(_NODES, -4 * _NODES * _WEIGHTS),  # −4 / |T|
         _SHAPLEY_PAIRS,
     ),
     "faith-shap": Index(
         _SHAPLEY,
-        Measure.odd(_NODES, -6 * _NODES * _WEIGHTS),  # −6 / (|T| + 1)
+        WeightedSum.odd(_NODES, -6 * _NODES * _WEIGHTS),  # −6 / (|T| + 1)
         NOTHING,
-        Measure.even(_NODES, 6 * (1 - _NODES**2) * _WEIGHTS),  # 12 / ((|T| − 1)(|T| + 1))
+        WeightedSum.even(_NODES, 6 * (1 - _NODES**2) * _WEIGHTS),  # 12 / ((|T| − 1)(|T| + 1))
     ),
-    "banzhaf": Index(Measure.even(_ZERO, 2 * _UNIT), NOTHING, NOTHING, Measure.even(_ZERO, 4 * _UNIT)),
+    "banzhaf": Index(
+        WeightedSum.even(_ZERO, 2 * _UNIT), NOTHING, NOTHING, WeightedSum.even(_ZERO, 4 * _UNIT)
+    ),
 }
 
 MOST_OF_THREE = 30
 """Largest number of features whose triples are valued."""
 
 
-def _slope_at_one(degree: int) -> Measure:
+def _slope_at_one(degree: int) -> WeightedSum:
     """The measure that gives the derivative at 1 of even polynomials up to a degree, and 0 of odd ones."""
     k = np.arange(degree + 1)
     nodes, weights = np.cos(np.pi * k / degree), np.empty(degree + 1)
     weights[0] = (2 * degree**2 + 1) / 6
     weights[1:] = 2 * (-1.0) ** k[1:] / (1 - nodes[1:])
     weights[-1] /= 2
-    return Measure.even(nodes, weights)  # Chebyshev's points
+    return WeightedSum.even(nodes, weights)  # Chebyshev's points
 
 
-def _sum(one: Measure, other: Measure) -> Measure:
-    return Measure(np.append(one.nodes, other.nodes), np.append(one.weights, other.weights))
+def _sum(one: WeightedSum, other: WeightedSum) -> WeightedSum:
+    return WeightedSum(np.append(one.nodes, other.nodes), np.append(one.weights, other.weights))
 
 
 _SLOPE = _slope_at_one(MOST_OF_THREE)
-_SHAPLEY_TRIPLES = Measure.even(_NODES, 8 * _WEIGHTS)  # 8 / (|T| − 2)
+_SHAPLEY_TRIPLES = WeightedSum.even(_NODES, 8 * _WEIGHTS)  # 8 / (|T| − 2)
 
 INDICES_OF_THREE: dict[str, Index] = {
     "sii": replace(INDICES["sii"], triples_odd=_SHAPLEY_TRIPLES),
     "k-sii": Index(
-        _sum(_SHAPLEY, Measure(_SLOPE.nodes, _SLOPE.weights * 2 / 3)),
+        _sum(_SHAPLEY, WeightedSum(_SLOPE.nodes, _SLOPE.weights * 2 / 3)),
         INDICES["k-sii"].singles_even,
-        Measure.odd(_ONE, -4 * _UNIT),
+        WeightedSum.odd(_ONE, -4 * _UNIT),
         _SHAPLEY_PAIRS,
         _SHAPLEY_TRIPLES,
     ),
-    "banzhaf": replace(INDICES["banzhaf"], triples_odd=Measure.even(_ZERO, 8 * _UNIT)),
+    "banzhaf": replace(INDICES["banzhaf"], triples_odd=WeightedSum.even(_ZERO, 8 * _UNIT)),
 }
 
 

@@ -11,14 +11,14 @@ from typing import Annotated
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
+from pertinent.config.settings import Range
 from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.search.base import as_masks
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
-from pertinent.settings import Range
 
 RIDGE = 0.02
 """Twice the weight of the ridge, in units of the equations' mean eigenvalue, with as many as features."""
@@ -97,7 +97,7 @@ class KernelShap(Explainer):
             values = np.concatenate([values, answers.reshape(2, len(more), -1)], axis=1)
             if size < len(drawn.pairs):
                 yield from task.publish(partial(_finish, task, drawn.first(size), values, ends))
-        solved = yield Arithmetic(partial(_solve, drawn, values, ends), portable=True)
+        solved = yield Compute(partial(_solve, drawn, values, ends), portable=True)
         return _finish(task, drawn, values, ends, solved)
 
 

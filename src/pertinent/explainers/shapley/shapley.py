@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from pertinent.asks import Arithmetic, NotWalked, TreeValues, Values
+from pertinent.asks import Compute, NotWalked, TreeValues, Values
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
+from pertinent.explainers.shapley.gaussian_process import estimate
 from pertinent.explainers.shapley.kernel_shap import KernelShap
-from pertinent.explainers.shapley.odd_process import estimate
+from pertinent.explainers.shapley.mask_design import design, spread_pairs
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.explainers.shapley.spread_masks import design, spread_pairs
 from pertinent.masks import empty_mask, full_mask
 
 FEW = 0.7
@@ -112,7 +112,7 @@ def _process(task: Task) -> Steps:
         complements = np.concatenate([complements, answers[len(more) :]])
         odd, even = (values - complements) / 2, (values + complements) / 2
         masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
-        known = yield Arithmetic(partial(estimate, masks, odd, even, own), portable=True)
+        known = yield Compute(partial(estimate, masks, odd, even, own), portable=True)
         found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
         all_answers = np.concatenate([values, complements])
         found = limit_errors(task, found, all_answers, may_fit_by_chance(all_answers, len(masks) - d))

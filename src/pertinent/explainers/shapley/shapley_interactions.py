@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from pertinent.array_types import Floats, Masks
-from pertinent.asks import Arithmetic, Values
+from pertinent.asks import Compute, Values
+from pertinent.config.settings import Range
 from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
 from pertinent.explainers.shapley.error_bounds import limited, may_fit_by_chance, with_reason
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
+from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
     INDICES_OF_THREE,
@@ -25,10 +27,8 @@ from pertinent.explainers.shapley.interaction_index import (
     exact_triples,
     largest_values,
 )
-from pertinent.explainers.shapley.interaction_process import InteractionPosterior, estimate
-from pertinent.explainers.shapley.spread_masks import design, spread_pairs
+from pertinent.explainers.shapley.mask_design import design, spread_pairs
 from pertinent.masks import all_coalitions, empty_mask, full_mask
-from pertinent.settings import Range
 
 MOST_FEATURES = 500
 """Largest number of features whose pairs are valued in seconds."""
@@ -116,7 +116,7 @@ class ShapleyInteractions(Explainer):
     def _exact(self, task: Task) -> Steps:
         """Ask for all masks."""
         values = yield Values(all_coalitions(task.n_features))
-        found = self._found(task, (yield Arithmetic(partial(self._exact_values, task, values))), values[0])
+        found = self._found(task, (yield Compute(partial(self._exact_values, task, values))), values[0])
         return task.stopped(found, "all masks")
 
     def _process(self, task: Task) -> Steps:
@@ -136,7 +136,7 @@ class ShapleyInteractions(Explainer):
             values = np.concatenate([values, answers[: len(more)]])
             complements = np.concatenate([complements, answers[len(more) :]])
             masks = np.concatenate([full_mask(d), pairs])
-            fitted = yield Arithmetic(partial(self._fitted_values, task, masks, values, complements))
+            fitted = yield Compute(partial(self._fitted_values, task, masks, values, complements))
             answers = np.concatenate([values, complements])
             found = with_reason(
                 task, self._found(task, self._limited(task, fitted, answers), ends[0]), answers

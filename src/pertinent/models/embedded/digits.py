@@ -84,7 +84,7 @@ def _data() -> SplitData:
     """The digits that come with scikit-learn, (1, 8, 8) in [0, 1]."""
     found = optional("sklearn.datasets").load_digits()
     images = (found.images[:, None] / 16).astype(np.float32)
-    return SplitData.of(images, found.target, len(images) * 4 // 5)
+    return SplitData.from_rows(images, found.target, len(images) * 4 // 5)
 
 
 def _network() -> nn.Module:

@@ -9,10 +9,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pertinent.config.settings import checked
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.files import file_exists
 from pertinent.models.base import Model
-from pertinent.settings import checked
 
 TEXT_MODELS = ("sentiment", "topics")
 ASSETS = Path(str(resources.files("pertinent"))) / "assets"

@@ -65,7 +65,7 @@ class SplitData:
     test_targets: Array
 
     @classmethod
-    def of(cls, rows: Array, targets: Array, n_train: int, columns: tuple[str, ...] = ()) -> SplitData:
+    def from_rows(cls, rows: Array, targets: Array, n_train: int, columns: tuple[str, ...] = ()) -> SplitData:
         """Shuffle the rows, and split them after the first `n_train`."""
         train, test = np.split(np.random.default_rng(_SEED).permutation(len(rows)), [n_train])
         return cls(columns, rows[train], targets[train], rows[test], targets[test])
@@ -78,12 +78,12 @@ class SplitData:
 
 def _wines() -> SplitData:
     found = optional("sklearn.datasets").load_wine()
-    return SplitData.of(found.data, found.target, len(found.data) * 3 // 4, tuple(found.feature_names))
+    return SplitData.from_rows(found.data, found.target, len(found.data) * 3 // 4, tuple(found.feature_names))
 
 
 def _patients() -> SplitData:
     found = optional("sklearn.datasets").load_diabetes(scaled=False)
-    return SplitData.of(found.data, found.target, len(found.data) * 3 // 4, PATIENT_COLUMNS)
+    return SplitData.from_rows(found.data, found.target, len(found.data) * 3 // 4, PATIENT_COLUMNS)
 
 
 def _fitted(estimator: Any, data: SplitData, **options: Any) -> EstimatorModel:

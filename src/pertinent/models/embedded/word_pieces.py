@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 SPECIAL = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 
 
-class Encoded(dict[str, Any]):
+class WordPieceEncoding(dict[str, Any]):
     """The tokens of one text or pair, by the names that transformers has for them."""
 
     def __init__(self, encoding: Any) -> None:
@@ -62,7 +62,7 @@ class WordPieces:
         stride: int = 0,
         add_special_tokens: bool = True,
         **_unused: bool,
-    ) -> Encoded:
+    ) -> WordPieceEncoding:
         """The tokens of a text or a pair."""
         wanted: dict[str, Any] | None = None
         if truncation:
@@ -72,4 +72,4 @@ class WordPieces:
             self._tokenizer.no_truncation()
             if wanted is not None:
                 self._tokenizer.enable_truncation(**wanted)
-        return Encoded(self._tokenizer.encode(text, pair, add_special_tokens=add_special_tokens))
+        return WordPieceEncoding(self._tokenizer.encode(text, pair, add_special_tokens=add_special_tokens))

@@ -13,7 +13,7 @@ from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput
 from pertinent.outputs import Output, Scale
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -104,7 +104,7 @@ class Head(ABC):
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
         """The text that is tokenised, with the part of it that is never removed."""
-        return Text.of(raw)
+        return Text.from_input(raw)
 
     def check_input(self, input: TextInput, encoder: TransformerModel) -> None:
         """Raise an error unless the tokenised input can be answered."""

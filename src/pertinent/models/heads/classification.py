@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pertinent.config.settings import checked
 from pertinent.models.function import column_names
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.heads.windows import WindowBatch, mean_of_windows, window_rows
 from pertinent.models.torch import devices
 from pertinent.outputs import Output, output_named
-from pertinent.removal.base import TokenRows
-from pertinent.settings import checked
+from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel

@@ -14,7 +14,7 @@ from pertinent.models.heads.base import FollowedScores, HeadBatch
 from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, one_row
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel

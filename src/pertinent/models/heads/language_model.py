@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from pertinent.array_types import Floats
+from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
@@ -25,8 +26,7 @@ from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, t
 from pertinent.models.torch.tokens import collate, one_row
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
-from pertinent.removal.base import TokenRows
-from pertinent.settings import Count, checked
+from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -133,7 +133,7 @@ class LanguageModelHead(Head):
 
     def prepare(self, raw: Any, features: Features | None, encoder: TransformerModel) -> PromptInput:
         """Tokenise a prompt and its answer, which the model writes itself if none is given."""
-        rendered = raw if isinstance(raw, RenderedPrompt) else self.rendered(Prompt.of(raw), encoder)
+        rendered = raw if isinstance(raw, RenderedPrompt) else self.rendered(Prompt.from_input(raw), encoder)
         if not rendered.answer:
             rendered = self._answered(rendered, encoder)
         reading = encoder.tokenizer, encoder.max_length

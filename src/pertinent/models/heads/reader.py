@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from pertinent.array_types import Array, Ints
+from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput, Tokens
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, whole_rows
 from pertinent.outputs import PlainValues
-from pertinent.removal.base import TokenRows
-from pertinent.settings import Count, checked
+from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -51,7 +51,9 @@ class Candidates:
     unchanged: Tensor
 
     @classmethod
-    def of(cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device) -> Candidates:
+    def from_rows(
+        cls, parts: Sequence[TokenRows], compact: Sequence[bool], device: torch.device
+    ) -> Candidates:
         """The candidates in the batch that `collate` makes of these parts."""
         # Laid out like the batch itself, with the place of each candidate instead of its id.
         marked = [
@@ -179,7 +181,7 @@ class ReaderHead(Head):
 
     def text_of(self, raw: Any, encoder: TransformerModel) -> Text:
         """A question and a context; a `Text` says itself which of them is fixed."""
-        text = Text.of(raw)
+        text = Text.from_input(raw)
         if text.second is None:
             raise InputError(
                 "The model answers a question about a context: give (question, context) or "
@@ -228,8 +230,8 @@ class ReaderHead(Head):
         if unknown:
             encoder.submit([whole_rows(tokens) for tokens in unknown])
         padded = [False] * len(wholes)
-        context = Candidates.of(wholes, padded, encoder.device)
-        candidates = Candidates.of(rows, padded, encoder.device)
+        context = Candidates.from_rows(wholes, padded, encoder.device)
+        candidates = Candidates.from_rows(rows, padded, encoder.device)
         references = self.references_of(wholes, encoder.device)
 
         def scores(logits: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
@@ -285,7 +287,7 @@ class _ReaderBatch(HeadBatch):
 
     def lay_out(self, compact: Sequence[bool], device: torch.device) -> None:
         """Find the tokens of the context."""
-        self._candidates = Candidates.of(self.parts, compact, device)
+        self._candidates = Candidates.from_rows(self.parts, compact, device)
 
     def scores(self, answer: torch.Tensor) -> torch.Tensor:
         """The overlap of each row, and its answer as a span of the whole input (rows, 3)."""

@@ -11,7 +11,7 @@ from pertinent.array_types import Ints
 from pertinent.models.heads.base import HeadBatch
 from pertinent.models.torch import devices
 from pertinent.outputs import Output
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 
 class WindowBatch(HeadBatch):

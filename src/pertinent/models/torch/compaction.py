@@ -19,7 +19,7 @@ from pertinent.array_types import Ints, Masks
 from pertinent.inputs.text import Tokens
 from pertinent.models.torch.rounding import relative_difference
 from pertinent.models.torch.tokens import TokenBatch, collate
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ GROWTH = 1 / 32
 """Fraction by which the process may grow before memory is trimmed; frequent trims cause page faults."""
 
 
-class Heap:
+class MemoryTrimmer:
     """Returns freed memory to the system when the process has grown, if the C library can do that.
 
     Our batch shapes vary, so memory freed by one batch may not fit the next, and the process would
@@ -58,7 +58,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-HEAP = Heap()
+HEAP = MemoryTrimmer()
 
 
 def device_of(device: str | torch.device) -> torch.device:

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats, Ints
-from pertinent.asks import ActivationMaps, Part
-from pertinent.digests import digest, generator
+from pertinent.asks import ActivationMaps, BatchPart
+from pertinent.config.fingerprints import digest, generator
 from pertinent.errors import InputError, ModelError, SettingError, unknown
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer, Model
 from pertinent.models.torch import devices
-from pertinent.models.torch.evaluating import alone
-from pertinent.removal.base import Removal, removals
+from pertinent.models.torch.inference import alone
+from pertinent.removals.base import Removal, removals
 
 if TYPE_CHECKING:
     from pertinent.models.module import ModuleModel
@@ -38,7 +38,7 @@ NO_IMAGE = "Grad-CAM explains images, but the input is a {}."
 
 def differentiate(
     model: ModuleModel | TransformerModel,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     point: torch.Tensor,
     scores: Callable[[torch.Tensor], torch.Tensor],
     total: Callable[[torch.Tensor], torch.Tensor],
@@ -107,7 +107,7 @@ def sum_by_feature(parts: torch.Tensor, owner: torch.Tensor, n_features: int) ->
     return sums.scatter_add_(1, owner % (n_features + 1), parts)[:, :-1]
 
 
-def baseline_of(part: Part, model: Model) -> Removal:
+def baseline_of(part: BatchPart, model: Model) -> Removal:
     """The removal that makes the baseline, bound to the model and checked."""
     chosen, modality = part.question.baseline, modality_named(part.input.kind)
     if chosen is None or (isinstance(chosen, str) and chosen in ("drawn", modality.fixed_baseline)):
@@ -118,7 +118,7 @@ def baseline_of(part: Part, model: Model) -> Removal:
     return removal
 
 
-def baselines_of(part: Part, removal: Removal) -> Iterator[tuple[Any, int]]:
+def baselines_of(part: BatchPart, removal: Removal) -> Iterator[tuple[Any, int]]:
     """For each row of the part: rows with all features removed, and the index of the baseline among them."""
     nothing = empty_mask(part.input.n_features)
     known: dict[int, Any] = {}
@@ -131,7 +131,7 @@ def baselines_of(part: Part, removal: Removal) -> Iterator[tuple[Any, int]]:
         yield known[call], place
 
 
-def normal_of(part: Part, shape: Sequence[int]) -> Array:
+def normal_of(part: BatchPart, shape: Sequence[int]) -> Array:
     """The standard normal draws (rows, …) by which each row's point is moved; zeros without noise."""
     found = np.zeros((len(part.rows), *shape), dtype=np.float32)
     for row, draw in enumerate(_draws(part) if part.question.noise else ()):
@@ -140,18 +140,18 @@ def normal_of(part: Part, shape: Sequence[int]) -> Array:
     return found
 
 
-def row_weights(parts: Sequence[Part]) -> Floats:
+def row_weights(parts: Sequence[BatchPart]) -> Floats:
     """The factor of each row's gradient, as coefficients (rows, 4) of x, x′, 1 and the gradient itself."""
     return np.array([_FACTORS[part.question.times] for part in parts for _ in part.rows], dtype=np.float64)
 
 
-def _draws(part: Part) -> list[int]:
+def _draws(part: BatchPart) -> list[int]:
     """The index of the draw of a baseline or of noise that each row of the part uses."""
     draws: Ints = part.question.draws
     return list(map(int, draws[part.rows % len(draws)]))
 
 
-def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+def array_mask_gradients(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """∂ log p / ∂ mask, with each value mask · x + (1 − mask) · filler."""
     _check_numeric(parts)
     fillers = [np.repeat(_filler(part), len(part.rows), axis=0) for part in parts]
@@ -160,7 +160,7 @@ def array_mask_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
     return _differentiated(model, parts, fillers, points, difference)
 
 
-def array_path_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+def array_path_gradients(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """∂ log p / ∂ values at each row's point, multiplied as asked and summed over each feature."""
     _check_numeric(parts)
     baselines = [_baseline(model, part) for part in parts]
@@ -171,7 +171,7 @@ def array_path_gradients(model: ModuleModel, parts: Sequence[Part]) -> Answer:
 
 def _differentiated(
     model: ModuleModel,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     baselines: Sequence[Array],
     points: Sequence[Array],
     weights: Array,
@@ -195,7 +195,7 @@ def _differentiated(
     return differentiate(model, parts, point, model.scores, total)
 
 
-def array_activation_maps(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+def array_activation_maps(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """ReLU of a layer's maps weighted by their mean gradients (Grad-CAM), averaged over each feature."""
     if any(part.input.kind != "image" for part in parts):
         raise InputError(NO_IMAGE.format(parts[0].input.kind))
@@ -250,12 +250,12 @@ def _hooked(layer: torch.nn.Module, use: Callable[[torch.Tensor], torch.Tensor |
         hook.remove()
 
 
-def _check_numeric(parts: Sequence[Part]) -> None:
+def _check_numeric(parts: Sequence[BatchPart]) -> None:
     if any(part.input.array.dtype == object for part in parts):
         raise InputError("Gradients need numeric columns, but the row holds categories.")
 
 
-def _masked(part: Part, filler: Array) -> Array:
+def _masked(part: BatchPart, filler: Array) -> Array:
     """The input under each mask: as the removal makes it, or for a soft mask between input and filler."""
     masks = part.question.masks[part.rows]
     if masks.dtype == np.bool_:
@@ -263,14 +263,14 @@ def _masked(part: Part, filler: Array) -> Array:
     return np.asarray(filler + masks[:, part.input.owners] * (part.input.array - filler))
 
 
-def _points(part: Part, baseline: Array, unit: Array) -> Array:
+def _points(part: BatchPart, baseline: Array, unit: Array) -> Array:
     """The point at which each row of a question is evaluated."""
     share = part.question.shares[part.rows].reshape(-1, *[1] * (baseline.ndim - 1))
     moved = unit * normal_of(part, unit.shape)
     return np.asarray(baseline + share * (part.input.array - baseline) + moved)
 
 
-def _unit(model: ModuleModel, part: Part) -> Array:
+def _unit(model: ModuleModel, part: BatchPart) -> Array:
     """The standard deviation of the noise on each value, a factor of its gradient; 1 without noise."""
     if not part.question.noise:
         return np.ones(part.input.array.shape)
@@ -278,7 +278,7 @@ def _unit(model: ModuleModel, part: Part) -> Array:
     return np.asarray(part.question.noise * np.where(spread > 0, spread, 1.0))
 
 
-def _baseline(model: ModuleModel, part: Part) -> Array:
+def _baseline(model: ModuleModel, part: BatchPart) -> Array:
     """The baseline of each row of a question."""
     baseline, shape = part.question.baseline, part.input.array.shape
     if isinstance(baseline, np.ndarray):
@@ -290,7 +290,7 @@ def _baseline(model: ModuleModel, part: Part) -> Array:
     return np.array([rows[place] for rows, place in baselines_of(part, baseline_of(part, model))])
 
 
-def _filler(part: Part) -> Array:
+def _filler(part: BatchPart) -> Array:
     """The values of the input with all features removed; an error if they are random."""
     if part.removal.is_random or part.removal.draws > 1:
         raise SettingError(

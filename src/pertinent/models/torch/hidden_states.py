@@ -8,7 +8,7 @@ from threading import Lock
 import torch
 
 from pertinent.inputs.text import Tokens
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 MOST = 2**28
 """Largest number of bytes that are kept."""

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.digests import digest
+from pertinent.config.fingerprints import digest
 from pertinent.errors import FileError, ModelError, SettingError
 from pertinent.files import file_exists
 from pertinent.inputs.text import Tokens
 from pertinent.models.embedded.load import FROM_A_FOLDER, no_bar
 from pertinent.models.torch import devices
-from pertinent.models.torch.evaluating import evaluating
+from pertinent.models.torch.inference import evaluating
 
 _MOST_LOGITS = {"cuda": 2**27}
 """Largest number of logits in a batch (tokens × vocabulary), which take most memory; elsewhere 2²⁵."""

@@ -17,14 +17,14 @@ from pertinent.inputs.text import Tokens
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedText:
     """Token ids, and the characters (start, end) that each token covers; (−1, −1) of a special one."""
 
     ids: Ints
     places: Ints
 
     @classmethod
-    def of(cls, text: str, tokenizer: Any, *, adds_special: bool, ends: bool = False) -> Encoded:
+    def from_text(cls, text: str, tokenizer: Any, *, adds_special: bool, ends: bool = False) -> EncodedText:
         """The tokens of a text; unless it `ends`, special tokens at its end are left out."""
         found = tokenizer(text, add_special_tokens=adds_special, verbose=False).encodings[0]
         own = [i for i, sequence in enumerate(found.sequence_ids) if sequence is not None]
@@ -34,29 +34,33 @@ class Encoded:
         return cls(np.array(found.ids[:n], dtype=np.int64), places)
 
 
-def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any, *, ends: bool = False) -> Encoded:
+def prompt_tokens(prompt: RenderedPrompt, tokenizer: Any, *, ends: bool = False) -> EncodedText:
     """The tokens of a prompt without its answer."""
-    return Encoded.of("".join(prompt.segments), tokenizer, adds_special=prompt.adds_special, ends=ends)
+    return EncodedText.from_text(
+        "".join(prompt.segments), tokenizer, adds_special=prompt.adds_special, ends=ends
+    )
 
 
-def answer_tokens(prompt: RenderedPrompt, before: Encoded | None, answer: str, tokenizer: Any) -> Encoded:
+def answer_tokens(
+    prompt: RenderedPrompt, before: EncodedText | None, answer: str, tokenizer: Any
+) -> EncodedText:
     """The tokens of an answer, as they are if prompt and answer are tokenised together.
 
     Where the tokenizer would merge the end of the prompt with the beginning of the answer, and where nothing
     is read before the answer, it is tokenised alone: the model has read the prompt before it answers.
     """
     if before is None:
-        return _spelt(Encoded.of(answer, tokenizer, adds_special=False), answer, tokenizer)
+        return _spelt(EncodedText.from_text(answer, tokenizer, adds_special=False), answer, tokenizer)
     text, n = "".join(prompt.segments), len(before.ids)
-    together = Encoded.of(text + answer, tokenizer, adds_special=prompt.adds_special)
+    together = EncodedText.from_text(text + answer, tokenizer, adds_special=prompt.adds_special)
     if len(together.ids) > n and np.array_equal(together.ids[:n], before.ids):
-        found = Encoded(together.ids[n:], np.maximum(together.places[n:] - len(text), 0))
+        found = EncodedText(together.ids[n:], np.maximum(together.places[n:] - len(text), 0))
     else:
-        found = Encoded.of(answer, tokenizer, adds_special=False)
+        found = EncodedText.from_text(answer, tokenizer, adds_special=False)
     return _spelt(found, answer, tokenizer)
 
 
-def _spelt(found: Encoded, answer: str, tokenizer: Any) -> Encoded:
+def _spelt(found: EncodedText, answer: str, tokenizer: Any) -> EncodedText:
     """The tokens of an answer, or an error if there are none or the tokenizer does not know one."""
     if not len(found.ids):
         raise InputError(f"The tokenizer finds no tokens in the answer {shown(answer)}.")
@@ -70,13 +74,13 @@ def _spelt(found: Encoded, answer: str, tokenizer: Any) -> Encoded:
     return found
 
 
-def written_tokens(prompt: RenderedPrompt, before: Encoded | None, tokenizer: Any) -> Encoded:
+def written_tokens(prompt: RenderedPrompt, before: EncodedText | None, tokenizer: Any) -> EncodedText:
     """The tokens of an answer that the model wrote, each with the characters that it adds."""
     earlier = [] if before is None else before.ids.tolist()
     ids = [*earlier, *prompt.answer_ids]
     lengths = [len(decoded(ids[:n], tokenizer)) for n in range(len(earlier), len(ids) + 1)]
     ends = np.maximum.accumulate(np.array(lengths) - lengths[0]).clip(0, len(prompt.answer))
-    return Encoded(np.array(prompt.answer_ids, dtype=np.int64), np.column_stack([ends[:-1], ends[1:]]))
+    return EncodedText(np.array(prompt.answer_ids, dtype=np.int64), np.column_stack([ends[:-1], ends[1:]]))
 
 
 def decoded(ids: Sequence[int], tokenizer: Any) -> str:
@@ -84,7 +88,7 @@ def decoded(ids: Sequence[int], tokenizer: Any) -> str:
     return str(tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
-def pieces(answer: str, tokens: Encoded) -> tuple[str, ...]:
+def pieces(answer: str, tokens: EncodedText) -> tuple[str, ...]:
     """The answer in pieces, one for each token; together they are the answer."""
     ends = np.maximum.accumulate(tokens.places[:, 1])
     ends[-1] = len(answer)
@@ -129,7 +133,7 @@ def tokenised_prompt(
 
 
 def _variants(
-    prompt: RenderedPrompt, before: Encoded, owner: Ints, tokenizer: Any, *, ends: bool
+    prompt: RenderedPrompt, before: EncodedText, owner: Ints, tokenizer: Any, *, ends: bool
 ) -> tuple[tuple[Ints, ...], ...]:
     """For each slot the tokens of its alternatives, as they are in the place of its own."""
     found: list[tuple[Ints, ...]] = []
@@ -166,7 +170,7 @@ def check_room(n_prompt: int, n_answer: int, max_length: int, *, apart: bool) ->
 
 
 def _with_answers(
-    before: Encoded, owner: Ints, answers: Sequence[Encoded], tokenizer: Any, *, apart: bool
+    before: EncodedText, owner: Ints, answers: Sequence[EncodedText], tokenizer: Any, *, apart: bool
 ) -> Tokens:
     """The tokens of the prompt, followed by those of the answer unless these are apart; once for each."""
     mask_id, pad_id = getattr(tokenizer, "mask_token_id", None), tokenizer.pad_token_id
@@ -190,7 +194,7 @@ def _bounds(prompt: RenderedPrompt) -> Ints:
     return np.cumsum([0, *map(len, prompt.segments)])
 
 
-def _parts_of(prompt: RenderedPrompt, before: Encoded) -> Ints:
+def _parts_of(prompt: RenderedPrompt, before: EncodedText) -> Ints:
     """The first removable segment that each token shares a character with, −1 if none."""
     bounds, found = _bounds(prompt), np.full(len(before.ids), -1)
     start, end = before.places.T
@@ -204,7 +208,7 @@ def _shared(start: Ints, end: Ints, first: int, last: int) -> Masks:
     return np.asarray((start < last) & (np.maximum(end, start + 1) > first) & (start >= 0))
 
 
-def _each(prompt: RenderedPrompt, before: Encoded) -> tuple[Ints, Ints]:
+def _each(prompt: RenderedPrompt, before: EncodedText) -> tuple[Ints, Ints]:
     """The place of each removable token, and its number among them."""
     part, bounds = _parts_of(prompt, before), _bounds(prompt)
     own = np.flatnonzero(part >= 0)
@@ -215,7 +219,7 @@ def _each(prompt: RenderedPrompt, before: Encoded) -> tuple[Ints, Ints]:
     return np.column_stack([part[own], places]), owner
 
 
-def _owners(prompt: RenderedPrompt, spans: Ints, before: Encoded, *, gaps: bool) -> tuple[Ints, Ints]:
+def _owners(prompt: RenderedPrompt, spans: Ints, before: EncodedText, *, gaps: bool) -> tuple[Ints, Ints]:
     """The spans that have a token, and the span that each token belongs to, −1 if to none.
 
     A token belongs to the first span that it shares a character with. One in a gap of a removable segment

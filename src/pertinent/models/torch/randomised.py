@@ -8,7 +8,7 @@ from copy import deepcopy
 import torch
 from torch import nn
 
-from pertinent.digests import generator
+from pertinent.config.fingerprints import generator
 from pertinent.errors import ModelError, require, unknown
 from pertinent.models.base import Model
 

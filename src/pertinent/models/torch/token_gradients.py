@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Ints, Masks
-from pertinent.asks import Part
+from pertinent.asks import BatchPart
 from pertinent.errors import ModelError, SettingError
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
 from pertinent.models.torch import devices, gradients, weighted_attention
 from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
-from pertinent.removal.base import TokenRows, kept_tokens
+from pertinent.removals.base import TokenRows, kept_tokens
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
@@ -44,7 +44,7 @@ class Padded:
         return sums.new_zeros(int(self.row[-1]) + 1, self.n_features).index_add_(0, row, sums)
 
 
-def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
+def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """∂ log p / ∂ mask.
 
     Where tokens are hidden, with attention = softmax × mask, renormalised, in every layer (Hase et al.
@@ -92,7 +92,7 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     )
 
 
-def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answer:
+def token_path_gradients(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """∂ log p / ∂ word embeddings at points between the baseline and the text."""
     texts = padded(model, parts)
     baseline = _collate([_baseline(model, part) for part in parts], model.pad_id)
@@ -123,7 +123,7 @@ def token_path_gradients(model: TransformerModel, parts: Sequence[Part]) -> Answ
     )
 
 
-def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _noise(parts: Sequence[BatchPart], text: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The standard deviation of the noise on the embeddings of each row (1 without noise), and the noise."""
     if not any(part.question.noise for part in parts):
         return text.new_ones(1), text.new_zeros(1)
@@ -141,7 +141,7 @@ def _noise(parts: Sequence[Part], text: torch.Tensor) -> tuple[torch.Tensor, tor
     return unit, unit * devices.send(draws, text.device).to(text.dtype)
 
 
-def padded(model: TransformerModel, parts: Sequence[Part]) -> Padded:
+def padded(model: TransformerModel, parts: Sequence[BatchPart]) -> Padded:
     """The texts of all parts as one batch."""
     batch = _collate([whole_rows(part.input.tokens, len(part.rows)) for part in parts], model.pad_id)
     n_features = max(part.input.n_features for part in parts)
@@ -161,7 +161,7 @@ def _collate(parts: Sequence[TokenRows], pad_id: int) -> TokenBatch:
     return collate(windows, [False] * len(windows), pad_id)
 
 
-def _fill(laid: Array, parts: Sequence[Part], of_parts: Sequence[Array]) -> None:
+def _fill(laid: Array, parts: Sequence[BatchPart], of_parts: Sequence[Array]) -> None:
     """Lay out arrays (rows, tokens, …), one of each part, as the batch is: by window and by row."""
     first = 0
     for part, array in zip(parts, of_parts, strict=True):
@@ -170,7 +170,7 @@ def _fill(laid: Array, parts: Sequence[Part], of_parts: Sequence[Array]) -> None
             first += len(array)
 
 
-def _filler(part: Part) -> TokenRows:
+def _filler(part: BatchPart) -> TokenRows:
     """The tokens with which the removal fills in each row; the text's own where it hides them instead."""
     input, removal, n = part.input, part.removal, len(part.rows)
     if removal.hides == "tokens":
@@ -184,7 +184,7 @@ def _filler(part: Part) -> TokenRows:
     return rows
 
 
-def _baseline(model: TransformerModel, part: Part) -> TokenRows:
+def _baseline(model: TransformerModel, part: BatchPart) -> TokenRows:
     """The baseline of each row, as tokens."""
     if isinstance(part.question.baseline, np.ndarray):
         raise SettingError("The baseline of a text must be the name of a removal, such as 'mask-token'.")
@@ -202,7 +202,7 @@ def _baseline(model: TransformerModel, part: Part) -> TokenRows:
     return replace(whole_rows(tokens, len(ids)), ids=np.array(ids), zeroed=np.array(zeroed))
 
 
-def _seen(part: Part) -> TokenRows:
+def _seen(part: BatchPart) -> TokenRows:
     """The rows as the network sees them: the kept tokens, and zeros or nothing in place of the others."""
     kept = kept_tokens(part.input, part.question.masks[part.rows] > 0)
     attended = kept if part.removal.hides == "tokens" else np.ones_like(kept)

@@ -13,7 +13,7 @@ from pertinent.errors import InputError
 from pertinent.inputs.base import Features, Truncation
 from pertinent.inputs.text import Text, TextInput, Tokens, cut, own_spans, text_input
 from pertinent.models.torch.windows import Windows, numbered
-from pertinent.removal.base import TokenRows
+from pertinent.removals.base import TokenRows
 
 
 @dataclass(frozen=True, eq=False)

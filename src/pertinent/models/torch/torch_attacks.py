@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from pertinent.array_types import Array, Floats, Ints, Masks
-from pertinent.asks import Attack, AttackRadii, Part
+from pertinent.asks import Attack, AttackRadii, BatchPart
 from pertinent.asks.base import split
 from pertinent.errors import InputError, SettingError
 from pertinent.models import attacks
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel
 
 
-def array_attacks(model: ModuleModel, parts: Sequence[Part]) -> Answer:
+def array_attacks(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """Attack the values of images or table rows of the same shape."""
     if _attack(parts).algorithm == "decision":
         return attacks.decision_attacks(model, parts)
@@ -60,7 +60,7 @@ def _free(space: attacks.AttackSpace, sets: torch.Tensor) -> torch.Tensor:
     return torch.cat([own[:, owner[i]] for i, own in enumerate(torch.split(sets, counts))])
 
 
-def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
+def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """Attack the word embeddings of texts; those have no bounds."""
     if _attack(parts).algorithm == "decision":
         raise SettingError("`algorithm` must be 'projection' or 'pgd' for a text.")
@@ -101,7 +101,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[Part]) -> Answer:
 class Decisions:
     """The decisions that the rows of a batch attack, and the margins by which these stand, in logits."""
 
-    def __init__(self, output: Output, parts: Sequence[Part], origin: torch.Tensor) -> None:
+    def __init__(self, output: Output, parts: Sequence[BatchPart], origin: torch.Tensor) -> None:
         self._output, self.parts = output, parts
         asked = [part.question for part in parts]
         columns = [[own.decided, -1 if own.toward is None else own.toward] for own in asked]
@@ -126,7 +126,7 @@ class Decisions:
         rivals = max(self._rivals(part) for part in self.parts)
         return AttackedRows(free, origin, devices.send(firsts, origin.device), rivals)
 
-    def _rivals(self, part: Part) -> int:
+    def _rivals(self, part: BatchPart) -> int:
         question: AttackRadii = part.question
         return min(question.rivals, self._output.n_rivals(len(question.prediction)))
 
@@ -168,7 +168,7 @@ def _attacked(
     return Answer(outputs, answer.seconds, answer.done)
 
 
-def _attack(parts: Sequence[Part]) -> Attack:
+def _attack(parts: Sequence[BatchPart]) -> Attack:
     return parts[0].question.attack  # type: ignore[no-any-return]
 
 

@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 from pertinent.models.torch import devices
-from pertinent.models.torch.evaluating import alone, evaluating
+from pertinent.models.torch.inference import alone, evaluating
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel

@@ -30,10 +30,10 @@ class Windows:
     overlap: int | None = None
 
     @classmethod
-    def of(cls, long_texts: str, max_length: int) -> Windows | None:
+    def from_setting(cls, long_texts: str, max_length: int) -> Windows | None:
         """What ``"windows"`` or ``"windows:64"`` means; ``None`` if long texts are truncated.
 
-        >>> Windows.of("windows:64", 256), Windows.of("truncate", 256)
+        >>> Windows.from_setting("windows:64", 256), Windows.from_setting("truncate", 256)
         (Windows(overlap=64), None)
         """
         kind, colon, overlap = long_texts.partition(":")

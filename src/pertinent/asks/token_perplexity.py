@@ -1,0 +1,61 @@
+"""Perplexity of the tokens that are left of a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.asks.base import BatchPart, Question, check_masks, split
+from pertinent.errors import ModelError
+from pertinent.masks import mask_bytes
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.models.base import Model
+    from pertinent.removals.base import Removal
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPerplexity(Question):
+    """How surprised is a language model by what is left of its prompt with only these features?
+
+    Answered with an array (masks,): the mean of −log p over the kept tokens, each given what the model reads
+    before it, in nats. The first token of a row, fixed tokens and those of the answer are not counted. Each
+    distinct mask costs 1. If a removal makes several random draws, their mean is the answer.
+    """
+
+    refusal = "This model gives what it reads no likelihood, so its perplexity is not known."
+    masks: Masks
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """A key for each mask."""
+        return mask_bytes(self.masks)
+
+    def check(self, input: Input) -> None:
+        """Masks must be over the input's features."""
+        check_masks(self.masks, input)
+
+    def costs(self, model: Model, input: Input, removal: Removal, rows: Ints) -> Ints:
+        """The tokens that the model will compute for each mask."""
+        return model.cost(removal, input, self.masks[rows])
+
+    @staticmethod
+    def read(model: Model, outputs: Any, parts: Sequence[BatchPart]) -> list[Sequence[Any] | Exception]:
+        """For each mask the mean over its draws."""
+        drawn = split(outputs, parts, [part.removal.draws for part in parts])
+        return [
+            own.reshape(len(part.rows), -1).mean(axis=1)
+            if np.isfinite(own).all()
+            else ModelError("The likelihood of a prompt's tokens is NaN or infinite.")
+            for part, own in zip(parts, drawn, strict=True)
+        ]
+
+    def assemble(self, model: Model, input: Input, answers: list[float]) -> Floats:
+        """An array (masks,)."""
+        return np.array(answers, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Settings: their types, parsing, serialization, fingerprints and registries."""

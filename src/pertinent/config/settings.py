@@ -1,0 +1,220 @@
+"""Settings and arguments are checked against the types and ranges that they declare.
+
+>>> @checked
+... def draw(samples: Count, share: Share = 0.5) -> int:
+...     return samples
+>>> draw(10.0)
+10
+>>> draw("10")
+Traceback (most recent call last):
+pertinent.errors.SettingError: `samples` must be a whole number, but got '10'.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache, wraps
+from inspect import signature
+from math import inf, isfinite
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import get_type_hints as type_hints
+
+import numpy as np
+
+from pertinent.errors import SettingError, require, shown, unknown
+from pertinent.printable import shortened
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a setting may take; `above` and `below` leave out the bound itself.
+
+    >>> str(Range(above=0, at_most=1))
+    'above 0 and at most 1'
+    """
+
+    at_least: float = -inf
+    above: float = -inf
+    at_most: float = inf
+    below: float = inf
+
+    def __contains__(self, value: float) -> bool:
+        return self.at_least <= value <= self.at_most and self.above < value < self.below
+
+    def __str__(self) -> str:
+        said = [f"{name.replace('_', ' ')} {bound:g}" for name, bound in vars(self).items()]
+        return " and ".join(words for words in said if "inf" not in words)
+
+
+Count: TypeAlias = Annotated[int, Range(at_least=1), Range(at_most=10**9)]
+Seed: TypeAlias = Annotated[int, Range(at_least=0), Range(below=2**63)]
+Positive: TypeAlias = Annotated[float, Range(above=0)]
+NotNegative: TypeAlias = Annotated[float, Range(at_least=0)]
+Share: TypeAlias = Annotated[float, Range(above=0, at_most=1)]
+ShareOrZero: TypeAlias = Annotated[float, Range(at_least=0, at_most=1)]
+ProperShare: TypeAlias = Annotated[float, Range(above=0, below=1)]
+
+_NUMBERS = {bool: "True or False", int: "a whole number", float: "a number"}
+_WORDS = {**_NUMBERS, str: "a string", NoneType: "None", Any: "a value"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base class of everything with settings, which are checked and converted when an instance is made."""
+
+    def __post_init__(self) -> None:
+        """Check the settings; subclasses that check more call this first."""
+        cls: Any = type(self)
+        hints = settings_types(cls)
+        for f in fields(self):
+            if f.init and f.name in hints:
+                value = getattr(self, f.name)
+                object.__setattr__(self, f.name, as_declared(f.name, value, hints[f.name]))
+
+
+@cache
+def settings_types(cls: Any) -> dict[str, Any]:
+    """The declared type of each setting; those whose types are not imported at run time are left out."""
+    try:
+        return type_hints(cls, include_extras=True)
+    except NameError:
+        return {}
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Check the arguments of every call against the types and ranges that the function declares."""
+    declared = signature(function)
+    named = [name for name, p in declared.parameters.items() if p.kind is not p.VAR_KEYWORD]
+
+    @cache
+    def hints() -> dict[str, Any]:
+        """Looked up at the first call, when all names are defined."""
+        own = {name: hint for name, hint in function.__annotations__.items() if name in named}
+        return type_hints(
+            SimpleNamespace(__annotations__=own), vars(sys.modules[function.__module__]), None, True
+        )
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        given = declared.bind(*args, **kwargs)
+        for name in given.arguments.keys() & hints().keys():
+            given.arguments[name] = as_declared(name, given.arguments[name], hints()[name])
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def as_declared(name: str, value: Any, hint: Any) -> Any:
+    """The value as the type that the hint declares, or a `SettingError` that names the setting."""
+    try:
+        return _converted(name, value, hint)
+    except _WrongType:
+        raise SettingError(
+            f"`{name}` must be {_described(hint)}, but got {shortened(shown(value), 60)}."
+        ) from None
+
+
+class _WrongType(Exception):
+    """The value is not of the declared type."""
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:  # noqa: PLR0911  one for each form of a type
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        number = _converted(name, value, inner[0])
+        for bounds in inner[1:]:
+            if isinstance(bounds, Range) and number not in bounds:
+                require(False, name, str(bounds), value)
+        return number
+    if origin in (Union, UnionType):
+        return _one_of(name, value, inner)
+    if origin is Literal:
+        return value if isinstance(value, str) and value in inner else _raise(unknown(name, value, inner))
+    if origin in (tuple, Sequence):
+        return _several(name, value, hint)
+    if origin is Mapping:
+        return _mapping(name, value, inner)
+    if origin is Callable:
+        return value if callable(value) else _raise()
+    if hint in _NUMBERS:
+        return _number(value, hint)
+    is_class = isinstance(hint, type) and origin is None and hint is not Any
+    return value if not is_class or isinstance(value, hint) else _raise()
+
+
+def _one_of(name: str, value: Any, hints: Sequence[Any]) -> Any:
+    """The value as the first of several types that it has."""
+    if value is None and NoneType in hints:  # a `Literal` that comes first would refuse it
+        return None
+    for hint in hints:
+        try:
+            return _converted(name, value, hint)
+        except _WrongType:
+            continue
+    raise _WrongType
+
+
+def _several(name: str, value: Any, hint: Any) -> Any:
+    """A tuple of values of one type; a tuple of fixed length is left as it is."""
+    if isinstance(value, str | bytes | Mapping | set) or not hasattr(value, "__len__"):
+        raise _WrongType
+    if getattr(value, "ndim", 1) != 1:
+        raise _WrongType
+    inner = get_args(hint)
+    if get_origin(hint) is tuple and inner[-1] is not ...:
+        return value
+    return tuple(_converted(name, each, inner[0]) for each in value)
+
+
+def _mapping(name: str, value: Any, hints: Sequence[Any]) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _WrongType
+    return {_converted(name, k, hints[0]): _converted(name, v, hints[1]) for k, v in value.items()}
+
+
+def _number(value: Any, kind: type) -> Any:
+    """A Python or numpy number, converted to `kind`; booleans are no numbers, and infinity is refused."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or kind is bool:
+        return value if isinstance(value, bool) and kind is bool else _raise()
+    if not isinstance(value, int | float) or (isinstance(value, float) and not isfinite(value)):
+        raise _WrongType
+    if kind is int and value % 1:
+        raise _WrongType
+    try:
+        return kind(value)
+    except OverflowError:  # a whole number beyond the largest float
+        raise _WrongType from None
+
+
+def _raise(error: Exception | None = None) -> Any:
+    raise error or _WrongType
+
+
+def _described(hint: Any) -> str:
+    """A type in words.
+
+    >>> _described(Share | Sequence[Share] | None)
+    'a number, several numbers or None'
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _described(inner[0])
+    if origin in (Union, UnionType):
+        said = list(dict.fromkeys(map(_described, inner)))
+        return f"{', '.join(said[:-1])} or {said[-1]}"
+    if origin in (tuple, Sequence):
+        return "several " + _described(inner[0]).partition(" ")[2].removesuffix("s") + "s"
+    if origin is Mapping:
+        return "a mapping"
+    if origin is Callable:
+        return "a function"
+    name = str(getattr(hint, "__name__", hint))
+    return _WORDS.get(hint, f"a{'n' if name[0] in 'AEIOU' else ''} {name}")

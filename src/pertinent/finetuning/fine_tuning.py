@@ -1,0 +1,234 @@
+"""Fine-tune a transformers classifier, standard or counterfactual."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pertinent._optional import optional
+from pertinent.config.settings import Count, Positive, Seed, Share, checked
+from pertinent.engine.progress import Callback
+from pertinent.errors import InputError, ModelError, SettingError
+from pertinent.explainers.base import DEFAULT_SPARSITIES
+from pertinent.finetuning.run_folder import RunFolder
+from pertinent.finetuning.training_settings import TrainingSettings, text_removal
+from pertinent.removals.base import Removal
+
+if TYPE_CHECKING:
+    from pertinent.models.transformer import TransformerModel
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The result of a training run.
+
+    Attributes
+    ----------
+    model
+        The trained model, wrapped, ready to be explained.
+    folder
+        Where it is saved in transformers' format, with ``pertinent.json`` beside it.
+    accuracy
+        Accuracy on the validation inputs, or ``None`` if there were none.
+    steps
+        Number of optimiser steps.
+    history
+        What ``Trainer`` logged: loss and learning rate, and the validation accuracy of each epoch.
+    """
+
+    model: TransformerModel
+    folder: Path
+    accuracy: float | None
+    steps: int
+    history: Sequence[Mapping[str, float]]
+
+
+@checked
+def train(
+    model: Any,
+    inputs: Any,
+    labels: Any,
+    *,
+    out: str | Path,
+    validation: Any = None,
+    new_head: bool = False,
+    counterfactual: bool = True,
+    removal: str | Removal = "attention-mask",
+    sparsity: Share | Sequence[Share] = DEFAULT_SPARSITIES,
+    epochs: Count = 3,
+    batch_size: Count = 32,
+    learning_rate: Positive = 1e-5,
+    seed: Seed = 0,
+    precision: Literal["float32", "bfloat16", "float16"] = "float32",
+    max_length: Count | None = None,
+    patience: Count | None = None,
+    checkpoint_steps: Count | None = None,
+    resume: bool = False,
+    progress: Callback | bool | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Trained:
+    """Fine-tune a text classifier with AdamW, so that its explanations show what it learned, and save it.
+
+    Counterfactual training (Hase et al. 2021, Sec. 4) doubles each batch: every text is also used, with
+    the same label, with only a random share of its tokens kept. For a model trained this way, inputs
+    with features removed are in distribution, so explanations based on them show what it learned.
+
+    Parameters
+    ----------
+    model
+        A transformers sequence classifier in float32 with its fast tokenizer, as `wrap` accepts it. It is
+        trained in place, on the device it is on (CPU or CUDA).
+    inputs
+        Texts, pairs, or a query with its document, as in `explain`.
+    labels
+        The class of each input, by name or number.
+    out
+        The folder to save to, new or empty. It holds checkpoints during training.
+    validation
+        A pair (inputs, labels) to measure the accuracy on after each epoch; the best model is kept.
+    new_head
+        Start with a new classification layer for the classes that `labels` name. The model that was given
+        is then not changed.
+    counterfactual
+        Also train on every text with most of its tokens removed.
+    removal
+        What removed tokens become: a name from `list_removals()` for texts, but not ``"marginalize"``.
+    sparsity
+        Shares of tokens to keep; one is drawn for each input in each epoch.
+    epochs
+        Passes over the inputs.
+    batch_size
+        Inputs per step and device, not counting their counterfactuals.
+    learning_rate
+        The initial learning rate, which decreases linearly to 0.
+    seed
+        The same seed gives the same model, on CUDA up to the order of floating-point sums.
+    precision
+        Mixed precision, if it is not ``"float32"``.
+    max_length
+        Truncate texts to this many tokens.
+    patience
+        Stop when the accuracy on `validation` has not improved this many times in a row.
+    checkpoint_steps
+        Measure and save a checkpoint every this many steps; by default after each epoch.
+    resume
+        Continue from the last checkpoint in `out`. If there is none, start from the beginning; a
+        finished run is loaded.
+    progress
+        As in `explain`; it counts inputs.
+    options
+        A further setting of transformers' ``TrainingArguments``, such as ``warmup_steps=100``. In Python,
+        a mapping of them.
+    """
+    optional("accelerate")
+    settings = TrainingSettings(
+        removal=text_removal(removal) if counterfactual else None,
+        sparsities=(sparsity,) if isinstance(sparsity, float) else tuple(sparsity),
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        seed=seed,
+        precision=precision,
+        max_length=max_length,
+        patience=patience,
+        checkpoint_steps=checkpoint_steps,
+        options=dict(options or {}),
+    )
+    if patience is not None and validation is None:
+        raise SettingError("`patience` watches the accuracy on other inputs: give `validation`, too.")
+    from pertinent.finetuning.batches import Counterfactuals, Examples
+
+    wrapped = _classifier(model, labels if new_head else None, seed, max_length)
+    settings.check_device(wrapped.device)
+    data = Examples.from_texts(wrapped, inputs, labels)
+    measured = None
+    if validation is not None:
+        held_out, right = validation
+        measured = Examples.from_texts(wrapped, held_out, right, "validation")
+    folder = RunFolder(Path(out), settings.recorded(data, measured))
+    drawn = None
+    if settings.removal is not None:
+        for input in data.inputs:
+            settings.removal.check(input)
+        drawn = Counterfactuals(settings.removal.bind(wrapped), settings.sparsities, settings.seed)
+    metric = None if measured is None else "accuracy"
+    arguments = settings.arguments(folder.checkpoints, metric, wrapped.device.type)
+    folder.open(resume=resume)
+    if folder.finished:
+        return _result(wrapped, folder, folder.read_back(wrapped.model))
+    from pertinent.finetuning.trainer import CounterfactualTrainer, training_session
+
+    with training_session("train", progress, wrapped.device, precision) as callback:
+        trainer = CounterfactualTrainer(
+            wrapped,
+            arguments,
+            data,
+            dev=None if measured is None else measured.sorted_by_length(),
+            counterfactuals=drawn,
+            progress=callback,
+            callbacks=settings.callbacks(),
+        )
+        trainer.train(resume_from_checkpoint=folder.last_checkpoint())
+        wrapped.model.eval()
+        state = trainer.state
+        done = {"dev_accuracy": state.best_metric, "steps": state.global_step, "history": state.log_history}
+        if trainer.is_world_process_zero():
+            folder.finish(wrapped, done)
+    return _result(wrapped, folder, done)
+
+
+def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> TransformerModel:
+    """The classifier to train, with a new classification layer for the classes of `labels`, if given."""
+    import torch
+
+    from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.transformer import TransformerModel
+    from pertinent.models.wrap import wrap
+
+    given = wrap(model)
+    if not isinstance(given, TransformerModel) or not isinstance(given.head, ClassificationHead):
+        raise ModelError(f"Only a transformers text classifier can be trained, but got {given!r}.")
+    classifier, tokenizer = given.in_transformers()
+    if labels is not None:
+        classifier = with_new_head(classifier, labels, seed)
+    if given.windows is not None:
+        raise SettingError("A model is trained on truncated texts: leave out long_texts.")
+    wrapped = TransformerModel(classifier, tokenizer, max_length=max_length)
+    if wrapped.output.kind != "class":
+        raise ModelError("Only a single-label classifier with at least two classes can be trained.")
+    if wrapped.dtype != torch.float32:
+        raise ModelError(
+            f"The model must be in float32 to be trained, but is in {wrapped.dtype}: load it in float32, "
+            "and set `precision` for mixed precision."
+        )
+    return wrapped
+
+
+def with_new_head(model: Any, labels: Sequence[Any], seed: int) -> Any:
+    """The same encoder with a new classification layer for the classes in `labels`.
+
+    The classes are ordered by name, or by number where all are numbers.
+    """
+    import torch
+
+    names = {str(label) for label in labels if label is not None and str(label).strip()}
+    numbers = all(name.isdecimal() for name in names)
+    classes = sorted(names, key=int) if numbers else sorted(names)
+    if len(classes) < 2:
+        raise InputError(f"The labels must name at least two classes, but name {classes}.")
+    config = copy.deepcopy(model.config)
+    config.id2label = dict(enumerate(classes))
+    config.label2id = {name: i for i, name in enumerate(classes)}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        fresh = type(model)(config)
+    encoder = model.base_model_prefix
+    getattr(fresh, encoder).load_state_dict(getattr(model, encoder).state_dict(), strict=False)
+    return fresh.to(model.device).eval()
+
+
+def _result(wrapped: TransformerModel, folder: RunFolder, done: Mapping[str, Any]) -> Trained:
+    return Trained(wrapped, folder.path, done["dev_accuracy"], done["steps"], done["history"])

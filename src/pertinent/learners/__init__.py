@@ -1,0 +1,6 @@
+"""Learned explainers: `fit` trains a network that scores the features of an input in one pass."""
+
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, learned
+from pertinent.learners.score_learner import ScoreLearner
+
+__all__ = ["LearnedExplainer", "LearnerSpec", "ScoreLearner", "learned"]

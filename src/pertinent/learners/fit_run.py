@@ -1,0 +1,239 @@
+"""One fit of an explainer: its teacher's explanations, the training, the card and the files."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pertinent.config.fingerprints import digest
+from pertinent.config.registry import settings_of
+from pertinent.errors import FileError, InputError, SettingError
+from pertinent.explainers.base import Explainer
+from pertinent.explainers.leave_one_out import LeaveOneOut
+from pertinent.files import file_exists
+from pertinent.finetuning.run_folder import RunFolder
+from pertinent.finetuning.training_settings import TrainerSettings
+from pertinent.inputs.base import Input
+from pertinent.learners.base import LearnedClasses, LearnedExplainer, Learner, load_explainer
+from pertinent.metrics.ablation import Comprehensiveness
+from pertinent.removals.base import Removal, removals
+from pertinent.results.explanation import Explanation, Explanations
+from pertinent.results.explanation_files import read_run
+from pertinent.runs.blocks import Cluster
+from pertinent.runs.explain_file import explain_to_file
+from pertinent.runs.explain_run import explain_all
+from pertinent.runs.request import Request
+from pertinent.runs.run import Run, raise_first
+
+logger = logging.getLogger(__name__)
+
+COMPARED = 20
+"""Number of held-out inputs, at most, on which the explainer is compared with leave-one-out."""
+
+TEACHER_FILE = "teacher.parquet"
+"""The file with the teacher's explanations in the folder of a fit."""
+
+UNRECORDED = ("checkpoint_steps", "options")
+"""Settings of the training that are not recorded, because they follow from the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class FitRun:
+    """One fit of an explainer.
+
+    Attributes
+    ----------
+    run, request
+        The model, and how the teacher explains it.
+    explainer, learner
+        The class of the explainer, and how it learns.
+    inputs, labels
+        The inputs, and the right class or value of each, if the user gave labels.
+    teacher_explanations
+        Explanations by the teacher that were made before, or the file that holds them.
+    classes
+        The classes for which scores are learned; ``None`` for the learner's default.
+    training
+        The settings of the training.
+    measurements
+        Number of times that the network is measured in the whole training; ``None`` for once after each
+        epoch.
+    validation_fraction
+        The share of inputs that are held out.
+    cluster
+        Where the teacher explains, if not in this process.
+    """
+
+    run: Run
+    request: Request
+    explainer: type[LearnedExplainer]
+    learner: Learner
+    inputs: Sequence[Input]
+    labels: Sequence[Any] | None
+    teacher_explanations: str | Path | Explanations | None
+    classes: LearnedClasses | None
+    training: TrainerSettings
+    measurements: int | None
+    validation_fraction: float
+    cluster: Cluster | None = None
+
+    @property
+    def removal(self) -> Removal:
+        """How features are removed."""
+        return self.request.removal or removals.make(self.run.model.default_removal(self.inputs[0]))
+
+    def finish(self, path: Path, *, keep: bool) -> LearnedExplainer:
+        """Fit in a folder, and save the explainer there if `keep`; load it if the fit was finished before."""
+        from pertinent.learners.fitted_network import FittedNetwork
+        from pertinent.learners.training_context import TrainingContext
+
+        folder = RunFolder(path, self._record())
+        folder.open(resume=True)
+        if folder.finished:
+            return load_explainer(path)
+        taught = self._taught(path / TEACHER_FILE if keep else None)
+        self.learner.check_output(self.explainer.name, taught[0].output.kind)
+        classes = self.classes or self.learner.default_classes(self.run.model, self.inputs, taught)
+        chosen, explanations = self._matched(taught, classes)
+        inputs = [self.inputs[i] for i in chosen]
+        labels = [None if self.labels is None else self.labels[i] for i in chosen]
+        context = TrainingContext(self, folder, inputs, explanations, labels, classes)
+        scorer, trained = self.learner.train(context)
+        card = folder.record(
+            {
+                **trained,
+                "classes": classes,
+                "names": list(taught[0].classes),
+                "learned_from": {name: taught[0].to_dict()[name] for name in ("method", "settings")},
+                "examples": len(inputs) - context.n_held_out,
+                "dev_examples": context.n_held_out,
+            }
+        )
+        fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
+        held_out = [inputs[i] for i in context.shuffled(len(inputs))[: min(context.n_held_out, COMPARED)]]
+        card = folder.record({**card, **self._compared(fitted, held_out)})
+        fitted = self.explainer(FittedNetwork(scorer, json.loads(json.dumps(card))))
+        if keep:
+            fitted.save(path)
+            folder.remove_checkpoints()
+        return fitted
+
+    def explain(
+        self, inputs: Sequence[Input], methods: Sequence[Explainer], seed: int, out: Path | None = None
+    ) -> Explanations:
+        """Explain inputs by several methods, with the removal and scale of the fit.
+
+        If all fail, the first error is raised. With `out` the explanations are kept in a file, from which a
+        killed run resumes.
+        """
+        requests = [replace(self.request, method=method, seed=seed) for method in methods]
+        run = replace(self.run.over(inputs), independent=True)
+        found = explain_all(run, requests) if out is None else explain_to_file(run, requests, out)
+        if found.failures and not len(found):
+            raise_first(found.failures, "explained")
+        return found
+
+    def _compared(self, fitted: LearnedExplainer, inputs: Sequence[Input]) -> dict[str, float]:
+        """Comprehensiveness of the explainer and of leave-one-out, means over inputs and sparsities.
+
+        It tells explainers apart where faithfulness is 100% for all.
+        """
+        metrics = (Comprehensiveness(),)
+        requests = [
+            replace(self.request, method=method, metrics=metrics, early_stopping=None)
+            for method in (fitted, LeaveOneOut())
+        ]
+        found = explain_all(self.run.over(inputs), requests)
+        measured: dict[str, list[float]] = {}
+        for e in found:
+            if values := e.measures.get(Comprehensiveness.name):
+                measured.setdefault(e.method, []).append(float(np.mean(list(values.values()))))
+        names = {self.explainer.name: "dev_comprehensiveness", LeaveOneOut.name: "dev_leave_one_out"}
+        return {names[method]: float(np.mean(values)) for method, values in measured.items()}
+
+    def _taught(self, out: Path | None) -> Explanations:
+        """The teacher's explanations: those that were given, else new ones."""
+        given = self.teacher_explanations
+        if given is None:
+            return replace(self, run=replace(self.run, cluster=self.cluster)).explain(
+                self.inputs, [self.request.method], self.request.seed, out
+            )
+        if not isinstance(given, Explanations):
+            run = read_run(Path(given))
+            if run is None or run.get("model") != self.run.model.fingerprint.hex():
+                raise FileError(
+                    f"{str(given)!r} holds no explanations of this model: leave out `teacher_explanations`."
+                )
+            given = Explanations.read(given)
+        for other in {e.removal for e in given} - {self.removal.name}:
+            raise SettingError(
+                f"The teacher's explanations were made with the removal {other!r}, but it is "
+                f"{self.removal.name!r} here."
+            )
+        return given
+
+    def _matched(
+        self, taught: Explanations, classes: LearnedClasses
+    ) -> tuple[Sequence[int], Sequence[Explanation]]:
+        """The positions of the inputs that the teacher explained, and the explanation of each."""
+        by_input = {e.input.fingerprint: e for e in taught}
+        chosen = [i for i, input in enumerate(self.inputs) if input.fingerprint in by_input]
+        missing = len(self.inputs) - len(chosen)
+        if missing:
+            logger.warning("%d of %d inputs have no explanation by the teacher.", missing, len(self.inputs))
+        if len(chosen) < 2:
+            raise InputError(
+                f"At least 2 inputs that the teacher explained are needed, but got {len(chosen)}."
+            )
+        explanations = [by_input[self.inputs[i].fingerprint] for i in chosen]
+        for e in explanations:
+            if e.scale != self.request.scale:
+                raise SettingError(
+                    f"The teacher explained on the scale {e.scale!r}, but `scale` is {self.request.scale!r}."
+                )
+            if classes == "predicted" and e.target != e.output.default_target(e.prediction):
+                raise SettingError(
+                    "The teacher must explain the predicted class: compute its explanations without `target`."
+                )
+        return chosen, explanations
+
+    def _record(self) -> dict[str, Any]:
+        """The settings of the fit, the model and the data, in plain JSON."""
+        model, training, removal = self.run.model, self.training, self.removal
+        teacher = self.request.to_dict()
+        return {
+            "method": self.explainer.name,
+            "settings": {f.name: getattr(self.learner, f.name) for f in fields(self.learner) if f.init},
+            "wanted_classes": self.classes,
+            "model": model.fingerprint.hex(),
+            "removal": {
+                "name": removal.name,
+                "settings": {name: str(value) for name, value in settings_of(removal).items()},
+                "fingerprint": removal.bind(model).fingerprint.hex(),
+            },
+            "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,
+            "scale": self.request.scale,
+            "teacher": {name: teacher[name] for name in ("method", "settings")},
+            "validation_fraction": self.validation_fraction,
+            **{f.name: getattr(training, f.name) for f in fields(training) if f.name not in UNRECORDED},
+            "inputs": len(self.inputs),
+            "data": digest(*(input.fingerprint for input in self.inputs)).hex(),
+            "teacher_explanations": self._digest_of_given(),
+            "labels": None if self.labels is None else digest([str(each) for each in self.labels]).hex(),
+        }
+
+    def _digest_of_given(self) -> str | None:
+        """A digest of the teacher's explanations that were given."""
+        given = self.teacher_explanations
+        if given is None:
+            return None
+        if isinstance(given, Explanations):
+            return digest(*(np.ascontiguousarray(e.scores) for e in given)).hex()
+        path = Path(given)
+        return digest(path.read_bytes() if file_exists(path) else str(path)).hex()

@@ -1,0 +1,102 @@
+"""CXPlain: the share of each feature in the model's loss, predicted by a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pertinent.array_types import Floats
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Finding, Steps, Task
+from pertinent.learners.base import LearnedExplainer, LearnerSpec, Tensor, TrainingTargets, learned
+from pertinent.learners.score_learner import ScoreLearner
+from pertinent.outputs import TINY, column_index, softmax
+
+if TYPE_CHECKING:
+    from pertinent.results.explanation import Explanation
+
+EPSILON = 1e-7
+"""Smallest increase of the loss: removing a feature may also decrease the loss, which counts as none."""
+
+
+@dataclass(frozen=True)
+class CXPlainLearner(ScoreLearner):
+    r"""Minimises the divergence of the predicted shares from the shares of the increase of the loss (Eqn. 5).
+
+    .. math:: \omega_i = \frac{\Delta\varepsilon_i}{\sum_j \Delta\varepsilon_j}, \quad
+        \Delta\varepsilon_i = L(y, f(x_{N \setminus i})) - L(y, f(x))
+
+    The loss is the cross-entropy, or the squared error of plain values. Without labels, y is the prediction.
+    """
+
+    spec = LearnerSpec("leave-one-out", classes=("predicted",), scales=("natural",), labels=True)
+
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """The share of each feature in the increase of the loss (1, features)."""
+        if explanation.method != "leave-one-out" or explanation.class_scores is None:
+            raise SettingError(
+                f"`teacher_explanations` must be of leave-one-out, but are of {explanation.method}."
+            )
+        without = explanation.prediction - explanation.class_scores.T
+        answers = np.vstack([explanation.prediction, without])
+        column = columns[0]
+        if explanation.output.kind == "value":
+            right = explanation.prediction[column] if label is None else _number(label)
+            losses = (answers[:, column] - right) ** 2
+        else:
+            column = column if label is None else column_index(label, explanation.classes, "label")
+            losses = -np.log(np.clip(answers[:, column], TINY, None))
+        increase = np.maximum(losses[1:] - losses[0], EPSILON)
+        return {"shares": (increase / increase.sum())[None]}
+
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
+        """The scores are logits, which need no unit."""
+        return np.ones(1)
+
+    def compute_loss(
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The mean Kullback-Leibler divergence over inputs."""
+        wanted = targets["shares"]
+        shares = scores.masked_fill(~real[:, None], -1e9).log_softmax(-1)
+        return (wanted * (wanted.clamp(min=1e-30).log() - shares)).sum((1, 2)).mean()
+
+
+def _number(label: Any) -> float:
+    """The label as a finite number."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise SettingError(f"A label of a model of values must be a finite number, but got {label!r}.")
+    return number
+
+
+@learned.register("cxplain")
+@dataclass(frozen=True)
+class CXPlain(LearnedExplainer):
+    """How much each feature contributes to the model's being right, predicted by a network.
+
+    `fit` makes it. Scores are shares: none is negative, and they sum to 1. They say how much the loss grows
+    without a feature, not which class the feature supports; a feature that is evidence against the right
+    class has a share near 0.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    """
+
+    learner = CXPlainLearner
+    paper = "Schwab & Karlen 2019, Eqn. 2 to 5"
+    meaning = "magnitude"
+    summary = "shares of the model's loss, predicted by a network"
+
+    def explain(self, task: Task) -> Steps:
+        """Predict the shares, whose logits are the network's outputs."""
+        return Finding(softmax((yield from self.predict(task)))[0])

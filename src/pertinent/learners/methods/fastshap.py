@@ -1,0 +1,268 @@
+"""FastSHAP: Shapley values from a network that was trained on the model's answers to random coalitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from pertinent.array_types import Array, Floats, Masks
+from pertinent.asks import Values
+from pertinent.config.fingerprints import generator
+from pertinent.config.serialization import PlainData
+from pertinent.config.settings import Range
+from pertinent.errors import SettingError
+from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.shapley.kernel_shap import draw_coalitions
+from pertinent.learners.base import (
+    LearnedExplainer,
+    LearnerSpec,
+    Tensor,
+    TrainingTargets,
+    learned,
+    normalized,
+    of_columns,
+    root_mean_square,
+)
+from pertinent.learners.score_learner import ScoreLearner
+from pertinent.masks import full_mask
+
+if TYPE_CHECKING:
+    from pertinent.learners.network_trainer import TrainingBatch
+    from pertinent.learners.training_context import TrainingContext
+    from pertinent.results.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class CoalitionValues(Explainer):
+    """The model's answers to coalitions drawn from the Shapley kernel, in pairs of a mask and its complement.
+
+    They are in the finding's details; its scores divide the gain equally. Sizes are covered completely as far
+    as the samples allow; the other coalitions are a weighted sample.
+
+    Parameters
+    ----------
+    samples
+        Number of masks besides the empty and the full one.
+    surrogate
+        Ask the model about the whole input alone: fastshap then trains a surrogate, which is asked about the
+        coalitions.
+    """
+
+    name = "coalition-values"
+    paper = "Jethani et al. 2021, Eqn. 5"
+    summary = "answers to random coalitions, for fastshap to learn from"
+    columnwise = False
+    samples: Annotated[int, Range(at_least=2)] = 32
+    surrogate: bool = False
+
+    def evaluations(self, n_features: int) -> int:
+        """The samples, the empty mask and the full mask; with a surrogate the full mask alone."""
+        return 1 if self.surrogate else int(min(self.samples + 2, 2**n_features))
+
+    def explain(self, task: Task) -> Steps:
+        """Ask for the coalitions."""
+        d = task.n_features
+        if self.surrogate:
+            whole = yield Values(full_mask(d))
+            return Finding(np.zeros((whole.shape[1], d)), details={"whole": whole[0].tolist()})
+        ends = yield from task.ask_ends()
+        masks, weight = self.draw(d, task.rng)
+        values = (yield Values(masks)) if len(masks) else np.zeros((0, ends.shape[1]))
+        gain = (ends[1] - ends[0])[:, None]
+        details = coalition_details(masks, weight, values, ends)
+        return Finding(np.repeat(gain / d, d, axis=1), base_values=ends[0], details=details)
+
+    def draw(self, d: int, rng: np.random.Generator) -> tuple[Masks, Floats]:
+        """Coalitions (n, d) and their weights (n,), which sum to 1; a single feature has none."""
+        if d == 1:
+            return np.zeros((0, 1), np.bool_), np.zeros(0)
+        found = draw_coalitions(d, self.samples // 2, rng)
+        return np.concatenate([found.pairs, ~found.pairs]), np.tile(found.weight, 2) / 2
+
+
+@dataclass(frozen=True)
+class FastShapLearner(ScoreLearner):
+    r"""Minimises the weighted squared error whose minimum is at the Shapley values (Eqn. 5).
+
+    .. math:: \mathbb{E}_{x} \mathbb{E}_{y} \mathbb{E}_{S \sim p}
+        \Bigl(v_{x,y}(S) - v_{x,y}(\emptyset) - \sum_{i \in S} \phi_i(x, y; \theta)\Bigr)^2
+
+    with scores that are first normalized to sum to the gain of all features (Eqn. 6).
+
+    Parameters
+    ----------
+    fresh
+        Draw new coalitions in every step and ask the model about them, as the paper does: each epoch costs as
+        many evaluations as the teacher. Otherwise those of the teacher are used in all epochs. A surrogate is
+        asked in place of the model, which costs no evaluations.
+    """
+
+    spec = LearnerSpec(CoalitionValues())
+    fresh: bool = False
+
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """Coalitions (n, d), their weights (n,) and their gains over the empty mask (n, columns)."""
+        said = explanation.details
+        if not {"masks", "weights", "values", "ends"} <= said.keys():
+            raise SettingError(
+                f"`teacher_explanations` must be of {CoalitionValues.name}, as an earlier fit of fastshap "
+                f"wrote them, but are of {explanation.method}."
+            )
+        ends = np.array(said["ends"])[:, list(columns)]
+        values = np.array(said["values"]).reshape(len(said["masks"]), len(explanation.classes))
+        return {
+            "masks": _unpacked(said["masks"], len(explanation.features)),
+            "weights": np.array(said["weights"]),
+            "gains": values[:, list(columns)] - ends[0],
+            "total": ends[1] - ends[0],
+            "empty": ends[0],
+            "columns": np.array(columns),
+        }
+
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
+        """Train the network; if the teacher asked no coalitions, first a surrogate, which answers them."""
+        teacher = _teacher(context)
+        if not teacher.surrogate:
+            return super().train(context)
+        from pertinent.learners.surrogate import train_surrogate
+
+        surrogate, described = train_surrogate(context)
+        drawn = [
+            teacher.draw(input.n_features, generator(context.seed, "coalitions", input.fingerprint))
+            for input in context.inputs
+        ]
+        answers = surrogate.ask(context.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
+        told = []
+        for e, (masks, weights), values in zip(context.explanations, drawn, answers, strict=True):
+            if "whole" not in e.details:
+                raise SettingError(
+                    f"`teacher_explanations` must be of {CoalitionValues.name} with surrogate=True, but are "
+                    f"of {e.method} with other settings."
+                )
+            ends = np.array([described["base_values"], e.details["whole"]])
+            told.append(replace(e, details=coalition_details(masks, weights, values, ends)))
+        scorer, card = super().train(replace(context, explanations=told, surrogate=surrogate))
+        return scorer, {**card, "surrogate": described}
+
+    def step_targets(self, batch: TrainingBatch, context: TrainingContext) -> Mapping[str, Tensor]:
+        """The teacher's coalitions; if `fresh`, new ones with the model's answers to them."""
+        if not self.fresh:
+            return batch.targets
+        import torch
+
+        from pertinent.learners.network_trainer import stacked
+
+        teacher = _teacher(context)
+        rng = np.random.default_rng(int(torch.randint(2**62, ())))  # the trainer restores torch's generator
+        drawn = [teacher.draw(input.n_features, rng) for input in batch.inputs]
+        asked = context.surrogate or context.answers
+        answers = asked.ask(batch.inputs, [masks for masks, _ in drawn], context.fit.request.scale)
+        known = (batch.targets[name].cpu().numpy() for name in ("columns", "empty"))
+        own: dict[str, list[Array]] = {
+            "masks": [masks for masks, _ in drawn],
+            "weights": [weights for _, weights in drawn],
+            "gains": [
+                values[:, columns.astype(int)] - empty
+                for values, columns, empty in zip(answers, *known, strict=True)
+            ],
+        }
+        device = batch.real.device
+        new = {
+            name: torch.from_numpy(stacked(each).astype(np.float32)).to(device) for name, each in own.items()
+        }
+        return {**batch.targets, **new}
+
+    def deviation(self, targets: Sequence[TrainingTargets]) -> Floats:
+        """The root mean square of the coalitions' gains, divided by √d."""
+        n_features = np.mean([each["masks"].shape[1] for each in targets])
+        gains = [np.concatenate([each["gains"], each["total"][None]]).T for each in targets]
+        return np.asarray(root_mean_square(gains) / np.sqrt(n_features))
+
+    def compute_loss(
+        self, scores: Tensor, targets: Mapping[str, Tensor], real: Tensor, deviation: Tensor
+    ) -> Tensor:
+        """The squared error weighted by the kernel, averaged over inputs and columns."""
+        rest = targets["total"] - scores.sum(-1)
+        scores = scores + (rest / real.sum(-1, keepdim=True))[..., None] * real[:, None]  # Eqn. 6
+        explained = targets["masks"] @ scores.transpose(1, 2)
+        off = (targets["gains"] - explained) / deviation
+        return (targets["weights"][..., None] * off.square()).sum(1).mean()
+
+
+@learned.register("fastshap")
+@dataclass(frozen=True)
+class FastShap(LearnedExplainer):
+    r"""Shapley values predicted by a network that never saw any: it fits the model's answers to coalitions.
+
+    `fit` makes it. All scores are shifted by the same amount to sum to :math:`v(N) - v(\emptyset)` (Eqn. 6),
+    in training and after, which costs these two evaluations.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    By default the model is asked once about a fixed set of coalitions of each input. The paper draws new ones
+    in every step (``fresh=True``), and asks a surrogate in place of the model (``surrogate=True``): a network
+    that was trained to give the model's answer to the whole input from some of its features. Its values are
+    those of another game, :math:`\mathbb{E}[f(x) \mid x_S]`, in which the removal plays no part: scores then
+    sum to the model's answer minus the surrogate's mean answer to no features. The surrogate is a copy of a
+    transformer, or a small network, and is not kept.
+    """
+
+    learner = FastShapLearner
+    paper = "Jethani et al. 2021, Eqn. 5 and 6"
+    summary = "Shapley values predicted by a network trained on answers to random coalitions"
+
+    @classmethod
+    def check_card(cls, card: PlainData) -> None:
+        """Raise an `InputError` if the description of a surrogate lacks its base values."""
+        if "surrogate" in card:
+            PlainData(card.mapping("surrogate"), "surrogate").floats("base_values", None)
+
+    @property
+    def _base_values(self) -> Floats | None:
+        """The surrogate's mean answer (columns,) to no features; ``None`` if there was no surrogate."""
+        described = self.network.card.get("surrogate")
+        return None if described is None else np.array(described["base_values"])
+
+    def evaluations(self, n_features: int) -> int:
+        """One pass of the network, the full mask, and the empty mask unless there was a surrogate."""
+        return 3 if self._base_values is None else 2
+
+    def explain(self, task: Task) -> Steps:
+        """Predict, and normalize."""
+        scores, base_values = (yield from self.predict(task)), self._base_values
+        if base_values is None:
+            return (yield from self.normalize_scores(task, scores))
+        whole = yield Values(full_mask(task.n_features))
+        columns = self.columns(task)
+        total = whole[0, columns] - base_values[columns]
+        return Finding(of_columns(normalized(scores, total)), base_values=base_values)
+
+
+def coalition_details(masks: Masks, weights: Floats, values: Floats, ends: Floats) -> dict[str, Any]:
+    """Coalitions, their weights, the answers to them, and those to the empty and the full mask, in JSON."""
+    return {
+        "masks": [np.packbits(mask).tobytes().hex() for mask in masks],
+        "weights": weights.tolist(),
+        "values": values.tolist(),
+        "ends": ends.tolist(),
+    }
+
+
+def _teacher(context: TrainingContext) -> CoalitionValues:
+    teacher = context.fit.request.method
+    assert isinstance(teacher, CoalitionValues)
+    return teacher
+
+
+def _unpacked(texts: Sequence[str], d: int) -> Masks:
+    """Masks (n, d) from their hexadecimal digits."""
+    rows = [np.unpackbits(np.frombuffer(bytes.fromhex(text), np.uint8), count=d) for text in texts]
+    return np.array(rows, dtype=np.bool_).reshape(len(texts), d)

@@ -1,0 +1,109 @@
+"""INVASE: which features to select, and how many, learned by an actor and a critic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pertinent.config.settings import NotNegative
+from pertinent.explainers.base import Steps, Task
+from pertinent.learners.base import Tensor, learned
+from pertinent.learners.selection import (
+    ApproximatingNetwork,
+    Layouts,
+    ScoringNetwork,
+    SelectionExplainer,
+    SelectionLearner,
+    probability,
+    selecting,
+)
+from pertinent.learners.subsets import (
+    Subsets,
+    cross_entropy,
+    log_probability,
+    one_hot,
+    random_subset,
+    uniform_like,
+)
+
+if TYPE_CHECKING:
+    from pertinent.learners.networks.joint_networks import SelectionBatch
+
+
+@dataclass(frozen=True)
+class INVASELearner(SelectionLearner):
+    r"""Trains a selector π, a predictor that sees the selected features, and a baseline that sees all.
+
+    The selector follows the policy gradient of
+
+    .. math:: \mathbb{E}_{s \sim \pi(x)} [\mathrm{CE}(y, f^\phi(x \odot s)) - \mathrm{CE}(y, f^\gamma(x))]
+        + \lambda \, \mathbb{E} \|s\|_0 / d
+
+    where y is the model's decision. The selection s is not relaxed: no gradient goes through it.
+
+    Parameters
+    ----------
+    penalty
+        λ, the cost of selecting all features, of which each feature has an equal share.
+    subsets
+        What the predictor learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper,
+        where the choice of features can encode the decision, whatever the features are.
+    """
+
+    answering = "selector"
+    penalty: NotNegative = 0.1
+    subsets: Subsets = "random"
+
+    def networks(self) -> Layouts:
+        """The selector: x → logits of π; the predictor and the baseline."""
+        return {
+            "selector": ScoringNetwork(),
+            "predictor": ApproximatingNetwork(),
+            "baseline": ApproximatingNetwork(),
+        }
+
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
+        """The losses of all three networks, which have no weights in common."""
+        logits, real = batch.scores("selector")[:, 0], batch.real
+        selected = (uniform_like(logits) < logits.sigmoid()) & real
+        decided = one_hot(batch.predictions)
+        baseline = cross_entropy(decided, batch.approximate("baseline", real.float()))
+        predictor = judged = cross_entropy(decided, batch.approximate("predictor", selected.float()))
+        if self.subsets == "random":
+            predictor = cross_entropy(decided, batch.approximate("predictor", random_subset(real)))
+        regret = (judged - baseline).detach()
+        actor = regret * log_probability(logits, selected, real) + self.penalty * share_selected(logits, real)
+        return (actor + predictor + baseline).mean()
+
+
+@learned.register("invase")
+@dataclass(frozen=True)
+class INVASE(SelectionExplainer):
+    """The probability π of every feature to be selected.
+
+    `fit` makes it, and asks the model only about whole inputs. Features above one half are what it selects.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    As in the paper's code, λ is the price of all features and not of each, so that it means the same for few
+    and for many, and its gradient is exact instead of sampled.
+    """
+
+    learner = INVASELearner
+    paper = "Yoon et al. 2019"
+    summary = "the probability that a feature is needed, by an actor and a critic"
+    meaning = "magnitude"
+
+    def explain(self, task: Task) -> Steps:
+        """Predict the probabilities, whose logits are the network's outputs."""
+        return selecting(probability((yield from self.predict(task))[0]))
+
+
+def share_selected(logits: Tensor, real: Tensor) -> Tensor:
+    """The expected share (rows,) of real features that are selected."""
+    return logits.sigmoid().masked_fill(~real, 0.0).sum(-1) / real.sum(-1)

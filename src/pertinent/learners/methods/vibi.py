@@ -1,0 +1,74 @@
+"""VIBI: few features that predict the model's decision, and reveal little else about the input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pertinent.config.settings import NotNegative
+from pertinent.learners.base import Tensor, learned
+from pertinent.learners.selection import SubsetExplainer, SubsetLearner
+from pertinent.learners.subsets import approximation_loss, one_hot, relaxed_subset
+
+if TYPE_CHECKING:
+    from pertinent.learners.networks.joint_networks import SelectionBatch
+
+
+@dataclass(frozen=True)
+class VIBILearner(SubsetLearner):
+    r"""Trains an explainer and an approximator q together, on the bound of the information bottleneck.
+
+    .. math:: \min \; \mathbb{E}_x \mathbb{E}_z [-\log q(y \mid x \odot z)]
+        + \beta \, \mathbb{E}_x D_{KL}(p(z \mid x) \,\|\, r(z))
+
+    y is the model's decision, z consists of k independent draws of a feature, and r draws all features alike.
+
+    Parameters
+    ----------
+    k
+        Number of features selected of each input, also in training; by default 10, but at most half of them.
+    beta
+        The weight of compression: the larger it is, the less the selection reveals about x.
+    temperature
+        The temperature of the relaxed samples.
+    subsets
+        What q learns from: ``"random"`` features, or the ``"selected"`` ones as in the paper, where the
+        choice of features can encode the decision, whatever the features are.
+    """
+
+    beta: NotNegative = 1e-3
+
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
+        """Both parts of the bound."""
+        logits, k = batch.scores("explainer")[:, 0], self.n_selected(batch.real)
+        kept = relaxed_subset(logits, batch.real, k, self.temperature)
+        informed = approximation_loss(batch, kept, one_hot(batch.predictions), self.subsets)
+        return informed + self.beta * (k * divergence_from_uniform(logits, batch.real)).mean()
+
+
+@learned.register("vibi")
+@dataclass(frozen=True)
+class VIBI(SubsetExplainer):
+    """The probability that each feature is drawn as informative about the decision and little else.
+
+    `fit` makes it, and asks the model only about whole inputs.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+
+    Note
+    ----
+    The divergence is that of p(z | x) from r(z), as in the paper; its code has it the other way round.
+    """
+
+    learner = VIBILearner
+    paper = "Bang et al. 2021"
+    summary = "the features that tell the decision and little else, by a network"
+
+
+def divergence_from_uniform(logits: Tensor, real: Tensor) -> Tensor:
+    """The Kullback-Leibler divergence (rows,) of softmax(logits) from the uniform distribution."""
+    log_p = logits.masked_fill(~real, -1e9).log_softmax(-1)
+    return (log_p.exp() * log_p).sum(-1) + real.sum(-1).log()

@@ -1,0 +1,82 @@
+"""The networks of a method that learns to select, which are trained together, and their batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from pertinent.learners.networks.scorer import Approximator, Scorer
+
+if TYPE_CHECKING:
+    from pertinent.learners.network_trainer import TrainingBatch
+    from pertinent.learners.training_context import ModelAnswers
+
+
+class JointNetworks(nn.Module):
+    """Scorers and approximators by name, which read the same batches, and values kept between steps."""
+
+    memory: torch.Tensor
+
+    def __init__(self, parts: Mapping[str, nn.Module], n_memory: int) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict(dict(parts))
+        self.register_buffer("memory", torch.zeros(n_memory))
+
+    @property
+    def reader(self) -> Scorer:
+        """A scorer whose batches all networks read."""
+        return next(part for part in self.parts.values() if isinstance(part, Scorer))
+
+
+class SelectionBatch:
+    """One training batch, as passed to the loss of a method that learns to select.
+
+    Attributes
+    ----------
+    real
+        Which features exist (rows, width); inputs have different numbers of features.
+    predictions
+        The model's answers to the whole inputs (rows, columns).
+    memory
+        Values that are kept from step to step, and saved with checkpoints.
+    """
+
+    real: torch.Tensor
+    predictions: torch.Tensor
+    memory: torch.Tensor
+
+    def __init__(self, networks: JointNetworks, answers: ModelAnswers, batch: TrainingBatch) -> None:
+        self._parts, self._batch, self._answers = networks.parts, batch, answers
+        self.real, self.memory = batch.real, networks.memory
+        self.predictions = batch.targets["predictions"]
+
+    def scores(self, network: str) -> torch.Tensor:
+        """The scores (rows, columns, width) of all features by a network; zero where there is none."""
+        scorer = self._parts[network]
+        assert isinstance(scorer, Scorer)
+        return self._batch.scores(scorer)
+
+    def approximate(self, network: str, kept: torch.Tensor) -> torch.Tensor:
+        """The logits (rows, columns) of a network for inputs that keep a share (rows, width) of a feature."""
+        logits, passes = [], self._batch.passes
+        shares = torch.split(kept, [len(batch.owners) for batch in passes])
+        approximator = self._parts[network]
+        assert isinstance(approximator, Approximator)
+        for batch, own in zip(passes, shares, strict=True):
+            logits.append(approximator.logits(self._batch.model, batch, own))
+        return torch.cat(logits)
+
+    def ask(self, kept: torch.Tensor) -> torch.Tensor:
+        """The model's answers (rows, columns) or (rows, samples, columns) to inputs with features removed.
+
+        Only the features in `kept`, (rows, width) or (rows, samples, width), are kept.
+        """
+        return self._answers.ask_tensor(self._batch.inputs, kept)
+
+    def inference(self) -> AbstractContextManager[None]:
+        """Compute without gradients, in the precision of the training."""
+        return self._batch.inference()

@@ -1,0 +1,223 @@
+"""Networks that score the tokens of a transformer: its own encoder, or a small one on its hidden states."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+import torch
+from torch import nn
+
+from pertinent.errors import SettingError
+from pertinent.inputs.base import Input
+from pertinent.inputs.text import TextInput, Tokens
+from pertinent.learners.networks.scorer import Approximator, Scorer, ScorerBatch, small_scorer_for
+from pertinent.models.base import Model
+from pertinent.models.heads.classification import ClassificationHead
+from pertinent.models.torch.tokens import TokenBatch, collate
+from pertinent.models.transformer import TransformerModel
+from pertinent.removals.base import TokenRows
+
+
+class TransformerScorer(Scorer):
+    """A scorer that reads the tokens of a transformer."""
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
+        """Read whole texts; special tokens and padding belong to no feature."""
+        tokens = [_tokens(input) for input in inputs]
+        rows = [TokenRows(own, np.ones((1, len(own.ids)), dtype=np.bool_)) for own in tokens]
+        batch = collate(rows, [False] * len(rows), _transformer(model).pad_id)
+        owners = np.full(batch.ids.shape, -1)
+        for row, own in zip(owners, tokens, strict=True):
+            row[: len(own.feature)] = own.feature
+        return ScorerBatch(batch, owners)
+
+
+class TokenScorer(TransformerScorer):
+    """An encoder and a linear layer that gives every token a score for each column."""
+
+    kind = "tokens"
+    epochs = 10
+    learning_rate = 5e-5
+    measurements = None
+    most_classes = 0
+
+    def __init__(self, encoder: Any, n_columns: int) -> None:
+        super().__init__(n_columns)
+        if getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None  # it would be saved, but never used
+        self.encoder = encoder
+        self.head = torch.nn.Linear(encoder.config.hidden_size, n_columns)
+
+    @classmethod
+    def from_model(
+        cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
+    ) -> TokenScorer:
+        """A copy of the model's encoder with a new linear layer."""
+        network, _ = _transformer(model).in_transformers()
+        encoder = copy.deepcopy(network.base_model)
+        return cls(encoder.float(), n_columns).requires_grad_(True)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> TokenScorer:
+        """An encoder of transformers' configuration."""
+        from transformers import CONFIG_MAPPING, AutoModel
+
+        own = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
+        return cls(AutoModel.from_config(own).float(), n_columns)  # type: ignore[no-untyped-call]
+
+    def arguments(self) -> dict[str, Any]:
+        """The encoder's configuration."""
+        return dict(self.encoder.config.to_dict())
+
+    def save_config(self, folder: Path) -> None:
+        """Write the configuration in the format of transformers."""
+        self.encoder.config.save_pretrained(folder)
+
+    def approximator(self, model: Model, n_columns: int) -> TokenApproximator:
+        """A copy of the model, which must be a classifier or a regressor."""
+        if not isinstance(_transformer(model).head, ClassificationHead):
+            raise SettingError("`surrogate` must be False for a model that is not a classifier.")
+        return TokenApproximator(model)
+
+    @property
+    def title(self) -> str:
+        """The name of the encoder."""
+        return type(self.encoder).__name__
+
+    def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
+        """The scores of all tokens; the model knows which arguments its encoder takes."""
+        scores: torch.Tensor = _transformer(model).forward(batch.arrays, call)
+        return scores
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, tokens, columns)."""
+        scores: torch.Tensor = self.head(self.encoder(**options).last_hidden_state)
+        return scores
+
+
+class TokenApproximator(Approximator):
+    """A copy of a transformer and its head, which does not attend to removed tokens."""
+
+    copies_model = True
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        network, _ = _transformer(model).in_transformers()
+        self.network = copy.deepcopy(network).float().requires_grad_(True)
+
+    def part_logits(self, model: Model, batch: ScorerBatch, kept: torch.Tensor) -> torch.Tensor:
+        """Logits (rows, columns); a token is attended to if its share is not 0."""
+        tokens: TokenBatch = batch.arrays
+        attend = kept.detach().bool().cpu().numpy()
+        attend = attend if tokens.attend is None else attend & tokens.attend
+        wrapped = _transformer(model)
+        return wrapped.head.answer_of(wrapped.forward(replace(tokens, attend=attend), self.network)).float()
+
+
+class _Texts(NamedTuple):
+    """What a scorer on hidden states reads: tokens, and their hidden states if the model has kept them."""
+
+    tokens: TokenBatch
+    hidden: torch.Tensor | None
+
+
+class HiddenStateScorer(TransformerScorer):
+    """A GRU over the last hidden states of the explained model, and a linear layer (MAGNEx, Fig. 2).
+
+    The explained model is neither changed nor saved with the network.
+    """
+
+    kind = "hidden-states"
+
+    def __init__(self, n_columns: int, width: int) -> None:
+        super().__init__(n_columns)
+        self.width = width
+        self.recurrent = nn.GRU(width, width // 2, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(2 * (width // 2), n_columns)
+
+    @classmethod
+    def suits(cls, model: Model) -> bool:
+        """Whether the model is a transformer that reads whole texts and whose encoder has a separate head."""
+        return reads_whole_texts(model) and (
+            getattr(model.model, "base_model", model.model) is not model.model
+        )
+
+    @classmethod
+    def from_model(
+        cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool
+    ) -> HiddenStateScorer:
+        """A network as wide as the model's hidden states."""
+        return cls(n_columns, _transformer(model).model.config.hidden_size)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> HiddenStateScorer:
+        """A network of the same width."""
+        return cls(n_columns, config["width"])
+
+    def arguments(self) -> dict[str, Any]:
+        """The width of the hidden states."""
+        return {"width": self.width}
+
+    def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
+        """Let the model keep its hidden states when it answers whole texts."""
+        return _transformer(model).keeping_hidden_states() if self.suits(model) else nullcontext()
+
+    def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
+        """Read whole texts, and find their hidden states if the model has kept them."""
+        batch = super().read(model, inputs)
+        kept = _transformer(model).hidden_states
+        hidden = None if kept is None else kept.take([_tokens(input) for input in inputs])
+        return ScorerBatch(_Texts(batch.arrays, hidden), batch.owners)
+
+    def part_scores(self, model: Model, batch: ScorerBatch, call: Any) -> torch.Tensor:
+        """Run the network on the model's hidden states, and the model if it has not kept them."""
+        wrapped = _transformer(model)
+        texts: _Texts = batch.arrays
+        tokens, hidden = texts.tokens, texts.hidden
+        if hidden is None:
+            whole = torch.autocast(wrapped.device.type, enabled=False)  # the model runs in its own precision
+            with torch.no_grad(), whole, wrapped.evaluating(tokens.ids.shape):
+                hidden = wrapped.forward(tokens, wrapped.model.base_model).last_hidden_state
+        seen = np.ones(tokens.ids.shape, dtype=np.bool_) if tokens.attend is None else tokens.attend
+        lengths = torch.from_numpy(seen.sum(axis=1))
+        scores: torch.Tensor = call(hidden=hidden.float(), lengths=lengths)
+        return scores
+
+    def forward(self, **options: Any) -> torch.Tensor:
+        """Scores (rows, tokens, columns)."""
+        hidden: torch.Tensor = options["hidden"]
+        packed = nn.utils.rnn.pack_padded_sequence(
+            hidden, options["lengths"], batch_first=True, enforce_sorted=False
+        )
+        found, _ = nn.utils.rnn.pad_packed_sequence(
+            self.recurrent(packed)[0], batch_first=True, total_length=hidden.shape[1]
+        )
+        scores: torch.Tensor = self.head(found)
+        return scores
+
+
+def scorer_for(model: Model, inputs: Sequence[Input]) -> type[Scorer]:
+    """The network that learns scores: a transformer's encoder if it reads no windows, else a small one."""
+    small = small_scorer_for(inputs)
+    return TokenScorer if reads_whole_texts(model) else small
+
+
+def reads_whole_texts(model: Model) -> TypeGuard[TransformerModel]:
+    """Whether the model is a transformer whose encoder reads each text at once, not in windows."""
+    return isinstance(model, TransformerModel) and model.windows is None
+
+
+def _transformer(model: Model) -> TransformerModel:
+    assert isinstance(model, TransformerModel)
+    return model
+
+
+def _tokens(input: Input) -> Tokens:
+    assert isinstance(input, TextInput) and input.tokens is not None
+    return input.tokens

@@ -1,0 +1,290 @@
+"""The base of methods that learn to select features, and ask the model about the selection in every step."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from pertinent.config.settings import Count, Positive
+from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Schedule, Tensor, TrainingTargets
+from pertinent.learners.subsets import APPROXIMATOR, Subsets, of_predicted, random_features
+from pertinent.outputs import softmax
+
+if TYPE_CHECKING:
+    from pertinent.inputs.base import Input
+    from pertinent.learners.networks.joint_networks import SelectionBatch
+    from pertinent.learners.training_context import TrainingContext
+    from pertinent.models.base import Model
+    from pertinent.results.explanation import Explanation
+
+logger = logging.getLogger(__name__)
+
+SELECTED = 10
+"""Default number of selected features, limited to half of them, rounded up."""
+
+CHOICE = "choice"
+"""The name of the number by which the best network is chosen: its measure, with the model's certainty to
+break ties."""
+
+DIGITS = 4
+"""Number of decimal places to which networks are compared."""
+
+THRESHOLD = 0.5
+"""A feature is selected if its probability exceeds this."""
+
+
+@dataclass(frozen=True)
+class Prediction(Explainer):
+    """Only the model's answer to the whole input; all scores are zero."""
+
+    name = "prediction"
+    paper = "–"
+    summary = "the answer to the whole input, for selections to learn from"
+    columnwise = False
+
+    def evaluations(self, n_features: int) -> int:
+        """The whole input is asked about anyway."""
+        return 1
+
+    def explain(self, task: Task) -> Steps:
+        """Ask nothing."""
+        yield from ()
+        return Finding(np.zeros(task.n_features))
+
+
+@dataclass(frozen=True)
+class ScoringNetwork:
+    """A network that gives every feature `columns` scores; ``None`` for one per column of the model.
+
+    Without `context` the score of a word does not depend on the words around it; without `bias`, a word never
+    seen has no score of its own. With `hidden` the network reads the hidden states of a model that has them.
+    The `layers` of networks of words are our own, or those of Vo et al. 2023.
+    """
+
+    columns: int | None = 1
+    context: bool = True
+    bias: bool = True
+    hidden: bool = False
+    layers: Literal["own", "paper"] = "own"
+
+
+@dataclass(frozen=True)
+class ApproximatingNetwork:
+    """A network that predicts the model's answer to an input of which some features are removed."""
+
+
+Layouts: TypeAlias = Mapping[str, ScoringNetwork | ApproximatingNetwork]
+"""The networks that are trained together, by name."""
+
+
+@dataclass(frozen=True)
+class SelectionLearner(Learner):
+    """Learns by selecting features in every step.
+
+    Attributes
+    ----------
+    answering
+        The name of the network that explains after the training.
+    n_memory
+        Number of values that are kept from step to step.
+    measure
+        What is measured on the validation inputs: ``"faithfulness"``, the share of inputs for which the model
+        decides the same with the selected features alone, or ``"quality"``, as the method defines it.
+
+    Parameters
+    ----------
+    k
+        Number of features selected of each validation input; by default 10, but at most half of them.
+    """
+
+    spec: ClassVar[LearnerSpec] = LearnerSpec(
+        Prediction(), classes=("predicted",), outputs=("class",), scales=("natural",)
+    )
+    answering: ClassVar[str] = "explainer"
+    n_memory: ClassVar[int] = 0
+    measure: ClassVar[Literal["faithfulness", "quality"]] = "faithfulness"
+    k: Count | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def networks(self) -> Layouts:
+        """The networks that are trained together, by name."""
+
+    @abstractmethod
+    def compute_loss(self, batch: SelectionBatch) -> Tensor:
+        """The loss of a batch."""
+
+    def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
+        """The model's answer to the whole input."""
+        return {"predictions": explanation.prediction}
+
+    def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
+        """About 4,000 steps of a small network."""
+        from pertinent.learners.networks.scorer import small_scorer_for
+
+        del model
+        scorer = small_scorer_for(inputs)
+        return Schedule(scorer.epochs, scorer.learning_rate, measurements=10, steps=4000)
+
+    def train(self, context: TrainingContext) -> tuple[Any, dict[str, Any]]:
+        """Train all networks together, on batches in which features are selected and the model is asked."""
+        from pertinent.learners.networks.joint_networks import SelectionBatch
+
+        training, validation = context.split(context.examples(self.targets))
+        n_columns = len(training.targets[0]["predictions"])
+        networks = context.new_networks(training, self.networks(), n_columns, self.n_memory)
+        as_selection = partial(SelectionBatch, networks, context.answers)
+        card = context.optimise(
+            networks,
+            networks.reader,
+            training,
+            validation,
+            loss=lambda batch: self.compute_loss(as_selection(batch)),
+            validate=lambda batches: self._validate(map(as_selection, batches)),
+            describe=lambda batches: self._describe(map(as_selection, batches)),
+            measure=self.measure,
+            choose_by=CHOICE,
+        )
+        return networks.parts[self.answering], card
+
+    def n_selected(self, real: Tensor) -> Tensor:
+        """Number of features (rows,) to select of each input."""
+        n_features = real.sum(-1)
+        most = ((n_features + 1) // 2).clamp(max=SELECTED) if self.k is None else n_features.clamp(max=self.k)
+        return most.clamp(min=1)
+
+    def selected(self, scores: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
+        """The features (rows, width) that are selected by scores (rows, columns, width)."""
+        own = of_predicted(scores, predictions)
+        place = own.masked_fill(~real, -np.inf).argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+        return (place < self.n_selected(real)[:, None]) & real
+
+    def quality(self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor) -> Tensor:
+        """The quality (rows,) of each selection: 1 if the model decides as for the whole input, else 0."""
+        return (answers.argmax(-1) == predictions.argmax(-1)).float()
+
+    def described(
+        self, answers: Tensor, kept: Tensor, real: Tensor, predictions: Tensor
+    ) -> dict[str, Tensor]:
+        """Other measures (rows,) of each selection by name, for the card."""
+        return {}
+
+    def watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
+        """Numbers (rows,) about the networks themselves by name, for the history and the card."""
+        return {}
+
+    def doubt(self, described: Mapping[str, float]) -> str | None:
+        """A sentence for the card and the log if the entries `described` show that training went wrong."""
+        return None
+
+    def _validate(self, batches: Iterable[SelectionBatch]) -> dict[str, float]:
+        """The mean quality of the selections, and the number by which the best network is chosen.
+
+        Of equally faithful networks, the one with which the model is surest of its decisions is chosen.
+        """
+        n, quality, certainty, watched = 0, 0.0, 0.0, dict[str, float]()
+        for batch, kept in self._selections(batches):
+            answers = batch.ask(kept)
+            n += len(kept)
+            quality += float(self.quality(answers, kept, batch.real, batch.predictions).sum())
+            decided = batch.predictions.argmax(-1, keepdim=True)
+            certainty += float(answers.gather(-1, decided).sum())
+            _add(watched, self._watched(batch))
+        chosen_by = round(quality, DIGITS) / n  # answers vary slightly with the rest of a batch
+        if self.measure == "faithfulness":  # less than one decision that stays the same
+            chosen_by += 0.5 * round(certainty / n, DIGITS) / n
+        return {self.measure: quality / n, CHOICE: chosen_by, **{k: v / n for k, v in watched.items()}}
+
+    def _describe(self, batches: Iterable[SelectionBatch]) -> dict[str, Any]:
+        """Further entries of the card: other measures, and all measures for as many random features."""
+        n, sums = 0, dict[str, float]()
+        for batch, kept in self._selections(batches):
+            random, known = random_features(kept, batch.real), (batch.real, batch.predictions)
+            guessed = batch.ask(random)
+            own = self.described(batch.ask(kept), kept, *known)
+            others = self.described(guessed, random, *known)
+            own |= {f"random_{name}": each for name, each in others.items()}
+            own["random"] = self.quality(guessed, random, *known)
+            n += len(kept)
+            _add(sums, own | self._watched(batch))
+        described = {f"dev_{name}": total / n for name, total in sums.items()}
+        if doubt := self.doubt(described):
+            logger.warning(doubt)
+            return described | {"doubt": doubt}
+        return described
+
+    def _watched(self, batch: SelectionBatch) -> dict[str, Tensor]:
+        with batch.inference():
+            return self.watched(batch)
+
+    def _selections(self, batches: Iterable[SelectionBatch]) -> Iterator[tuple[SelectionBatch, Tensor]]:
+        """The features (rows, width) that the network selects of each batch."""
+        for batch in batches:
+            with batch.inference():
+                scores = batch.scores(self.answering)
+            yield batch, self.selected(scores, batch.real, batch.predictions)
+
+
+def _add(sums: dict[str, float], own: Mapping[str, Tensor]) -> None:
+    """Add the numbers of a batch to sums by name."""
+    for name, each in own.items():
+        sums[name] = sums.get(name, 0.0) + float(each.sum())
+
+
+@dataclass(frozen=True)
+class SubsetLearner(SelectionLearner):
+    """Learns log-probabilities of features, of which k are drawn, beside an approximator."""
+
+    temperature: Positive = 0.5
+    subsets: Subsets = "random"
+
+    def networks(self) -> Layouts:
+        """The explainer: x → log-probabilities of features; and the approximator."""
+        return {"explainer": ScoringNetwork(), APPROXIMATOR: ApproximatingNetwork()}
+
+
+@dataclass(frozen=True)
+class SelectionExplainer(LearnedExplainer):
+    """A network that learned to select, and scores features in one pass.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    """
+
+    learner: ClassVar[type[SelectionLearner]]
+
+
+@dataclass(frozen=True)
+class SubsetExplainer(SelectionExplainer):
+    """A network whose scores are log-probabilities of features, up to a constant.
+
+    Parameters
+    ----------
+    network
+        The fitted network.
+    """
+
+    meaning = "magnitude"
+
+    def explain(self, task: Task) -> Steps:
+        """The probability of each feature to be drawn first."""
+        return Finding(softmax((yield from self.predict(task)))[0])
+
+
+def probability(logits: Any) -> Any:
+    """The sigmoid of an array, without overflow."""
+    return 0.5 + 0.5 * np.tanh(logits / 2)
+
+
+def selecting(probabilities: Any) -> Finding:
+    """The finding whose scores are probabilities of selection, with the number of those above one half."""
+    details = {"selected": int((probabilities > THRESHOLD).sum())}
+    return Finding(probabilities, details=details, meaning="magnitude")

@@ -1,5 +1,0 @@
-"""How good is an explanation? One file per family."""
-
-from pertinent.metric.base import Metric, metrics
-
-__all__ = ["Metric", "metrics"]

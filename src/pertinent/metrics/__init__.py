@@ -1,0 +1,5 @@
+"""How good is an explanation? One file per family."""
+
+from pertinent.metrics.base import Metric, metrics
+
+__all__ = ["Metric", "metrics"]

@@ -1,0 +1,258 @@
+"""What the model decides from the K top features of an explanation, or without them (Vo et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from pertinent.array_types import Floats, Masks
+from pertinent.asks import Values
+from pertinent.config.settings import Count, Share
+from pertinent.errors import SettingError, require
+from pertinent.metrics.base import Measures, Metric, ask_whole_and, metrics, top_masks
+from pertinent.outputs import Classes, column_index, log_odds
+from pertinent.results.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class TopFeatures(Metric):
+    """Measures the K top features, S in Vo et al. 2023.
+
+    Parameters
+    ----------
+    k
+        Number of top features; all, if there are fewer. With ``None``, the sparsities of the explanation
+        determine it.
+    sparsities
+        Shares of features that count instead of `k`.
+    """
+
+    k: Count | None = 10
+    sparsities: tuple[Share, ...] | None = None
+
+    def sets(self, explanation: Explanation) -> dict[float | None, Masks]:
+        """The set measured at each sparsity, or the set of the top K features under ``None``."""
+        if self.k is not None and not self.sparsities:
+            return {None: top_mask(explanation, self.k)}
+        return {s: explanation.mask(s) for s in self.sparsities or explanation.sparsities}
+
+
+def top_mask(explanation: Explanation, k: int) -> Masks:
+    """The k features that rank highest."""
+    mask: Masks = top_masks(explanation, [k])[0]
+    return mask
+
+
+def decided(explanation: Explanation, whole: Floats) -> int:
+    """The column that is decided: the class predicted for the whole input, or the label explained."""
+    output = explanation.output
+    return output.default_target(whole) if isinstance(output, Classes) else explanation.target
+
+
+def same_decision(explanation: Explanation, whole: Floats, values: Floats) -> Masks:
+    """Whether the decision is the same in each row of `values` as for the `whole` input."""
+    try:
+        return explanation.output.same_decision(values, whole, decided(explanation, whole))
+    except SettingError:
+        raise SettingError(
+            "This metric asks whether the decision stays the same, but a plain value is no decision: "
+            "choose one that asks how much the value changes, such as sufficiency."
+        ) from None
+
+
+def overlap(a: Masks, b: Masks) -> float:
+    """The intersection of two sets over their union; 0 if both are empty."""
+    return float((a & b).sum() / max((a | b).sum(), 1))
+
+
+def top_words(explanation: Explanation, mask: Masks) -> list[str]:
+    """The words of a set in lower case, the most important first; an error unless features are words."""
+    input = explanation.input
+    if input.kind != "text" or input.granularity == "sentences":
+        raise SettingError(
+            f"This metric is about words, but the features are {input.granularity}: "
+            "explain a text with features='words'."
+        )
+    return [lower(explanation.features[i]) for i in explanation.ranking if mask[i]]
+
+
+def lower(word: str) -> str:
+    """In lower case, with a plain apostrophe.
+
+    >>> lower("Don’t")
+    "don't"
+    """
+    return word.lower().replace("’", "'")
+
+
+def mean_by_sparsity(several: Sequence[dict[float | None, float]]) -> dict[float | None, float]:
+    """The mean at each sparsity."""
+    return {s: float(np.mean([values[s] for values in several])) for s in several[0]}
+
+
+@metrics.register("faithfulness")
+@dataclass(frozen=True)
+class Faithfulness(TopFeatures):
+    r"""Post-hoc accuracy: :math:`[\arg\max f(x_S) = \arg\max f(x)]`, only the top features S kept.
+
+    1 or 0 for one input; over many inputs, the share of them. The features stay where they are in the input.
+    For a model of labels, the decision is whether the probability of the label explained is at least 0.5.
+    """
+
+    paper = "Vo et al. 2023, App. B.3; Chen et al. 2018"
+    summary = "whether the model decides the same with only the top K features kept"
+    better = "higher"
+    within = (0, 1)
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Keep the top features."""
+        sets = self.sets(explanation)
+        answer = yield from ask_whole_and(explanation, [*sets.values()])
+        same = same_decision(explanation, answer[0], answer[1:])
+        return dict(zip(sets, same.astype(float).tolist(), strict=True))
+
+
+@metrics.register("monotonicity")
+@dataclass(frozen=True)
+class Monotonicity(Metric):
+    """The share of steps to a larger K at which faithfulness does not fall.
+
+    "As K increases, the explanation is expected to be more faithful" (Sec. 4.2). 1 where no larger set loses
+    a decision that a smaller one keeps, also where none keeps it.
+
+    Parameters
+    ----------
+    sizes
+        Numbers K of top features, at least two.
+    sparsities
+        Shares of features that count instead of `sizes`: the sets that a search chose for them, else the top.
+    """
+
+    paper = "Vo et al. 2023, Sec. 4.2 and App. G"
+    summary = "share of steps to more top features at which the model's decision is not lost"
+    better = "higher"
+    within = (0, 1)
+    sizes: tuple[Count, ...] = (5, 10, 20)
+    sparsities: tuple[Share, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        require(len({*self.sizes}) > 1, "sizes", "at least two different numbers", self.sizes)
+        one = self.sparsities is not None and len({*self.sparsities}) < 2
+        require(not one, "sparsities", "at least two different shares", self.sparsities)
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Keep more and more features."""
+        masks = top_masks(explanation, sorted({*self.sizes}))
+        if self.sparsities:
+            masks = np.array([explanation.mask(s) for s in sorted({*self.sparsities})])
+        answer = yield from ask_whole_and(explanation, masks)
+        same = same_decision(explanation, answer[0], answer[1:])
+        return {None: float((same[1:] >= same[:-1]).mean())}
+
+
+@dataclass(frozen=True)
+class DeltaLogOdds(TopFeatures):
+    r""":math:`\log\frac{p}{1-p}` of the predicted class for the whole input, minus that for a masked input.
+
+    The log-odds of 0 and 1 are finite: probabilities are clipped to 10⁻¹² and 1 − 10⁻¹².
+    """
+
+    keep_top: ClassVar[bool]
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Keep the top features alone, or remove them."""
+        if explanation.output.kind == "value":
+            raise SettingError("Log-odds need probabilities, but this model answers with plain values.")
+        sets = self.sets(explanation)
+        top = np.array([*sets.values()])
+        answer = yield from ask_whole_and(explanation, top if self.keep_top else ~top)
+        found = log_odds(answer[:, decided(explanation, answer[0])])
+        return dict(zip(sets, (found[0] - found[1:]).tolist(), strict=True))
+
+
+@metrics.register("positive-delta-log-odds")
+@dataclass(frozen=True)
+class PositiveDeltaLogOdds(DeltaLogOdds):
+    """The important features, those of S, are masked."""
+
+    paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
+    summary = "fall of the predicted class's log-odds when the top K features are removed"
+    better = "higher"
+    keep_top = False
+
+
+@metrics.register("negative-delta-log-odds")
+@dataclass(frozen=True)
+class NegativeDeltaLogOdds(DeltaLogOdds):
+    """The unimportant features, all that are not in S, are masked; below 0 the model is surer than before."""
+
+    paper = "Vo et al. 2023, App. B.5; Schwab & Karlen 2019"
+    summary = "fall of the predicted class's log-odds when only the top K features are kept"
+    better = "lower"
+    keep_top = True
+
+
+@metrics.register("class-faithfulness")
+@dataclass(frozen=True)
+class ClassFaithfulness(TopFeatures):
+    r"""Class-specific Faithfulness: :math:`[\arg\max f(x_{S_c}) = c]`, only the top features of class c kept.
+
+    1 or 0 for one input and one class; the mean over classes, or the value of one class, as in Table 5.
+
+    Parameters
+    ----------
+    target
+        The class measured, by name or number; by default the mean over all. A method that scores one class
+        at a time can be measured for the class that it explained.
+    """
+
+    paper = "Vo et al. 2023, Sec. 4.4"
+    summary = "whether the model predicts a class with only the top K features of that class kept"
+    better = "higher"
+    within = (0, 1)
+    target: int | str | None = None
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Keep the top features of each class."""
+        if explanation.output.kind != "class":
+            raise SettingError(
+                "Class-specific faithfulness asks which class is predicted, but this model answers with "
+                f"{explanation.output.plural}, not with classes."
+            )
+        classes = [*range(len(explanation.classes))]
+        if self.target is not None:
+            classes = [column_index(self.target, explanation.classes)]
+        sets = [self.sets(_of_class(explanation, column)) for column in classes]
+        answer = yield Values(np.array([mask for own in sets for mask in own.values()]))
+        hits = answer.argmax(axis=1).reshape(len(classes), -1) == np.array(classes)[:, None]
+        return dict(zip(sets[0], hits.mean(axis=0).tolist(), strict=True))
+
+
+@metrics.register("class-iou")
+@dataclass(frozen=True)
+class ClassIoU(TopFeatures):
+    r"""Pairwise IoU: :math:`|S_c \cap S_{c'}| / |S_c \cup S_{c'}|`, averaged over all pairs of classes."""
+
+    paper = "Vo et al. 2023, Sec. 4.4"
+    summary = "share of the top K features that two classes have in common, over all pairs of classes"
+    better = "lower"
+
+    def measure(self, explanation: Explanation) -> Measures:
+        """Compare the top features of every two classes."""
+        yield from ()
+        columns = range(len(explanation.classes))
+        if len(columns) < 2:
+            raise SettingError(f"Pairs of {explanation.output.plural} need two, but the model has one.")
+        sets = [self.sets(_of_class(explanation, column)) for column in columns]
+        return mean_by_sparsity([{s: overlap(a[s], b[s]) for s in a} for a, b in combinations(sets, 2)])
+
+
+def _of_class(explanation: Explanation, column: int) -> Explanation:
+    """The explanation of one class: itself, if that is the class explained."""
+    return explanation if column == explanation.target else explanation.for_class(column)

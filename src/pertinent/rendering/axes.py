@@ -1,0 +1,77 @@
+"""Numbers along an axis and names beside points, where a page or a figure has to place them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+
+@dataclass(frozen=True)
+class AxisScale:
+    """Numbers mapped to places in a picture, linear or logarithmic.
+
+    >>> AxisScale(0, 10, 100, 200).place(5)
+    150.0
+    >>> AxisScale(1, 100, 0, 10, is_log=True).place(10)
+    5.0
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def place(self, value: float) -> float:
+        """Where a number lies."""
+        low, high, at = self.low, self.high, value
+        if self.is_log:
+            low, high, at = log10(low), log10(high), log10(value)
+        return round(self.start + (self.end - self.start) * (at - low) / ((high - low) or 1.0), 1)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """The places of a few round numbers, and the numbers.
+
+        >>> [text for _, text in AxisScale(0.03, 0.47, 0, 1).ticks()]
+        ['0.1', '0.2', '0.3', '0.4']
+        >>> [text for _, text in AxisScale(0.7, 250, 0, 1, is_log=True).ticks()]
+        ['1', '10', '100']
+        """
+        values = _powers(self.low, self.high) if self.is_log else _round_numbers(self.low, self.high)
+        return [(self.place(value), f"{value:g}") for value in values]
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    rough = (high - low) / 4 or 1.0
+    power = 10.0 ** floor(log10(rough))
+    step = min((power * n for n in (1, 2, 5, 10)), key=lambda each: abs(each - rough))
+    return [round(step * i, 12) for i in range(ceil(low / step), floor(high / step) + 1)]
+
+
+def _powers(low: float, high: float) -> list[float]:
+    tens = [10.0**i for i in range(ceil(log10(low)), floor(log10(high)) + 1)]
+    if len(tens) > 2:
+        return tens
+    every = range(floor(log10(low)), ceil(log10(high)) + 1)
+    return [n * 10.0**i for i in every for n in (1, 2, 5) if low <= n * 10.0**i <= high]
+
+
+def label_rows(boxes: Sequence[tuple[float, float, float]], line: float) -> list[int]:
+    """For each name, how many lines it must move up so that it covers no name before it.
+
+    A box is (left, right, height) of a name; lines are `line` apart.
+
+    >>> label_rows([(0, 50, 0), (20, 70, 1), (90, 120, 0), (60, 100, 0)], line=10)
+    [0, 1, 0, 3]
+    """
+    rows: list[int] = []
+    for i, (left, right, height) in enumerate(boxes):
+        taken = [
+            other + line * row
+            for (start, end, other), row in zip(boxes[:i], rows, strict=True)
+            if start < right and left < end
+        ]
+        free = (row for row in range(i + 1) if all(abs(height + line * row - y) >= line for y in taken))
+        rows.append(next(free, i))
+    return rows

@@ -1,0 +1,143 @@
+"""Prompts of language models: the prompt in one piece, shaded by its effect on the answer, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from pertinent.array_types import Floats
+from pertinent.config.fingerprints import digest
+from pertinent.inputs.rendered_prompt import RenderedPrompt
+from pertinent.printable import visible
+from pertinent.rendering import wording as say
+from pertinent.rendering.colours import LIGHT, shares
+from pertinent.rendering.drawings import beginning_of
+from pertinent.rendering.drawings.text import TextDrawing, pieces
+from pertinent.rendering.html import Markup, from_template
+from pertinent.rendering.panels import Panel
+from pertinent.rendering.plots import QUIET
+from pertinent.results.explanation import Explanation
+
+_MOST_ROWS, _MOST_TOKENS = 20, 32
+"""The most features and tokens of a heat map."""
+
+
+@dataclass(frozen=True)
+class AnswerToken:
+    """A token of the answer, or the whole of it: its text, its column, and what the model answers for it."""
+
+    text: str
+    column: int
+    amount: str
+    share: Floats
+    is_one: bool
+
+
+class PromptDrawing(TextDrawing):
+    """Draws the prompt, of which what is fixed is pale, and the answer below it.
+
+    On a page each token of the answer can be chosen: then the prompt is shaded by its effect on that token.
+    """
+
+    joins_segments = True
+
+    def beginning(self, input: Any) -> str:
+        """The first words."""
+        return beginning_of(["".join(input.text.segments)])
+
+    def plain(self, input: Any) -> dict[str, Any]:
+        """The prompt's pieces, and the answer with its columns: number, text, whether it is one token."""
+        prompt = input.text
+        tokens = enumerate([*prompt.columns[: prompt.first_token], *prompt.answer_tokens])
+        answer = {
+            "tokens": [[column, text, column >= prompt.first_token] for column, text in tokens],
+            "text": prompt.answer,
+            "rather_than": prompt.rather_than,
+            "generation": prompt.generation,
+        }
+        return super().plain(input) | {"answer": answer}
+
+    def column_shares(self, e: Explanation) -> dict[int, Floats]:
+        """Those of the tokens of the answer."""
+        return {token.column: token.share for token in answer_tokens(e)}
+
+    def terminal(
+        self, panel: Panel, console: Console, width: int, *, colour: bool
+    ) -> Iterator[RenderableType]:
+        """The prompt, and the answer after an arrow."""
+        input: Any = panel.explanation.input
+        prompt = input.text
+        yield from super().terminal(panel, console, width, colour=colour)
+        yield Text()
+        yield Text("→ ", style="dim").append(visible(prompt.answer.strip()), style="not dim bold")
+        if prompt.rather_than is not None:
+            yield Text("rather than ", style="dim").append(
+                visible(prompt.rather_than.strip()), style="not dim"
+            )
+
+    def html(self, panel: Panel, *, small: bool = False) -> Markup:
+        """The prompt as a paragraph, and the answer whose tokens can be chosen."""
+        e = panel.explanation
+        input: Any = e.input
+        scores = say.told_scores(e)
+        told = [
+            (
+                piece,
+                piece.strongest(e),
+                "; ".join(scores[i] for i in piece.features),
+                input.text.removable(piece.segment),
+            )
+            for piece in pieces(input)
+        ]
+        tokens = [] if small else answer_tokens(e)
+        name = digest(input.fingerprint, e.method, e.index, repr(e.settings), e.removal, e.seed).hex()
+        return from_template(
+            "prompt.html", panel=panel, pieces=told, prompt=input.text, tokens=tokens, name=name, e=e
+        )
+
+    def height_of_plot(self, panel: Panel) -> float:
+        """The height of the heat map, if the method scored all tokens."""
+        return 1.4 + 0.2 * min(len(panel.shown), _MOST_ROWS) if answer_tokens(panel.explanation) else 0.0
+
+    def plot(self, axes: Any, panel: Panel) -> None:
+        """The scores of the strongest features for each token of the answer as a heat map."""
+        e = panel.explanation
+        assert e.class_scores is not None
+        tokens = [token for token in answer_tokens(e) if token.is_one][:_MOST_TOKENS]
+        rows = np.sort(panel.shown[:_MOST_ROWS])
+        scores = e.class_scores[[token.column for token in tokens]][:, rows].T
+        largest = float(np.abs(scores).max(initial=0.0)) or 1.0
+        shown = axes.imshow(scores, cmap=panel.look.scale(), vmin=-largest, vmax=largest, aspect="auto")
+        names = [say.clipped(e.features[i], 24) for i in rows.tolist()]
+        axes.set_yticks(range(len(rows)), names, parse_math=False)
+        labels = [say.clipped(token.text, 14) for token in tokens]
+        axes.set_xticks(range(len(tokens)), labels, rotation=45, ha="right", parse_math=False)
+        axes.tick_params(length=0, colors=QUIET)
+        axes.set_facecolor(LIGHT.ground)
+        bar = axes.figure.colorbar(shown, ax=axes, pad=0.02, aspect=12)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=8, length=2)
+
+
+def answer_tokens(e: Explanation) -> list[AnswerToken]:
+    """The whole answer and its tokens, if the method scored all of them.
+
+    Tokens share one scale of colours, so that the prompt is pale for a token that it hardly moves.
+    """
+    input: Any = e.input
+    prompt: RenderedPrompt = input.text
+    if e.class_scores is None or not prompt.answer_tokens or len(e.classes) != len(prompt.columns):
+        return []
+    first = prompt.first_token
+    whole = [shares(e.class_scores[column]) for column in range(first)]
+    of_tokens = shares(e.class_scores[first:])
+    texts = [*e.classes[:first], *prompt.answer_tokens]
+    return [
+        AnswerToken(text, column, say.amount(e, column), share, column >= first)
+        for column, (text, share) in enumerate(zip(texts, [*whole, *of_tokens], strict=True))
+    ]

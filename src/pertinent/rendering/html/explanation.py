@@ -1,0 +1,114 @@
+"""One explanation, several, and several classes side by side as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pertinent.rendering import pairs, panels
+from pertinent.rendering import wording as say
+from pertinent.rendering.by_input import by_input, failure_lines, name_of, named
+from pertinent.rendering.colours import Look
+from pertinent.rendering.drawings import drawing_of
+from pertinent.rendering.html import Axis, Markup, ends, fragment, from_template
+from pertinent.rendering.html.svg import waterfall
+from pertinent.rendering.panels import Panel
+from pertinent.results.explanation import ByClass, Explanation, Explanations
+from pertinent.results.failures import Failure
+
+_FIRST = 10
+"""How many inputs a notebook shows; a report shows all."""
+
+_TOP, _TOP_LISTED = 8, 20
+_MOST_LISTED = 500
+
+
+def show(explanation: Explanation) -> str:
+    """One explanation, for notebooks and other pages."""
+    return fragment(card(explanation, "" if explanation.id is None else name_of(explanation)))
+
+
+def show_all(explanations: Explanations) -> str:
+    """The first explanations, and the failures."""
+    inputs = by_input(explanations)
+    cards = [card(e, found.title) for found in inputs[:_FIRST] for e in found.explanations]
+    left = from_template("more.html", left=len(inputs) - _FIRST)
+    return fragment(*cards, left, failure_list(explanations.failures, _FIRST))
+
+
+def show_by_class(found: ByClass) -> str:
+    """The classes side by side."""
+    e = found[0]
+    name = "" if e.id is None else name_of(e)
+    given = drawing_of(e.input).html_input(e.input)
+    return fragment(from_template("by_class.html", e=e, name=name, given=given, classes=_classes(found)))
+
+
+def card(
+    e: Explanation,
+    name: str = "",
+    *,
+    look: Look | None = None,
+    with_input: bool = True,
+    by_class: bool = False,
+) -> Markup:
+    """One explanation without style; `name` says of which input it is, `look` how a heat map is drawn.
+
+    Without `with_input` an image stands elsewhere on the page. `by_class` adds the scores for other classes,
+    where the method gives them.
+    """
+    drawing, n = drawing_of(e.input), len(e.features)
+    top = _TOP_LISTED if drawing.lists_features else _TOP
+    panel = panels.panel(e, top if n > top else None, look)
+    several = by_class and e.class_scores is not None and len(e.classes) > 1
+    axis = Axis()
+    if e.output.kind == "value":
+        axis = Axis.from_ranges((float(e.prediction[i]),) * 2 for i in say.listed_classes(e))
+    return from_template(
+        "explanation.html",
+        e=e,
+        name=name,
+        panel=panel,
+        drawing=drawing,
+        drawn=drawing.html(panel),
+        given=drawing.html_input(e.input) if with_input else "",
+        sets=[(s, drawing.html_set(e.input, s.mask, s.sparsities)) for s in say.chosen_sets(e)],
+        pairs=_pairs(panel),
+        waterfall=waterfall(e),
+        clipping=panels.clipping(e),
+        lists_all=len(panel.shown) < n <= _MOST_LISTED and not panel.look.compact,
+        prediction_axis=axis,
+        classes=_classes(e.by_class(), look) if several else None,
+    )
+
+
+def _pairs(panel: Panel) -> Markup:
+    """The strongest pairs of features; empty if the method does not value pairs."""
+    e = panel.explanation
+    if e.interactions is None:
+        return Markup()
+    found = pairs.shown_pairs(e).tolist()
+    values = [(float(e.interactions[i, j]), pairs.error_of(e, i, j) or 0.0) for i, j in found]
+    axis = Axis.from_ranges((value - error, value + error) for value, error in values)
+    drawn = drawing_of(e.input).html_pairs(panel) if found else Markup()
+    return from_template(
+        "pairs.html", e=e, found=found, drawn=drawn, axis=axis, pairs=pairs, triples=pairs.shown_triples(e)
+    )
+
+
+def failure_list(failures: Sequence[Failure], most: int | None = None) -> Markup:
+    """The failures and at `most` so many of their reasons; empty if there are none."""
+    lines = failure_lines(named(failures), most)
+    return from_template("failures.html", n=len(failures), lines=lines) if failures else Markup()
+
+
+def _classes(found: ByClass, look: Look | None = None) -> dict[str, object]:
+    """What the template of several classes needs."""
+    every = panels.class_panels(found, look=look)
+    return {
+        "title": panels.title(found).capitalize(),
+        "drawn": [(p, drawing_of(p.explanation.input).html(p, small=True)) for p in every],
+        "axis": Axis.from_ranges(end for p in every for end in ends(p.explanation, p.shown.tolist())),
+        "directions": panels.directions(found),
+        "set_text": panels.set_text(found),
+        "clipped_at": panels.largest(found) if panels.is_clipped(found) else None,
+    }

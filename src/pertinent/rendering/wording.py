@@ -1,0 +1,285 @@
+"""The words and numbers that all reports on an explanation share; each report decides how they look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, isfinite, log10
+from typing import Literal
+
+import numpy as np
+
+from pertinent.array_types import Floats, Ints, Masks
+from pertinent.errors import PertinentError
+from pertinent.explainers.base import n_kept
+from pertinent.number_format import number_text
+from pertinent.outputs import LogLikelihoods, column_index
+from pertinent.printable import shortened_name, visible
+from pertinent.rendering.colours import shares
+from pertinent.results.explanation import Explanation, most_likely
+
+FEW_CLASSES = 10
+_UNMEASURABLE = 1e-6
+"""Scores below this share of the prediction are rounding errors of the model."""
+
+_UNLISTED = {"class": "less likely classes", "label": "less likely labels", "value": "other values"}
+_ARROWS = {"lower": "↓", "higher": "↑"}
+
+
+def facts(explanation: Explanation) -> dict[str, str]:
+    """How the explanation was made and what it cost, by label."""
+    e = explanation
+    return {
+        "method": e.method,
+        "settings": ", ".join(f"{k}={clipped(str(v), 60)}" for k, v in e.settings.items()) or "defaults",
+        "removal": e.removal,
+        **({"scale": e.scale} if e.scale != "natural" else {}),
+        "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
+        "budget": f"{e.budget:,}{' per sparsity' if e.budget_per_sparsity else ''}",
+        "evaluations": f"{e.evaluations:,}",
+        "model time": _duration(e.seconds),
+        "seed": str(e.seed),
+        **{name: _detail(value) for name, value in e.details.items() if isinstance(value, int | float | str)},
+    }
+
+
+def predicted(explanation: Explanation) -> int:
+    """The column shown as the model's answer: the predicted class, or the first value."""
+    return explanation.output.default_target(explanation.prediction)
+
+
+def amount(explanation: Explanation, column: int) -> str:
+    """The model's output for a column, as ``93.1%`` or ``2.31 m``."""
+    return explanation.output.describe(float(explanation.prediction[column]))
+
+
+def says_nothing(explanation: Explanation) -> str | None:
+    """The reason why the scores do not tell features apart; ``None`` if they do."""
+    scores, floor = np.nan_to_num(explanation.scores), unmeasurable(explanation)
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest <= floor:
+        return f"No feature moves the prediction measurably: the largest score is {largest:.1g}."
+    if len(scores) > 1 and explanation.meaning != "membership" and np.ptp(scores) <= floor:
+        return "All features have the same score: the method does not tell them apart."
+    return None
+
+
+def relative_scores(explanation: Explanation) -> Floats:
+    """The scores divided by the largest magnitude; zeros where none is measurable."""
+    return shares(explanation.scores, unmeasurable(explanation))
+
+
+def coloured_scores(explanation: Explanation) -> Floats:
+    """The relative scores with the sign by which a picture is coloured.
+
+    Where present and absent features are told apart, present ones are above zero and absent ones below.
+    """
+    share, pertinence = relative_scores(explanation), explanation.pertinence
+    return share if pertinence is None else np.maximum(share, 0) * pertinence
+
+
+def directions(explanation: Explanation) -> tuple[str, str]:
+    """What features of the supporting and of the opposing colour do, in words."""
+    name = explanation.target_name
+    if explanation.pertinence is not None:
+        towards, away = "present, must go", "absent, must come"
+        if explanation.input.shown() is not None:  # values, which are not present or absent
+            towards, away = "towards its absent value", "away from its absent value"
+        return f"{towards} for {aim(explanation)}", f"{away} for {aim(explanation)}"
+    if explanation.meaning == "attack":
+        return "needed by an attack", "not needed by an attack"
+    if explanation.meaning == "membership":
+        return "in every set", "never chosen"
+    if explanation.meaning == "magnitude":
+        return f"matters for {name}", f"does not matter for {name}"
+    if not _more_is_better(explanation):
+        return f"raises {name}", f"lowers {name}"
+    return f"supports {name}", f"speaks against {name}"
+
+
+def _more_is_better(explanation: Explanation) -> bool:
+    """Whether a larger number for the target speaks for the decision: not for plain values."""
+    return explanation.output.kind != "value" or isinstance(explanation.output, LogLikelihoods)
+
+
+def verb(explanation: Explanation) -> str:
+    """What the features do to the target, as in ``what supports it``."""
+    if not _more_is_better(explanation):
+        return "moves"
+    return "matters for" if explanation.meaning == "magnitude" else "supports"
+
+
+def has_two_sides(explanation: Explanation) -> bool:
+    """Whether a picture needs both colours: for and against the target, or present and absent features."""
+    return explanation.pertinence is not None or explanation.meaning in ("effect", "attack")
+
+
+def aim(explanation: Explanation) -> str:
+    """The class that an attack changes the prediction to, or ``another class`` if any will do."""
+    toward, classes = explanation.settings.get("toward"), explanation.classes
+    if toward is None:
+        return "another class"
+    try:
+        return classes[column_index(toward, classes)]
+    except PertinentError:  # a file may name any
+        return str(toward)
+
+
+def side(explanation: Explanation, feature: int) -> Literal["support", "against", "plain"]:
+    """The colour of a feature's bar; plain if the attack does not need the feature."""
+    pertinence = explanation.pertinence
+    sign = explanation.scores[feature] if pertinence is None else pertinence[feature]
+    return "support" if sign > 0 else "plain" if pertinence is not None and sign == 0 else "against"
+
+
+def pertinence_text(explanation: Explanation, feature: int) -> str:
+    """What an attack does with a feature, as ``must go`` or ``not needed``; empty if that is not known."""
+    pertinence = explanation.pertinence
+    if pertinence is None:
+        return ""
+    moves = ("must go", "must come") if explanation.input.shown() is None else ("towards", "away")
+    return ("not needed", *moves)[pertinence[feature]]
+
+
+def listed_classes(explanation: Explanation) -> list[int]:
+    """The columns worth showing: all if few, else the most likely and the one explained."""
+    n = len(explanation.classes)
+    return list(range(n)) if n <= FEW_CLASSES else most_likely(explanation)
+
+
+def unlisted(explanation: Explanation) -> str:
+    """The number of columns that are not shown, as ``and 995 less likely classes``; empty if all are."""
+    left = len(explanation.classes) - len(listed_classes(explanation))
+    return f"and {left:,} {_UNLISTED[explanation.output.kind]}" if left else ""
+
+
+def strongest(explanation: Explanation, top: int | None) -> Ints:
+    """The features with the largest magnitudes, in the order of the ranking; zeros are left out."""
+    if top is None:
+        return explanation.ranking
+    size = np.abs(explanation.scores)
+    largest = np.argsort(-size, kind="stable")[:top]
+    largest = largest[size[largest] > 0] if size.any() else largest
+    return explanation.ranking[np.isin(explanation.ranking, largest)]
+
+
+def error_of(explanation: Explanation, feature: int) -> float | None:
+    """The standard error of a feature's score, if it is known."""
+    if explanation.standard_errors is None or not isfinite(explanation.standard_errors[feature]):
+        return None
+    return float(explanation.standard_errors[feature])
+
+
+def told_scores(explanation: Explanation) -> list[str]:
+    """Each feature's score and standard error, as ``+0.123 ± 0.010``."""
+    form = number_format(explanation.scores)
+    every = range(len(explanation.features))
+    return [f"{score_text(explanation, i, form)} {error_text(explanation, i, form)}".strip() for i in every]
+
+
+def score_text(explanation: Explanation, feature: int, form: str = "") -> str:
+    """The score of a feature, as ``+0.123``, or ``in 3 of 4 sets`` for a search.
+
+    `form` is the `number_format` of the scores, for who has it.
+    """
+    score = float(explanation.scores[feature])
+    if explanation.meaning == "membership" and isfinite(score):
+        sizes = len({n_kept(s, len(explanation.features)) for s in explanation.chosen})
+        return f"in {round(score * sizes)} of {sizes} sets"
+    return f"{score:+{form or number_format(explanation.scores)}}"
+
+
+def error_text(explanation: Explanation, feature: int, form: str = "") -> str:
+    """The standard error of a score, as ``± 0.010``; empty if it is not known."""
+    error = error_of(explanation, feature)
+    return "" if error is None else f"± {error:{form or number_format(explanation.scores)}}"
+
+
+def number_format(values: Floats) -> str:
+    """Three significant digits for the largest magnitude, and as many decimals for the others."""
+    largest = float(np.abs(np.nan_to_num(values)).max(initial=0.0))
+    if largest == 0:
+        return ".3f"
+    if largest < 1e-5:
+        return ".2e"
+    return f"{',' if largest >= 1e4 else ''}.{max(0, 2 - floor(log10(largest)))}f"
+
+
+def on_one_line(name: str) -> str:
+    """A feature's name without line breaks, so that it fits a row."""
+    return " ".join(name.split()) or repr(name)
+
+
+def clipped(name: str, most: int = 32) -> str:
+    """A name on one line of at most `most` characters, its control characters visible."""
+    return shortened_name(visible(on_one_line(name)), most)
+
+
+@dataclass(frozen=True)
+class MetricValues:
+    """One metric: its values by sparsity, and their mean."""
+
+    name: str
+    arrow: str
+    better: str
+    values: Mapping[float | None, float]
+
+    @property
+    def mean(self) -> float:
+        """The mean over sparsities."""
+        return float(np.mean(list(self.values.values())))
+
+
+def measures(explanation: Explanation) -> list[MetricValues]:
+    """The measures of the explanation."""
+    better = {name: explanation.better.get(name, "") for name in explanation.measures}
+    return [
+        MetricValues(name, arrow(better[name]), better[name], values)
+        for name, values in explanation.measures.items()
+        if values
+    ]
+
+
+def measured_sparsities(explanation: Explanation) -> list[float]:
+    """The sparsities at which any metric has a value, the smallest first."""
+    return sorted({s for m in measures(explanation) for s in m.values if s is not None})
+
+
+def arrow(better: str) -> str:
+    """An arrow: ↓ if lower is better, ↑ if higher is."""
+    return _ARROWS.get(better, "")
+
+
+@dataclass(frozen=True)
+class ChosenSet:
+    """A set that a search chose, and the sparsities at which it was chosen."""
+
+    sparsities: str
+    mask: Masks
+
+
+def chosen_sets(explanation: Explanation) -> list[ChosenSet]:
+    """The sets of a search, the smallest first; sparsities that choose the same set share a line."""
+    sets: dict[bytes, tuple[list[str], Masks]] = {}
+    for sparsity, mask in sorted(explanation.chosen.items()):
+        sets.setdefault(mask.tobytes(), ([], mask))[0].append(f"{100 * sparsity:g}%")
+    return [ChosenSet(", ".join(labels), mask) for labels, mask in sets.values()]
+
+
+def smallest_set(explanation: Explanation) -> Masks:
+    """The features of the smallest set chosen; none where the method does not search."""
+    sets = chosen_sets(explanation)
+    return sets[0].mask if sets else np.zeros(len(explanation.features), dtype=np.bool_)
+
+
+def unmeasurable(explanation: Explanation) -> float:
+    """The largest score that may be a rounding error of the model."""
+    return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
+
+
+def _detail(value: float | str) -> str:
+    return str(value) if isinstance(value, str | bool) else number_text(value, 3)
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:,.1f} s"
