@@ -440,7 +440,7 @@ def request(call):
 
 
 def fit(call):
-    """A learned_methods method with a setting of any kind, and what it explains."""
+    """A learned method with a setting of any kind, and what it explains."""
     names = sorted(learned_methods.all())
     name = names[call.size % len(names)]
     options = {name: call.options[name] for name in ("features", "removal", "seed") if name in call.options}

@@ -43,8 +43,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CATALOGUES = {
     "methods": lambda: [entry for entry in pertinent.list_methods() if not entry.fitted_first],
-    "metrics": pertinent.metrics,
-    "removals": pertinent.removals,
+    "metrics": pertinent.list_metrics,
+    "removals": pertinent.list_removals,
 }
 
 
@@ -203,7 +203,7 @@ def test_reference_has_every_registered_name_and_setting(what):
         assert all(cls.better == table[key][1] for key, cls in metrics.all().items())
     if what == "removals":
         for key, cls in removals.all().items():
-            assert getattr(removals, cls.__name__) is cls
+            assert getattr(pertinent.removals, cls.__name__) is cls
             assert table[key][1:3] == [", ".join(cls.kinds()), f"`{cls.__name__}`"]
     else:
         assert all(entry.paper == table[key][-2] for key, entry in entries.items())
@@ -288,8 +288,10 @@ def _first_cells(text):
 
 
 def test_reference_has_the_parameters_of_a_request():
-    shown = next(cell for cell in _first_cells(section("`pertinent.Request`")) if cell.startswith(" `of("))
-    assert not [p for p in inspect.signature(pertinent.Request.of).parameters if f"{p}=" not in shown]
+    cells = _first_cells(section("`pertinent.Request`"))
+    shown = next(cell for cell in cells if cell.startswith(" `from_method("))
+    parameters = inspect.signature(pertinent.Request.from_method).parameters
+    assert not [p for p in parameters if f"{p}=" not in shown]
 
 
 def test_reference_has_every_option_of_wrap():

@@ -13,8 +13,8 @@ NAMES = [
     "PertinentError", "Prompt",
     "RemovalCheck", "Request", "Sanity", "Sensitivity", "Service", "Stability", "StudyReport", "Text",
     "adapt", "attack_radius", "benchmark", "check_removal", "compare", "create_study", "evaluate", "explain",
-    "explain_iter", "fit", "load",
-    "load_explainer", "merge", "methods", "metrics", "neighbour_stability", "read", "removals",
+    "explain_iter", "fit", "list_methods", "list_metrics", "list_removals", "load",
+    "load_explainer", "merge", "neighbour_stability", "read",
     "report_study", "sanity", "save_report",
     "sensitivity", "serve", "serve_study", "stability", "train", "wrap", "wrap_endpoint",
 ]  # fmt: skip
@@ -93,7 +93,7 @@ def test_nothing_is_unpickled():
 
 
 @pytest.mark.parametrize(
-    ("method", "module"), [("leave-one-out", "simple"), ("random-search", "search.sampled_search")]
+    ("method", "module"), [("leave-one-out", "leave_one_out"), ("random-search", "search.sampled_search")]
 )
 def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function(method, module):
     code = """

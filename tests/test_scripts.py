@@ -555,7 +555,7 @@ def test_yang2023(encoder, tmp_path):
             measure.METHODS[name] = method, settings | {k: 16 for k in settings if k in ("samples", "budget")}
         stages.ON_PAIRS = ("amortized", "KS-2000", "KS-2000, padded")
         load("padding").PLAYERS = 24
-        names = "model learned_methods amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
+        names = "model learned amortized-0 amortized-1 reference method-amortized adapted-5 curve-70"
         names += " seconds-alone FastSHAP-surrogate-0 method-FastSHAP-surrogate"
         names += " seconds-cpu FastSHAP-0 FastSHAP-fresh-0 method-FastSHAP method-FastSHAP-fresh"
         names += " method-KS-200 method-KS-2000 padded-KS-200 pairs-amortized"

@@ -49,7 +49,7 @@ class Results:
     top: dict[tuple[str, str], dict[str, list[int]]]
 
     @classmethod
-    def of(cls, folder: Path) -> Results:
+    def from_folder(cls, folder: Path) -> Results:
         """Read a folder of results."""
         texts: dict[str, list[dict[str, Any]]] = {}
         for one in _lines(folder, "texts.json"):

@@ -53,7 +53,7 @@ class Truth:
     svs: list[Floats]
 
     @classmethod
-    def of(cls, model: Model, texts: Examples, evaluations: int) -> Truth:
+    def from_model(cls, model: Model, texts: Examples, evaluations: int) -> Truth:
         """Compute both, with seeds that no method has."""
         found = explained(model, texts, "kernel-shap", seed=99, samples=evaluations)
         svs = explained(model, texts, *METHODS["SVS-25"][:1], seed=98, **METHODS["SVS-25"][1])

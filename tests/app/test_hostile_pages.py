@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.app import site, timed_connection, token_auth
+from pertinent.app import site as pages
+from pertinent.app import timed_connection, token_auth
 from pertinent.app.admission_queue import AdmissionQueue
 from pertinent.app.explanation_browser import ExplanationBrowser
 from pertinent.app.site import Site
@@ -63,13 +64,13 @@ def test_a_question_is_decoded_outside_of_the_event_loop(monkeypatch):
             threads.append(threading.current_thread())
             return json.loads(data)
 
-    monkeypatch.setattr(site, "json", Recording)
+    monkeypatch.setattr(pages, "json", Recording)
     assert predict(text_site().app(TOKEN)).status == 200
     assert len(threads) == 1 and threads[0] is not threading.current_thread()
 
 
 def test_a_request_ends_after_its_time(monkeypatch):
-    monkeypatch.setattr(site, "_GRACE", 0.1)
+    monkeypatch.setattr(pages, "_GRACE", 0.1)
     model = Counting()
     served = text_site(model, seconds=0.2)
     app = served.app(TOKEN)

@@ -198,7 +198,7 @@ def test_what_cannot_be_explained_is_said(client, changes, message):
     [
         (b"{", "not JSON"),
         (b"[" * 100_000, "not JSON"),
-        (b"[]", "`Question` must be an object with named fields"),
+        (b"[]", "`ExplainForm` must be an object with named fields"),
         (b'{"model": "texts", "row": {"\\ud800": []}}', "lone surrogate"),
         (b'{"model": "texts", "budget": "x"}', "`budget` must be a whole number"),
         (b'{"model": "texts", "without": [-1]}', "at least 0"),

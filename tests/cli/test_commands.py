@@ -523,7 +523,7 @@ def test_catalogues(run, what, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = run(what)
     assert code == 0
-    assert all(entry.name in out for entry in getattr(pertinent, what)())
+    assert all(entry.name in out for entry in getattr(pertinent, f"list_{what}")())
 
 
 def test_methods_to_fit_are_listed_apart(run, monkeypatch):

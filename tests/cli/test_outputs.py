@@ -29,7 +29,7 @@ def run(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.parametrize("option", ["--html", "--out", "--json"])
 def test_a_folder_that_refuses_files_is_known_before_the_work(run, tmp_path, monkeypatch, option):
-    monkeypatch.setattr("pertinent.cli.verbs.Call.of", lambda *_: pytest.fail("it worked in vain"))
+    monkeypatch.setattr("pertinent.cli.verbs.Call.from_flags", lambda *_: pytest.fail("it worked in vain"))
     before = os.open
 
     def refuse(path, *rest):

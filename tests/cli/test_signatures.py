@@ -56,7 +56,7 @@ def parameters(command):
         return {}
     own = dict(inspect.signature(getattr(pertinent, command.function)).parameters)
     if "words" in own:
-        words = inspect.signature(pertinent.Request.of).parameters
+        words = inspect.signature(pertinent.Request.from_method).parameters
         own |= {name: words[name] for name in words if name not in ("method", "settings", "metrics")} | own
     return own
 

@@ -197,7 +197,7 @@ def test_variance_of_the_gradient(load, monkeypatch, samples):
     """
     own = load("estimators")
 
-    class First(own.LearnsMAGNEx):
+    class First(own.MAGNExLearner):
         def quality(self, answers, kept, real, predictions):
             return kept[..., 0].float()
 

@@ -295,7 +295,7 @@ def stopping(game, budget, has_listener=False, **settings):
             ask = steps.send(answer)
         except StopIteration as stop:
             return stop.value, published
-        if type(ask).__name__ == "Partial":
+        if type(ask).__name__ == "Publish":
             published.append(ask.make())
             answer = None
         else:

@@ -19,11 +19,11 @@ import numpy as np
 
 from pertinent.asks import NetworkOutputs
 from pertinent.explainers import Finding
-from pertinent.learners import LearnedExplainer, LearnerSpec, LearnsScores, learned
+from pertinent.learners import LearnedExplainer, LearnerSpec, ScoreLearner, learned
 
 
 @dataclass(frozen=True)
-class LearnsOcclusion(LearnsScores):
+class OcclusionLearner(ScoreLearner):
     """Learns leave-one-out scores of the predicted class by their squared error, times a `weight`."""
 
     spec = LearnerSpec("leave-one-out", classes=("predicted",))
@@ -43,7 +43,7 @@ class LearnsOcclusion(LearnsScores):
 @learned.register("my-occlusion")
 @dataclass(frozen=True)
 class MyOcclusion(LearnedExplainer):
-    learner = LearnsOcclusion
+    learner = OcclusionLearner
     paper = "none"
     summary = "leave-one-out scores, predicted by a network"
 

@@ -113,7 +113,7 @@ COMMANDS = {
         without=_ANSWERS,
     ),
     "benchmark": Command(
-        None, "descriptions:benchmark", ("quiet",), ("", "what to run, and where to keep it")
+        None, "benchmark_files:benchmark", ("quiet",), ("", "what to run, and where to keep it")
     ),
     "serve": Command(
         "serve",
@@ -136,7 +136,7 @@ COMMANDS = {
     ),
     "study report": Command("report_study", "studies:report", _RESULT, ("", "whose answers count")),
     "demo": Command(None, "verbs:demo", ("html", "quiet"), defaults={"html": Path("pertinent-report.html")}),
-    "methods": Command("methods", "verbs:catalogue"),
-    "metrics": Command("metrics", "verbs:catalogue"),
-    "removals": Command("removals", "verbs:catalogue"),
+    "methods": Command("list_methods", "verbs:catalogue"),
+    "metrics": Command("list_metrics", "verbs:catalogue"),
+    "removals": Command("list_removals", "verbs:catalogue"),
 }

@@ -87,7 +87,7 @@ def _kind(model: Model, record: InputRecord, features: Any) -> str | Exception:
     """What kind of input a record holds, or why the model cannot use it."""
     try:
         return record.error or model.prepare(record.raw, features).kind
-    except Exception as error:  # noqa: BLE001  told to the user, the other inputs are learned_methods from
+    except Exception as error:  # noqa: BLE001  told to the user, the other inputs are used
         return error
 
 
@@ -99,7 +99,7 @@ def _settings(args: Namespace) -> dict[str, Any]:
 
 
 def _report(card: Mapping[str, Any], *, finished: bool) -> list[str]:
-    """What was learned_methods from how much, and how well."""
+    """What was learned from how much, and how well."""
     begin = "Was fitted before" if finished else "Fitted"
     n_dev = card["dev_examples"]
     examples = _count(card["examples"], "input")

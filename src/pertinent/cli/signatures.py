@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAKERS = {
     "Removal": "pertinent.removals.base:removals.parse",
     "Metric": "pertinent.metrics.base:metrics.parse",
-    "EarlyStopping": "pertinent.explainers.early_stopping:EarlyStopping.of",
+    "EarlyStopping": "pertinent.explainers.early_stopping:EarlyStopping.from_setting",
 }
 """What makes an instance of a class from its text, so that a mistake is found before a model is loaded."""
 

@@ -252,7 +252,7 @@ def serve(args: Namespace) -> int:
 
 def catalogue(args: Namespace) -> int:
     """List the methods, metrics or removals."""
-    CommandOutput().show(getattr(pertinent, args.command)())
+    CommandOutput().show(getattr(pertinent, f"list_{args.command}")())
     return 0
 
 
