@@ -1,9 +1,9 @@
 """Base classes of learned explainers.
 
-A learned method is two small classes in one file. Its `Learner` has the settings of `fit` as fields and trains
-a network. Most derive from `ScoreLearner` (score_learner.py), which learns from the explanations of a teacher,
-or from `SelectionLearner` (selection.py), which selects features in every step and asks the model about them.
-Its `LearnedExplainer` turns the network's outputs into an explanation.
+A learned method is two small classes in one file. Its `Learner` has the settings of `fit` as fields and
+trains a network. Most derive from `ScoreLearner` (score_learner.py), which learns from the explanations of a
+teacher, or from `SelectionLearner` (selection.py), which selects features in every step and asks the model
+about them. Its `LearnedExplainer` turns the network's outputs into an explanation.
 """
 
 from __future__ import annotations
