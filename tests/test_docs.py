@@ -332,7 +332,7 @@ def test_entry_points_are_in_the_groups_that_are_read():
     (shown,) = blocks(ROOT / "docs" / "how-it-works.md", "toml")
     groups = tomllib.loads(shown.code)["project"]["entry-points"]
     registries = (explainers, learned, metrics, modalities, removals)
-    assert set(groups) == {registry._group for registry in registries}
+    assert set(groups) == {registry.group for registry in registries}
 
 
 def test_reference_has_every_error():
