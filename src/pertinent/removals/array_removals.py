@@ -18,7 +18,7 @@ from pertinent.inputs.table import Background, TableInput
 from pertinent.removals.base import NOT_KEPT, Removal, removals, row_generators
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from pertinent.models.base import Model
 
