@@ -21,9 +21,9 @@ logger = logging.getLogger(__name__)
 class Registry(Generic[T]):
     """Classes of one kind by their kebab-case name.
 
-    Classes come from the files of one package and from the entry points of other packages in a group. A class
-    with a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) is imported from that file when it is
-    looked up; to look up any other name, all files are imported.
+    Classes come from the files of one package and from the entry points of other packages in a group. A
+    class with a file of the same name (``"kernel-shap"`` in ``kernel_shap.py``) is imported from that file
+    when it is looked up; to look up any other name, all files are imported.
 
     Parameters
     ----------
