@@ -227,7 +227,7 @@ async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIt
             yield await asyncio.wait_for(anext(events), end - loop.time())
     except StopAsyncIteration:
         return
-    except asyncio.TimeoutError:
+    except TimeoutError:
         yield _event("failed", {"reason": f"It took more than {seconds:g} seconds: choose a smaller budget."})
     finally:
         await events.aclose()

@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.config.fingerprints import generator
-from pertinent.config.registry import settings_of
+from pertinent.config.settings import changed_settings
 from pertinent.engine.meter import Meter
 from pertinent.errors import ModelError
 from pertinent.explainers.base import (
@@ -110,7 +110,7 @@ def explanation_steps(
         doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
         explanation = Explanation(
             method=explainer.name,
-            settings=settings_of(explainer),
+            settings=changed_settings(explainer),
             removal=removal.name,
             removal_settings=removal.settings(model),
             input=input,

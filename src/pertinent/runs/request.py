@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from pertinent.config.fingerprints import digest
-from pertinent.config.registry import Registry, settings_of, with_settings
+from pertinent.config.registry import Registry
 from pertinent.config.serialization import PlainData
-from pertinent.config.settings import Count, Seed, Share, checked
+from pertinent.config.settings import Count, Seed, Share, changed_settings, checked, replace_settings
 from pertinent.config.settings_parser import split_settings
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned_methods
@@ -196,7 +196,7 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
         if name not in explainers and name in learned_methods:
             raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
         method = explainers.parse(method)
-    return with_settings(method, settings, also_known=tuple(WORDS)) if settings else method
+    return replace_settings(method, settings, also_known=tuple(WORDS)) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
@@ -301,7 +301,7 @@ def _described(thing: Any) -> dict[str, Any]:
 
 def _plain_settings(thing: Any) -> dict[str, Any]:
     """Settings that differ from their defaults; those that JSON does not know by their digest."""
-    return {name: _plain(value) for name, value in settings_of(thing).items()}
+    return {name: _plain(value) for name, value in changed_settings(thing).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -330,7 +330,7 @@ def _method_of(data: PlainData) -> Explainer:
         return explainers.make(name, settings)
     saved = PlainData(data.mapping("fitted"), "fitted")
     fitted: Explainer = learned_methods.get(name).load(saved.text("folder"), digest=saved.text("digest"))
-    return with_settings(fitted, settings)
+    return replace_settings(fitted, settings)
 
 
 def _made(registry: Registry[T], plain: Any, what: str) -> T:
