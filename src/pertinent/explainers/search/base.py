@@ -134,19 +134,6 @@ class Search(Explainer):
         """The values with the sign that makes larger better."""
         return np.asarray(values if self.objective == "sufficiency" else -values)
 
-
-@dataclass(frozen=True)
-class SeparateSearches(Search):
-    """One independent search for each size."""
-
-    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
-        """Run the searches in parallel."""
-        if self.spread:
-            task = replace(task, budget=task.budget // len(kept))
-        generators = task.rng.spawn(len(kept))
-        branches = {k: self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)}
-        return (yield from self.in_parallel(task, branches, course))
-
     def in_parallel(
         self,
         task: Task,
@@ -191,6 +178,19 @@ class SeparateSearches(Search):
             return Publish(lambda: Finding(chosen=chosen_from(course.best, task))) if improved else None
 
         return relay(search, on_answer=record)
+
+
+@dataclass(frozen=True)
+class SeparateSearches(Search):
+    """One independent search for each size."""
+
+    def best_sets(self, task: Task, kept: Sequence[int], course: Course) -> Asking[dict[int, Masks]]:
+        """Run the searches in parallel."""
+        if self.spread:
+            task = replace(task, budget=task.budget // len(kept))
+        generators = task.rng.spawn(len(kept))
+        branches = {k: self.search(task, k, rng) for k, rng in zip(kept, generators, strict=True)}
+        return (yield from self.in_parallel(task, branches, course))
 
     @abstractmethod
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:

@@ -14,14 +14,14 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Task, explainers, learned_methods, n_kept
-from pertinent.explainers.search.base import Course, SeparateSearches, largest, uniform_sets
+from pertinent.explainers.search.base import Course, Search, largest, uniform_sets
 
 SHARE = 4
 """A starting method that adapts to its budget gets 1 / SHARE of the budget."""
 
 
 @dataclass(frozen=True)
-class LocalSearch(SeparateSearches):
+class LocalSearch(Search):
     """A search that improves sets step by step.
 
     Parameters
@@ -79,10 +79,6 @@ class LocalSearch(SeparateSearches):
         }
         return (yield from self.in_parallel(task, branches, course, dict.fromkeys(begin, cost)))
 
-    def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
-        """Search from random sets."""
-        return self.search_from(None, task, k, rng)
-
     @abstractmethod
     def search_from(self, start: Masks | None, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:
         """Find the best set of k features, beginning with `start` among others, if there is one."""
@@ -116,12 +112,6 @@ class Seen:
     def __init__(self, sets: Iterable[Masks]) -> None:
         self.names = {chosen.tobytes() for chosen in sets}
         self._closed: set[bytes] = set()
-
-    def is_new(self, chosen: Masks) -> bool:
-        """Whether a set has not been seen yet; marks it as seen."""
-        before = len(self.names)
-        self.names.add(chosen.tobytes())
-        return len(self.names) > before
 
     def best_swaps(self, chosen: Masks, gain: Floats, n: int) -> list[Masks]:
         """The n new sets with the largest expected gain from swapping one feature; marks them as seen.

@@ -154,17 +154,15 @@ class SeenSets:
         self.add(sets)
 
     def add(self, sets: Masks) -> Masks:
-        """Whether each set is new; all are seen afterwards."""
-        names = self._names_of(sets).tolist()
-        return np.array([self._is_new(name) for name in names], dtype=np.bool_)
+        """Mark sets as seen, and return which of them are new."""
+        n_before = [len(self._names)]
+        for name in self._names_of(sets).tolist():
+            self._names.add(name)
+            n_before.append(len(self._names))
+        return np.diff(n_before) > 0
 
     def _names_of(self, sets: Masks) -> Ints:
         return np.asarray(np.bitwise_xor.reduce(np.where(sets, self._words, 0), axis=-1))
-
-    def _is_new(self, name: int) -> bool:
-        before = len(self._names)
-        self._names.add(name)
-        return len(self._names) > before
 
     def uniform(self, rng: np.random.Generator, n: int, d: int, k: int) -> Masks:
         """Up to `n` uniform random sets that are new."""
@@ -203,12 +201,10 @@ class SeenSets:
         return sets, np.flatnonzero(places < 0)
 
     def _first_new(self, names: list[int]) -> int:
-        """The place of the first new name, which is seen afterwards; −1 if there is none."""
-        for place, name in enumerate(names):
-            if name not in self._names:
-                self._names.add(name)
-                return place
-        return -1
+        """Return the index of the first new name and mark it as seen; −1 if there is none."""
+        index = next((i for i, name in enumerate(names) if name not in self._names), -1)
+        self._names.add(names[index])
+        return index
 
     def _names_of_some(self, features: Ints, which: Masks) -> Ints:
         """The names (rows, sets) of the sets of features (rows, n) that `which` (sets, n) selects."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,20 +39,23 @@ AT_ONCE = 4e6
 """Number of covariances of answers with pairs that are held in memory at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class InteractionPosterior:
-    """The values of features (features, columns) and of pairs (features, features, columns), with errors.
+class Estimate(NamedTuple):
+    """Values and their standard errors."""
+
+    values: Floats
+    errors: Floats
+
+
+class InteractionPosterior(NamedTuple):
+    """The values of features (features, columns), pairs (features, features, columns) and triples.
 
     Pairs have only the columns that were asked for; their matrices are symmetric, with zeros on the diagonal.
     Triples (triples, columns) are in the order of `triples_of`; there are none if the index has none.
     """
 
-    singles: Floats
-    single_errors: Floats
-    pairs: Floats
-    pair_errors: Floats
-    triples: Floats
-    triple_errors: Floats
+    singles: Estimate
+    pairs: Estimate
+    triples: Estimate
 
 
 def estimate(
@@ -77,12 +81,10 @@ def estimate(
     prior = fit(masks, odd[:, own], even[:, own])  # between the halves' it ends worse on games of gloves
     found = posterior(prior, index, masks, odd, even, of_pairs=of_pairs, scales=scales)
     return InteractionPosterior(
-        found.singles,
-        np.sqrt(found.single_errors**2 + (one.singles - other.singles) ** 2 / 2),
-        found.pairs,
-        np.sqrt(found.pair_errors**2 + (one.pairs - other.pairs) ** 2 / 2),
-        found.triples,
-        np.sqrt(found.triple_errors**2 + (one.triples - other.triples) ** 2 / 2),
+        *(
+            Estimate(each.values, np.sqrt(each.errors**2 + (a.values - b.values) ** 2 / 2))
+            for each, a, b in zip(found, one, other, strict=True)
+        )
     )
 
 
@@ -127,12 +129,9 @@ def posterior(
             pair_variances += variances
     triples, triple_variances = _triples(both[0], prior.r, x, index.triples_odd, of_pairs)
     return InteractionPosterior(
-        singles,
-        np.sqrt(single_variances),
-        pairs,
-        np.sqrt(pair_variances),
-        triples,
-        np.sqrt(triple_variances),
+        Estimate(singles, np.sqrt(single_variances)),
+        Estimate(pairs, np.sqrt(pair_variances)),
+        Estimate(triples, np.sqrt(triple_variances)),
     )
 
 

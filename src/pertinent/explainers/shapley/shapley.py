@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-import numpy as np
-
-from pertinent.asks import Compute, NotWalked, TreeValues, Values
+from pertinent.asks import Compute, NotWalked, TreeValues
 from pertinent.errors import SettingError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.explainers.shapley.gaussian_process import estimate
 from pertinent.explainers.shapley.kernel_shap import KernelShap
-from pertinent.explainers.shapley.mask_design import design, spread_pairs
+from pertinent.explainers.shapley.paired_answers import PairedAnswers
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.masks import empty_mask, full_mask
 
 FEW = 0.7
 """With fewer pairs of masks than this for each feature, an order is better than a fitted model."""
@@ -66,11 +63,9 @@ class Shapley(Explainer):
                 found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
                 return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
-        if task.stops_early and self.estimator == "regression":
-            raise SettingError(
-                "`early_stopping` must be left out with estimator='regression', which asks only once."
-            )
         if task.stops_early and name == "regression":
+            if self.estimator == "regression":
+                raise SettingError("`early_stopping` must be None with estimator='regression'.")
             name = "process"
         if name == "permutations":
             found = yield from ShapleySampling().explain(task)
@@ -94,35 +89,25 @@ def _process(task: Task) -> Steps:
 
     With early stopping, pairs are drawn round by round; if the last round has all pairs, it is a regression.
     """
-    d = task.n_features
+    d, most = task.n_features, (task.budget - 2) // 2
+    if task.stops_early:
+        most = min(most, 2 ** (d - 1) - 1, MOST_PAIRS)
     ends = yield from task.ask_ends()
-    rounds = task.rounds(FIRST * d, _most_pairs(task))
-    stops = task.stops_early
-    pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
-    drawn = pairs if stops else design(d, rounds[-1], int(task.rng.integers(2**62)))
+    rounds = task.rounds(FIRST * d, most)
+    answers = PairedAnswers(task, ends, most)
     for size in rounds:
-        if stops and size == 2 ** (d - 1) - 1:
+        if task.stops_early and size == 2 ** (d - 1) - 1:
             found = replace((yield from KernelShap().explain(task)), details={"estimator": "regression"})
             return task.stopped(found, "stable" if task.settled(found, len(rounds)) else "all masks")
-        more = spread_pairs(pairs, size, task.rng) if stops else drawn[len(pairs) : size]
-        answers = yield Values(np.concatenate([more, ~more]))
-        pairs = np.concatenate([pairs, more])
-        values = np.concatenate([values, answers[: len(more)]])
-        complements = np.concatenate([complements, answers[len(more) :]])
-        odd, even = (values - complements) / 2, (values + complements) / 2
-        masks, own = np.concatenate([full_mask(d), pairs]), slice(len(task.prediction))
-        known = yield Compute(partial(estimate, masks, odd, even, own), portable=True)
-        found = Finding(known.values.T, known.standard_errors.T, base_values=ends[0])
-        all_answers = np.concatenate([values, complements])
-        found = limit_errors(task, found, all_answers, may_fit_by_chance(all_answers, len(masks) - d))
+        yield from answers.extend(size)
+        own = slice(len(task.prediction))
+        fit = partial(estimate, answers.masks, answers.odd, answers.even, own)
+        posterior = yield Compute(fit, portable=True)
+        found = Finding(posterior.values.T, posterior.standard_errors.T, base_values=ends[0])
+        by_chance = may_fit_by_chance(answers.all, len(answers.masks) - d)
+        found = limit_errors(task, found, answers.all, by_chance)
         if task.settled(found, len(rounds)):
             return task.stopped(found, "stable")
         if size < rounds[-1]:
             yield from task.publish(found)
     return task.stopped(found, "budget")
-
-
-def _most_pairs(task: Task) -> int:
-    """Number of pairs that the budget allows; with early stopping, at most all pairs or `MOST_PAIRS`."""
-    pairs = (task.budget - 2) // 2
-    return pairs if not task.stops_early else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

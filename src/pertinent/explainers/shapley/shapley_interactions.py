@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from pertinent.errors import BudgetError, require
 from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import limited, may_fit_by_chance, with_reason
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
-from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
+from pertinent.explainers.shapley.interaction_gaussian_process import Estimate, InteractionPosterior, estimate
 from pertinent.explainers.shapley.interaction_index import (
     INDICES,
     INDICES_OF_THREE,
@@ -27,8 +27,8 @@ from pertinent.explainers.shapley.interaction_index import (
     exact_triples,
     largest_values,
 )
-from pertinent.explainers.shapley.mask_design import design, spread_pairs
-from pertinent.masks import all_coalitions, empty_mask, full_mask
+from pertinent.explainers.shapley.paired_answers import PairedAnswers
+from pertinent.masks import all_coalitions
 
 MOST_FEATURES = 500
 """Largest number of features whose pairs are valued in seconds."""
@@ -120,26 +120,19 @@ class ShapleyInteractions(Explainer):
 
     def _process(self, task: Task) -> Steps:
         """Fit a process to the answers; with early stopping, pairs of masks are drawn round by round."""
-        d, stops = task.n_features, task.stops_early
+        d = task.n_features
         ends = yield from task.ask_ends()
         most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
         rounds = task.rounds(FIRST * d, most)
-        pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
-        drawn = pairs if stops else design(d, most, int(task.rng.integers(2**62)))
+        answers = PairedAnswers(task, ends, most)
         for size in rounds:
             if size == 2 ** (d - 1) - 1:
                 return (yield from self._exact(task))
-            more = spread_pairs(pairs, size, task.rng) if stops else drawn[len(pairs) : size]
-            answers = yield Values(np.concatenate([more, ~more]))
-            pairs = np.concatenate([pairs, more])
-            values = np.concatenate([values, answers[: len(more)]])
-            complements = np.concatenate([complements, answers[len(more) :]])
-            masks = np.concatenate([full_mask(d), pairs])
-            fitted = yield Compute(partial(self._fitted_values, task, masks, values, complements))
-            answers = np.concatenate([values, complements])
-            found = with_reason(
-                task, self._found(task, self._limited(task, fitted, answers), ends[0]), answers
-            )
+            yield from answers.extend(size)
+            fit = partial(self._fitted_values, task, answers.masks, answers.odd, answers.even)
+            fitted = yield Compute(fit)
+            found = self._found(task, self._limited(task, fitted, answers.all), ends[0])
+            found = with_reason(task, found, answers.all)
             if task.settled(found, len(rounds)):
                 return task.stopped(found, "stable")
             if size < rounds[-1]:
@@ -147,59 +140,55 @@ class ShapleyInteractions(Explainer):
         return task.stopped(found, "budget")
 
     def _exact_values(self, task: Task, values: Floats) -> InteractionPosterior:
-        """The values from the answers to all masks; their errors are zero."""
+        """Return the values from the answers to all masks; their errors are zero."""
         of_target = values[:, _target_columns(task, values.shape[1])]
-        found = exact_singles(self._index, values), exact_pairs(self._index, of_target)
         triples = exact_triples(self._index, of_target) if self.order == 3 else np.zeros((0, 1))
-        with_errors = [own for each in (*found, triples) for own in (each, np.zeros_like(each))]
-        return InteractionPosterior(*with_errors)
+        found = exact_singles(self._index, values), exact_pairs(self._index, of_target), triples
+        return InteractionPosterior(*(Estimate(each, np.zeros_like(each)) for each in found))
 
     @property
     def _index(self) -> Index:
         return (INDICES_OF_THREE if self.order == 3 else INDICES)[self.index]
 
-    def _fitted_values(
-        self, task: Task, masks: Masks, values: Floats, complements: Floats
-    ) -> InteractionPosterior:
-        """The values of the process that explains the answers best, which the model's own columns decide."""
-        odd, even = (values - complements) / 2, (values + complements) / 2
-        own, columns = slice(len(task.prediction)), _target_columns(task, values.shape[1])
+    def _fitted_values(self, task: Task, masks: Masks, odd: Floats, even: Floats) -> InteractionPosterior:
+        """Return the values of the process that explains the answers best, given the model's own columns."""
+        own, columns = slice(len(task.prediction)), _target_columns(task, odd.shape[1])
         found = estimate(self._index, masks, odd, even, own=own, of_pairs=columns)
         if self.index != "sii":
             return found
-        missing = 2 * odd[0] - found.singles.sum(axis=0)  # rounding: Shapley values sum to the gain
-        return replace(found, singles=found.singles + missing / len(found.singles))
+        singles = found.singles.values
+        singles = singles + (2 * odd[0] - singles.sum(axis=0)) / len(
+            singles
+        )  # Shapley values sum to the gain
+        return found._replace(singles=found.singles._replace(values=singles))
 
-    def _limited(self, task: Task, known: InteractionPosterior, answers: Floats) -> InteractionPosterior:
+    def _limited(self, task: Task, posterior: InteractionPosterior, answers: Floats) -> InteractionPosterior:
         """Limit standard errors to what is possible; NaN where the answers do not determine them."""
         d = task.n_features
         unknown = may_fit_by_chance(answers, len(answers) // 2 - d)
         every, columns = list(range(answers.shape[1])), _target_columns(task, answers.shape[1])
-        single, pair, triple = largest_values(self.index, self.order, d)
-        errors = [
-            np.where(unknown[own], np.nan, limited(task, values.T, errors.T, answers[:, own], largest).T)
-            for values, errors, own, largest in (
-                (known.singles, known.single_errors, every, single),
-                (known.pairs, known.pair_errors, columns, pair),
-                (known.triples, known.triple_errors, columns, triple),
-            )
-        ]
-        errors[1][np.diag_indices(d)] = 0.0
-        return replace(known, single_errors=errors[0], pair_errors=errors[1], triple_errors=errors[2])
+        largest = largest_values(self.index, self.order, d)
+        found = []
+        for each, own, bound in zip(posterior, (every, columns, columns), largest, strict=True):
+            errors = limited(task, each.values.T, each.errors.T, answers[:, own], bound).T
+            found.append(Estimate(each.values, np.where(unknown[own], np.nan, errors)))
+        found[1].errors[np.diag_indices(d)] = 0.0
+        return InteractionPosterior(*found)
 
-    def _found(self, task: Task, known: InteractionPosterior, empty: Floats) -> Finding:
-        """The finding, given what the model answers to the empty mask."""
+    def _found(self, task: Task, posterior: InteractionPosterior, empty: Floats) -> Finding:
+        """Return the finding, given what the model answers to the empty mask."""
+        singles, pairs, triples = posterior
         details: dict[str, Any] = {"index": self.index, "base value": float(empty[task.target])}
         if self.order == 3:
-            errors = known.triple_errors[:, 0]
-            if known.triples.shape[1] > 1:
-                errors = task.sampling.jackknife.standard_errors(known.triples.T, known.triple_errors.T)
-            details["triples"] = {"values": known.triples[:, 0].tolist(), "standard_errors": errors.tolist()}
+            errors = triples.errors[:, 0]
+            if triples.values.shape[1] > 1:
+                errors = task.sampling.jackknife.standard_errors(triples.values.T, triples.errors.T)
+            details["triples"] = {"values": triples.values[:, 0].tolist(), "standard_errors": errors.tolist()}
         return Finding(
-            known.singles.T,
-            known.single_errors.T,
+            singles.values.T,
+            singles.errors.T,
             base_values=empty if self.index == "sii" else None,
-            interactions=Interactions(known.pairs.transpose(2, 0, 1), known.pair_errors.transpose(2, 0, 1)),
+            interactions=Interactions(*(each.transpose(2, 0, 1) for each in pairs)),
             details=details,
         )
 

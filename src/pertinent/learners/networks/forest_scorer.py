@@ -70,8 +70,8 @@ class ForestScorer(RowScorer):
     answers: torch.Tensor
     used: torch.Tensor
 
-    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
-        super().__init__(columns, n_columns)
+    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
+        super().__init__(n_columns, columns)
         widths = torch.tensor([column.width for column in columns])
         self.owner = torch.arange(len(columns)).repeat_interleave(widths)
         first = widths.cumsum(0) - widths
@@ -95,10 +95,10 @@ class ForestScorer(RowScorer):
         made.register_load_state_dict_post_hook(_check_nodes)  # type: ignore[no-untyped-call]
         return made
 
-    def arguments(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """The columns, and the size of the forest."""
         sizes = {name: list(each.shape) for name, each in self.named_buffers() if name != "deviation"}
-        return {**super().arguments(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
+        return {**super().configuration(), "depth": self.depth, "alpha": self.alpha, "sizes": sizes}
 
     def forward(self, **options: Any) -> torch.Tensor:
         """Coefficients (rows, columns of the table, columns of the model)."""

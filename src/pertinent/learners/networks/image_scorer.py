@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,13 @@ class ImageScorer(Scorer):
     """
 
     kind = "image"
+    config_names = ("n_channels",)
     mean: torch.Tensor
     spread: torch.Tensor
 
-    def __init__(self, n_channels: int, n_columns: int) -> None:
+    def __init__(self, n_columns: int, n_channels: int) -> None:
         super().__init__(n_columns)
+        self.n_channels = n_channels
         self.register_buffer("mean", torch.zeros(n_channels, 1, 1))
         self.register_buffer("spread", torch.ones(n_channels, 1, 1))
         self.sharp = nn.Conv2d(n_channels + 2, WIDTH // 2, 3, padding=1)
@@ -52,21 +54,12 @@ class ImageScorer(Scorer):
         channels = sorted({len(pixels) for pixels in images})
         if len(channels) > 1:
             raise InputError(f"Images to learn from must have equally many channels, but have {channels}.")
-        made = cls(len(images[0]), n_columns)
+        made = cls(n_columns, len(images[0]))
         values = np.concatenate([pixels.reshape(len(pixels), -1) for pixels in images], axis=1)
         spread = values.std(axis=1)
         made.mean.copy_(torch.from_numpy(values.mean(axis=1))[:, None, None])
         made.spread.copy_(torch.from_numpy(np.where(spread > 0, spread, 1.0))[:, None, None])
         return made
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> ImageScorer:
-        """A scorer for images with this number of channels."""
-        return cls(config["n_channels"], n_columns)
-
-    def arguments(self) -> dict[str, Any]:
-        """The number of channels that it reads."""
-        return {"n_channels": len(self.mean)}
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """Images of one size, and the segment of each pixel."""

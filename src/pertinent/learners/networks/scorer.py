@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -19,6 +19,9 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.models.base import Model
 from pertinent.models.torch import devices
+
+if TYPE_CHECKING:
+    from typing import Self
 
 CONFIG = "config.json"
 KIND = "scorer"
@@ -58,6 +61,8 @@ class Scorer(torch.nn.Module, ABC):
     measurements
         Number of times it is measured on the validation inputs in the whole training; ``None`` for once after
         each epoch.
+    config_names
+        Names of the attributes that are saved as its configuration, and of the arguments that set them.
     most_classes
         Largest number of classes for which it learns the scores of all classes by default.
     """
@@ -67,6 +72,7 @@ class Scorer(torch.nn.Module, ABC):
     learning_rate: ClassVar[float] = 1e-3
     measurements: ClassVar[int | None] = 30
     most_classes: ClassVar[int] = 20
+    config_names: ClassVar[tuple[str, ...]] = ()
     deviation: torch.Tensor
 
     def __init__(self, n_columns: int) -> None:
@@ -82,13 +88,13 @@ class Scorer(torch.nn.Module, ABC):
         """
 
     @classmethod
-    @abstractmethod
-    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Scorer:
+    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
         """Make a scorer of this configuration, to load weights into."""
+        return cls(n_columns, **{name: config[name] for name in cls.config_names})
 
-    @abstractmethod
-    def arguments(self) -> dict[str, Any]:
-        """The configuration that `from_config` needs, in plain JSON."""
+    def configuration(self) -> dict[str, Any]:
+        """Return the configuration that `from_config` needs, in plain JSON."""
+        return {name: getattr(self, name) for name in self.config_names}
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
         """A context in which the model keeps what the network needs of its passes; by default nothing."""
@@ -122,7 +128,7 @@ class Scorer(torch.nn.Module, ABC):
 
     def save_config(self, folder: Path) -> None:
         """Write the configuration into a folder."""
-        write_json(folder / CONFIG, {KIND: self.kind, **self.arguments()})
+        write_json(folder / CONFIG, {KIND: self.kind, **self.configuration()})
 
     @property
     def title(self) -> str:

@@ -74,7 +74,7 @@ class Column:
 class RowScorer(Scorer):
     """A scorer that reads encoded columns."""
 
-    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
+    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
         super().__init__(n_columns)
         self.columns = tuple(columns)
 
@@ -84,7 +84,7 @@ class RowScorer(Scorer):
         rows = _rows(inputs)
         names = rows[0].names
         values = [np.array([row.values[i] for row in rows]) for i in range(len(names))]
-        return cls([Column.from_values(*each) for each in zip(names, values, strict=True)], n_columns)
+        return cls(n_columns, [Column.from_values(*each) for each in zip(names, values, strict=True)])
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], n_columns: int) -> Self:
@@ -93,9 +93,9 @@ class RowScorer(Scorer):
             Column(**c | {"categories": c["categories"] and tuple(c["categories"])})
             for c in config["columns"]
         ]
-        return cls(columns, n_columns)
+        return cls(n_columns, columns)
 
-    def arguments(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """How each column is encoded."""
         return {"columns": [asdict(column) for column in self.columns]}
 
@@ -113,8 +113,8 @@ class TableScorer(RowScorer):
 
     kind = "table"
 
-    def __init__(self, columns: Sequence[Column], n_columns: int) -> None:
-        super().__init__(columns, n_columns)
+    def __init__(self, n_columns: int, columns: Sequence[Column]) -> None:
+        super().__init__(n_columns, columns)
         n_read, n_scores = sum(column.width for column in columns), len(columns) * n_columns
         self.linear = nn.Linear(n_read, n_scores)
         self.deep = nn.Sequential(

@@ -71,10 +71,6 @@ class TokenScorer(TransformerScorer):
         own = CONFIG_MAPPING[config["model_type"]].from_dict(dict(config))
         return cls(AutoModel.from_config(own).float(), n_columns)  # type: ignore[no-untyped-call]
 
-    def arguments(self) -> dict[str, Any]:
-        """The encoder's configuration."""
-        return dict(self.encoder.config.to_dict())
-
     def save_config(self, folder: Path) -> None:
         """Write the configuration in the format of transformers."""
         self.encoder.config.save_pretrained(folder)
@@ -134,6 +130,7 @@ class HiddenStateScorer(TransformerScorer):
     """
 
     kind = "hidden-states"
+    config_names = ("width",)
 
     def __init__(self, n_columns: int, width: int) -> None:
         super().__init__(n_columns)
@@ -154,15 +151,6 @@ class HiddenStateScorer(TransformerScorer):
     ) -> HiddenStateScorer:
         """A network as wide as the model's hidden states."""
         return cls(n_columns, _transformer(model).model.config.hidden_size)
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> HiddenStateScorer:
-        """A network of the same width."""
-        return cls(n_columns, config["width"])
-
-    def arguments(self) -> dict[str, Any]:
-        """The width of the hidden states."""
-        return {"width": self.width}
 
     def sharing_passes(self, model: Model) -> AbstractContextManager[None]:
         """Let the model keep its hidden states when it answers whole texts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -35,6 +35,7 @@ class WordScorer(Scorer):
     """
 
     kind = "text"
+    config_names = ("n_words", "context", "bias")
 
     def __init__(
         self, n_columns: int, n_words: int = BUCKETS, *, context: bool = True, bias: bool = True
@@ -58,15 +59,6 @@ class WordScorer(Scorer):
     def from_model(cls, model: Model, inputs: Sequence[Input], n_columns: int, **options: bool) -> WordScorer:
         """One that knows nothing of any word."""
         return cls(n_columns, vocabulary_size(model, inputs), **options)
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any], n_columns: int) -> WordScorer:
-        """One for as many words."""
-        return cls(n_columns, config["n_words"], context=config["context"], bias=config["bias"])
-
-    def arguments(self) -> dict[str, Any]:
-        """How many words are told apart, whether each is scored by itself, and whether layers have biases."""
-        return {"n_words": self.n_words, "context": self.context, "bias": self.bias}
 
     def read(self, model: Model, inputs: Sequence[Input]) -> ScorerBatch:
         """The words of both texts of a pair; those of a fixed text belong to no feature."""
