@@ -147,7 +147,7 @@ def reached(
         }
         found = pertinent.explain(case.model, inputs, search, **options, **settings)
         best = [next(iter(e.details["trajectory"].values()))[-1][1] for e in found]
-        rows.append([e.prediction[e.target] - p for e, p in zip(found, best, strict=True)])
+        rows.append([e.prediction.values[e.target] - p for e, p in zip(found, best, strict=True)])
     return np.array(rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.explanations import explanation_by_hand
 from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
 from tests.reference import metrics as reference
 
@@ -11,28 +12,18 @@ import pertinent
 from pertinent import intervals
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
-from pertinent.inputs.table import Background, table_input
+from pertinent.inputs.table import Background
 from pertinent.intervals import bootstrap
 from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground
-from pertinent.results.explanation import Explanation
 
 SCALES = ("natural", "weight-of-evidence")
 
 
 def explanation_of(game, scores, target=1, chosen=None):
-    return Explanation(
-        method="given",
-        settings={},
-        removal="constant",
-        input=table_input(np.ones(game.d)),
-        classes=("no", "yes"),
-        target=target,
-        prediction=game.values(np.ones((1, game.d), dtype=bool))[0],
-        scores=np.asarray(scores, dtype=float),
-        chosen=chosen or {},
-    )
+    prediction = game.values(np.ones((1, game.d), dtype=bool))[0]
+    return explanation_by_hand(scores, prediction, target, chosen=chosen or {})
 
 
 def measure(metric, game, scores, **options):

@@ -50,7 +50,7 @@ def convnext():
 
 def answer(model, raw):
     """What the wrapped model says about the whole image."""
-    return pertinent.explain(model, raw, method="random").prediction
+    return pertinent.explain(model, raw, method="random").prediction.values
 
 
 def direct(pair, raw):
@@ -85,7 +85,7 @@ def test_a_pipeline():
     best = whole(Image.fromarray(PHOTO))[0]
     explained = pertinent.explain(model, Image.fromarray(PHOTO), method="random")
     assert model.classes[explained.target] == best["label"]
-    assert explained.prediction.max() == pytest.approx(best["score"], abs=1e-4)
+    assert explained.prediction.values.max() == pytest.approx(best["score"], abs=1e-4)
 
 
 def test_features_are_cut_in_the_image_that_the_model_sees():
@@ -185,7 +185,7 @@ def test_modules_may_answer_in_any_form(form):
     with torch.no_grad():
         wanted = module.layer(torch.from_numpy(ROW)).softmax(-1).numpy()
     explained = pertinent.explain(model, ROW, method="gradient")
-    np.testing.assert_allclose(explained.prediction, wanted, atol=1e-6)
+    np.testing.assert_allclose(explained.prediction.values, wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize(

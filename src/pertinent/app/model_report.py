@@ -77,7 +77,7 @@ class ModelReport:
     def quality(self) -> Floats:
         """For each input 1 if the prediction is right and 0 if not; of a value, the absolute error."""
         if self.is_value:
-            values = np.array([float(e.prediction[say.predicted(e)]) for e in self.explanations])
+            values = np.array([float(e.prediction.values[say.predicted(e)]) for e in self.explanations])
             return np.asarray(np.abs(values - np.array(self.right, dtype=np.float64)))
         return np.array([a == b for a, b in zip(self.predicted, self.right, strict=True)], dtype=np.float64)
 

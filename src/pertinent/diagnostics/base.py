@@ -204,8 +204,8 @@ def method_fields(explanation: Explanation, budget: int | None) -> dict[str, Any
         "method": explanation.method,
         "settings": explanation.settings,
         "budget": budget,
-        "removal": label(explanation.removal, explanation.removal_settings),
-        "scale": explanation.scale,
+        "removal": label(explanation.removal, explanation.request.removal_settings),
+        "scale": explanation.request.scale,
         "features": explanation.input.granularity.partition(":")[0],
     }
 

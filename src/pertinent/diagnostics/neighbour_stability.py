@@ -148,7 +148,7 @@ def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
 
 def _decision(explanation: Explanation) -> Hashable:
     """The model's decision about a text; ``None`` if its output is a plain value."""
-    kind, p, target = explanation.output.kind, explanation.prediction, explanation.target
+    kind, p, target = explanation.output.kind, explanation.prediction.values, explanation.target
     if kind == "label":
         return target, bool(p[target] >= 0.5)
     return int(p.argmax()) if kind == "class" else None

@@ -200,7 +200,7 @@ def sensitivity(
 def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:
     """The explanation with its set sensitivity, given those of inputs near it."""
     found: dict[float | None, float] = {}
-    for sparsity in explanation.sparsities:
+    for sparsity in explanation.request.sparsities:
         chosen = explanation.mask(sparsity)
         found[sparsity] = max(1 - float(other.mask(sparsity)[chosen].mean()) for other in others)
     return replace(explanation, measures={**explanation.measures, MEASURE: found})

@@ -57,7 +57,7 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
     first = explanations[0]
     scores = np.stack([e.scores for e in explanations])
     rankings = [e.ranking.tolist() for e in explanations]
-    floor = SAME_SCORE * float(np.abs(first.prediction).max())
+    floor = SAME_SCORE * float(np.abs(first.prediction.values).max())
     varied = bool((np.ptp(scores, axis=1) > floor).all())
     return SeedAgreement(
         input=first.index,
@@ -67,7 +67,7 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
         top_10=top_in_common(rankings, 10),
         mse=mean_squared_difference(scores),
         evaluations=float(np.mean([e.evaluations for e in explanations])),
-        seconds=float(np.mean([e.seconds for e in explanations])),
+        seconds=float(np.mean([e.cost.seconds for e in explanations])),
         id=first.id,
     )
 

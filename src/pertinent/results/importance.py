@@ -223,7 +223,7 @@ def _for_positive_class(e: Explanation) -> Explanation | None:
         return e
     if e.class_scores is not None:
         return e.for_class(1)
-    is_exact = e.scale == "logit" or (e.scale == "natural" and e.base_values is not None)
+    is_exact = e.request.scale == "logit" or (e.request.scale == "natural" and e.base_values is not None)
     return replace(e, target=1, scores=-e.scores) if is_exact else None
 
 

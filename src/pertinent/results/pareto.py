@@ -41,7 +41,9 @@ def cost_points(
     found = []
     for method, own, _, interval in evaluation.summary():
         if own == metric:
-            costs = [float(getattr(e, cost)) for e, name in zip(every, names, strict=True) if name == method]
+            costs = [
+                float(getattr(e.cost, cost)) for e, name in zip(every, names, strict=True) if name == method
+            ]
             found.append(CostPoint(method, float(np.mean(costs)), interval))
     sign = -1 if evaluation.better[metric] == "lower" else 1
     found.sort(key=lambda point: (point.cost, -sign * point.interval.mean))
