@@ -227,7 +227,7 @@ async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIt
             yield await asyncio.wait_for(anext(events), end - loop.time())
     except StopAsyncIteration:
         return
-    except asyncio.TimeoutError:
+    except TimeoutError:
         yield _event("failed", {"reason": f"It took more than {seconds:g} seconds: choose a smaller budget."})
     finally:
         await events.aclose()
@@ -273,7 +273,9 @@ def _so_far(
         prediction=prediction,
         output=output,
         evaluations=published.evaluations,
-        **scores_of(published.finding, explainers.get(question.method).meaning, target, input.n_features),
+        **scores_of(
+            published.finding, explainers.get(question.method).traits.meaning, target, input.n_features
+        ),
     )
 
 

@@ -21,8 +21,9 @@ from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.figure import Figure
-    from typing_extensions import Self
 
 _RESAMPLES = 2_000
 

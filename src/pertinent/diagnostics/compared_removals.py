@@ -23,7 +23,7 @@ from pertinent.results.explanation import Explanation, Explanations
 logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 Verdict = Literal["in distribution", "somewhat out", "badly out", "too few inputs"]
 Explained = TypeVar("Explained", Explanation, Explanations)

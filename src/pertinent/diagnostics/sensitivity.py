@@ -10,8 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import generator
-from pertinent.config.registry import labels
-from pertinent.config.settings import Count, Positive, Seed, Share, checked
+from pertinent.config.settings import Count, Positive, Seed, Share, checked, labels
 from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require

@@ -14,8 +14,9 @@ from pertinent.files import read_json, write_text
 from pertinent.results.failures import Failure, failures_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.figure import Figure
-    from typing_extensions import Self
 
 T = TypeVar("T")
 

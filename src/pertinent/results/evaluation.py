@@ -14,9 +14,8 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
-from pertinent.config.registry import labels
 from pertinent.config.serialization import NOT_FINITE, Index, PlainData, decode_fields, encode, expect
-from pertinent.config.settings import checked
+from pertinent.config.settings import checked, labels
 from pertinent.errors import SettingError, require, unknown
 from pertinent.files import write_text
 from pertinent.intervals import Difference, Interval, bootstrap, holm, mean_of, paired_difference, paired_t

@@ -37,8 +37,9 @@ from pertinent.results.importance import Importance, importance_of
 from pertinent.results.interactions import Pair, Triple
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.figure import Figure
-    from typing_extensions import Self
 
 _MOST_LIKELY = 5
 

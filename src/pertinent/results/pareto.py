@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pertinent.config.registry import labels
+from pertinent.config.settings import labels
 from pertinent.errors import require, unknown
 from pertinent.intervals import Interval
 
