@@ -87,7 +87,7 @@ COMMAND_LINES = [(name(page), line, words) for page in PAGES for line, words in 
 @pytest.fixture(autouse=True)
 def _as_before():
     """What a page registers is forgotten, and what it does to logging undone."""
-    kept = [(registry, dict(registry.all())) for registry in (explainers, learned, metrics, removals)]
+    kept = [(registry, dict(registry.all())) for registry in (explainers, learned, metrics, removals, heads)]
     level = logging.getLogger("pertinent").level
     yield
     for registry, classes in kept:

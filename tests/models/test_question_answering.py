@@ -574,7 +574,7 @@ def test_a_pipeline_is_unpacked():
         SimpleNamespace(task="question-answering", model=reader(), tokenizer=tiny.tokenizer())
     )
     assert model.classes == ("answer overlap",)
-    with pytest.raises(ModelError, match="'fill-mask'; only .*'question-answering'"):
+    with pytest.raises(ModelError, match=r"'fill-mask'; only .*'question-answering'"):
         pertinent.wrap(SimpleNamespace(task="fill-mask", model=reader(), tokenizer=tiny.tokenizer()))
 
 

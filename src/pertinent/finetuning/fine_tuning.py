@@ -184,7 +184,7 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
     """The classifier to train, with a new classification layer for the classes of `labels`, if given."""
     import torch
 
-    from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.heads.text_classification import ClassificationHead
     from pertinent.models.transformer import TransformerModel
     from pertinent.models.wrap import wrap
 

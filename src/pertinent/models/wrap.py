@@ -88,7 +88,7 @@ def _find_head(thing: Any) -> tuple[type[RegisteredHead], Any, Any]:
         )
     from pertinent.models.heads.base import heads
 
-    model = thing[0] if is_pair else thing.model
+    model = thing[0] if is_pair else getattr(thing, "model", None)
     for head in sorted(heads.all().values(), key=lambda head: not head.architectures):
         if (head.reads_pair(*thing) if is_pair else thing.task in head.tasks) and head.suits(model):
             return head, model, thing[1] if is_pair else getattr(thing, head.reader)

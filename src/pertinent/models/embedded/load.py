@@ -109,8 +109,8 @@ def find_head(folder: str | Path) -> type[RegisteredHead]:
     except (OSError, ValueError, TypeError, KeyError):
         names = ()
     for head in heads.all().values():
-        endings = head.auto_class.removeprefix("AutoModel"), *head.architectures
-        if any(name.endswith(endings) for name in names):
+        endings = filter(None, (head.auto_class.removeprefix("AutoModel"), *head.architectures))
+        if any(name.endswith(tuple(endings)) for name in names):
             return head
     return heads.get("text-classification")
 

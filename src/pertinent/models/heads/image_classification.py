@@ -15,7 +15,7 @@ from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features
 from pertinent.inputs.image import ImageInput, as_pixels, image_input
 from pertinent.models.heads.base import RegisteredHead, heads
-from pertinent.models.heads.classification import natural_output, own_names
+from pertinent.models.heads.text_classification import natural_output, own_names
 from pertinent.models.module import ModuleModel
 
 
