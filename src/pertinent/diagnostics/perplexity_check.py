@@ -33,6 +33,7 @@ class PerplexityRow:
     surprise: float
 
 
+@base.diagnostics.register("perplexity-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PerplexityCheck(ComparedRemovals):
     """How far prompts with parts removed are from what a language model knows.
@@ -53,7 +54,6 @@ class PerplexityCheck(ComparedRemovals):
         Removals that do not apply to the model or its prompts, each with the reason.
     """
 
-    kind = "perplexity check"
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
     _one = "prompt"
 

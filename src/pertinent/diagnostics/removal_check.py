@@ -62,6 +62,7 @@ class Point:
     entropy: Interval
 
 
+@base.diagnostics.register("removal-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RemovalCheck(ComparedRemovals):
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
@@ -87,7 +88,6 @@ class RemovalCheck(ComparedRemovals):
         Whether `pertinent.train` can train the model: it trains models of texts.
     """
 
-    kind = "removal check"
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
 
     rows: tuple[AblatedInput, ...]

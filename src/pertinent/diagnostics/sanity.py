@@ -69,6 +69,7 @@ class Stage:
         return tuple(what for what, found in self.correlations.items() if found.mean >= HARDLY_CHANGED)
 
 
+@base.diagnostics.register("sanity")
 @dataclass(frozen=True, kw_only=True)
 class Sanity(base.MethodDiagnostic):
     """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
@@ -84,8 +85,6 @@ class Sanity(base.MethodDiagnostic):
     seed
         The seed of the random parameters and of the method.
     """
-
-    kind = "sanity"
 
     rows: tuple[Correlation, ...]
     layers: tuple[str, ...]

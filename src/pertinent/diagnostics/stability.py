@@ -140,6 +140,7 @@ class LengthGroup:
         return f"{self.low}–{self.high}"
 
 
+@base.diagnostics.register("stability")
 @dataclass(frozen=True, kw_only=True)
 class Stability(base.MethodDiagnostic):
     """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
@@ -151,8 +152,6 @@ class Stability(base.MethodDiagnostic):
     seeds
         The seeds, from 0.
     """
-
-    kind = "stability"
 
     rows: tuple[SeedAgreement, ...]
     seeds: tuple[Seed, ...]
