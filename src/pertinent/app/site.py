@@ -273,7 +273,9 @@ def _so_far(
         prediction=prediction,
         output=output,
         evaluations=published.evaluations,
-        **scores_of(published.finding, explainers.get(question.method).meaning, target, input.n_features),
+        **scores_of(
+            published.finding, explainers.get(question.method).traits.meaning, target, input.n_features
+        ),
     )
 
 

@@ -288,7 +288,7 @@ def sanity(
         raise_first(found.failures, "explained")
     # After the model has answered: only then lazy layers have parameters, and what answers mean is known.
     copied = RandomisedModel(run.model, request.seed)
-    target = tuple(e.target for e in found) if request.method.any_target else None
+    target = tuple(e.target for e in found) if request.method.traits.any_target else None
     same = replace(request, target=target, features=None)
     stages = chosen[:1] if layers == "last" else chosen
     rows: list[Correlation] = []

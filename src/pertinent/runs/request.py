@@ -89,7 +89,7 @@ class Request:
         explainer = make_explainer(method, settings)
         check_scale(scale, explainer)
         if features is None:
-            features = explainer.fitted_features
+            features = explainer.traits.fitted_features
         stopping = EarlyStopping.from_setting(early_stopping)
         if stopping is not None:
             _check_stops_early(explainer)
@@ -201,8 +201,8 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    known = " or ".join(map(repr, explainer.scales))
-    require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
+    known = " or ".join(map(repr, explainer.traits.scales))
+    require(scale in explainer.traits.scales, "scale", f"{known} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
         must = "'natural' for a model of plain values, which have no probabilities"
         if output.scales != ("natural",):
@@ -212,8 +212,8 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 
 def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
-    if not explainer.stops_early:
-        *others, last = (name for name, cls in explainers.all().items() if cls.stops_early)
+    if not explainer.traits.stops_early:
+        *others, last = (name for name, cls in explainers.all().items() if cls.traits.stops_early)
         able = f"{', '.join(others)} or {last}"
         raise SettingError(
             f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose {able}."
@@ -237,7 +237,7 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:
     """The requests of methods that are compared: all with the features that a fitted one was fitted to."""
-    fitted = [request.features for request in requests if request.method.fitted_features is not None]
+    fitted = [request.features for request in requests if request.method.traits.fitted_features is not None]
     cut = sorted({each for each in fitted if isinstance(each, str)})
     if len(cut) > 1:
         raise SettingError(

@@ -9,7 +9,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.config.settings import Count
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import count_distinct, limit_errors
 from pertinent.intervals import student_factor
 
@@ -43,9 +43,8 @@ class ShapleySampling(Explainer):
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2, stops_early=True)
     summary = "Shapley values from random permutations"
-    stops_early = True
     samples: Count | None = None
     antithetic: bool = True
 
