@@ -14,12 +14,12 @@ from pertinent.array_types import Floats
 from pertinent.config.registry import Registry
 from pertinent.config.serialization import Index, PlainData, decode_fields, encode, expect
 from pertinent.config.settings import Count, Share
-from pertinent.intervals import FEWEST, Interval, bootstrap
 from pertinent.outputs import Scale
 from pertinent.results.base import Result
 from pertinent.results.evaluation import Measures
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.stats import FEWEST, Interval, bootstrap
 
 if TYPE_CHECKING:
     from typing import Self

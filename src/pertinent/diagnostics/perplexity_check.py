@@ -12,7 +12,7 @@ from pertinent.config.serialization import Index
 from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, percent
-from pertinent.intervals import Interval
+from pertinent.stats import Interval
 
 SOMEWHAT_OUT, BADLY_OUT = 0.1, 0.5
 """A removal whose prompts surprise the model by so many nats per token more than those of the best removal is

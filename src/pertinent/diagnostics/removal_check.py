@@ -14,8 +14,8 @@ from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, clearly, percent
 from pertinent.errors import InputError
-from pertinent.intervals import Interval
 from pertinent.results.explanation import Explanation
+from pertinent.stats import Interval
 
 SOMEWHAT_OUT = 0.02
 BADLY_OUT = 0.05
