@@ -16,9 +16,9 @@ from pertinent.config.serialization import expect
 from pertinent.config.settings import Count, Seed
 from pertinent.diagnostics import base
 from pertinent.errors import unknown
-from pertinent.intervals import FEWEST, Interval
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.stats import FEWEST, Interval
 
 logger = logging.getLogger(__name__)
 

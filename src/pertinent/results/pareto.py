@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.config.settings import labels
 from pertinent.errors import require, unknown
-from pertinent.intervals import Interval
+from pertinent.stats import Interval
 
 if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation
