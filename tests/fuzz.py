@@ -21,7 +21,7 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -177,8 +177,8 @@ ODD = [
     1 + 2j,
     b"bytes",
     object(),
-    datetime(2020, 1, 1, tzinfo=timezone.utc),
-    [datetime(2020, 1, 1, tzinfo=timezone.utc), 1.0, 2.0, 3.0],
+    datetime(2020, 1, 1, tzinfo=UTC),
+    [datetime(2020, 1, 1, tzinfo=UTC), 1.0, 2.0, 3.0],
     np.zeros((0, 4)),
     np.zeros((1, 0, 5)),
     np.zeros((2, 2, 2, 2)),

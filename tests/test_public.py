@@ -93,7 +93,8 @@ def test_nothing_is_unpickled():
 
 
 @pytest.mark.parametrize(
-    ("method", "module"), [("leave-one-out", "leave_one_out"), ("random-search", "search.sampled_search")]
+    ("method", "module"),
+    [("leave-one-out", "leave_one_out"), ("anchors", "search.anchors")],
 )
 def test_a_method_is_imported_when_it_is_used_and_torch_never_for_a_function(method, module):
     code = """

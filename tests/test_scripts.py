@@ -19,7 +19,7 @@ import torch
 
 import pertinent
 from pertinent.api.explain import explain
-from pertinent.config.registry import settings_names
+from pertinent.config.settings import setting_names
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.masks import all_coalitions, shapley_of
 from tests import tiny
@@ -61,9 +61,9 @@ def is_public(node: ast.AST) -> bool:
 
 def settings() -> set[str]:
     """The settings of all methods, fitted or not."""
-    found = {name for cls in explainers.all().values() for name in settings_names(cls)}
+    found = {name for cls in explainers.all().values() for name in setting_names(cls)}
     for cls in learned_methods.all().values():
-        found |= {*settings_names(cls), *settings_names(cls.learner)}
+        found |= {*setting_names(cls), *setting_names(cls.learner)}
     return found
 
 

@@ -49,7 +49,7 @@ def chosen_images(folder: Path, n: int, seed: int = 0) -> Array:
 def settings_of(row: Row, subsets: int, scale: str) -> dict[str, Any]:
     """The settings of a row: Greedy-AS draws so many subsets, baselines explain answers on this scale."""
     settings = row.settings | ({"subsets": subsets} if row.sampled else {})
-    return settings | ({"scale": scale} if scale in explainers.get(row.method).scales else {})
+    return settings | ({"scale": scale} if scale in explainers.get(row.method).traits.scales else {})
 
 
 def mean_gradients(module: torch.nn.Module, images: Array, points: int) -> dict[str, Any]:

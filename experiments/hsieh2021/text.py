@@ -68,7 +68,7 @@ DEFAULT = [row for row in METHODS if row != "greedy-as, 1,000 subsets"]
 def explained(model: Model, texts: list[str], row: str) -> Explanations:
     """The explanations of a row; baselines explain the logit of the predicted class, as the authors' do."""
     method, settings = METHODS[row]
-    if "raw" in explainers.get(method).scales:
+    if "raw" in explainers.get(method).traits.scales:
         settings = settings | {"scale": "raw"}
     return pertinent.explain(
         model, texts, method, removal=ZERO, features="words", seed=0, progress=False, **settings

@@ -21,7 +21,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats
-from pertinent.intervals import paired_difference
+from pertinent.stats import paired_difference
 
 BUDGETS = (10, 25, 50, 100, 250, 1000)
 SEARCHES = ("parallel-local-search", "thompson-search")

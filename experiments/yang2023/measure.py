@@ -17,8 +17,8 @@ from pertinent.explainers.base import Explainer
 from pertinent.learners.methods.amortized_shapley import AmortizedShapley
 from pertinent.metrics.base import Measures, Metric
 from pertinent.models.base import Model
-from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.stats import spearman
 
 OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Compute, Values
-from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 
 PLAYERS = 512
 SPECIAL = 3
@@ -30,7 +30,7 @@ class Padded(Explainer):
     name = "padded"
     paper = "Yang et al. 2023, Sec. 4"
     summary = "another explainer, with padding among the features"
-    draws_anew = True
+    traits = Traits(draws_per_input=True)
     inner: Explainer
     players: int = PLAYERS
 
@@ -67,7 +67,7 @@ class CaptumKernelShap(Explainer):
     name = "captum-kernel-shap"
     paper = "Kokhlikyan et al. 2020; Lundberg & Lee 2017"
     summary = "KernelSHAP with captum's sampling and regression"
-    draws_anew = True
+    traits = Traits(draws_per_input=True)
     samples: int = 200
 
     def evaluations(self, n_features: int) -> int | None:

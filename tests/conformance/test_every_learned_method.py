@@ -85,7 +85,7 @@ def test_an_explanation_is_complete(fitted, method, kind):
         assert (e.method, len(e.scores)) == (method, len(e.features))
         assert np.isfinite(e.scores).all()
         assert e.evaluations <= explainer.evaluations(len(e.features))
-        if explainer.meaning == "magnitude":
+        if explainer.traits.meaning == "magnitude":
             assert e.scores.min() >= 0
 
 

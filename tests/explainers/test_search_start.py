@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -197,8 +197,7 @@ def test_a_start_gets_what_it_would_get_alone(kind):
     @dataclass(frozen=True)
     class Reads(Guess):
         name = "reads"
-        numeric = True
-        any_target = False
+        traits = replace(Guess.traits, reads_numbers=True, any_target=False)
 
         def explain(self, task):
             seen.append(task.numbers)
@@ -208,8 +207,8 @@ def test_a_start_gets_what_it_would_get_alone(kind):
     search = kind(start=Reads(tuple(range(12))))
     pertinent.explain(model, ROWS[0], search, sparsity=0.25, budget=40)
     np.testing.assert_array_equal(seen[0].values, ROWS[0])
-    assert (search.numeric, search.any_target) == (True, False)
-    assert (kind().numeric, kind().any_target) == (False, True)
+    assert (search.traits.reads_numbers, search.traits.any_target) == (True, False)
+    assert (kind().traits.reads_numbers, kind().traits.any_target) == (False, True)
 
 
 ROWS = np.random.default_rng(0).normal(size=(60, 12))

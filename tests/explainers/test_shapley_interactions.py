@@ -9,7 +9,7 @@ from tests.reference import interactions as reference
 
 import pertinent
 from pertinent.errors import BudgetError, SettingError
-from pertinent.explainers.base import Task
+from pertinent.explainers.base import Sampling, Task
 from pertinent.explainers.early_stopping import EarlyStopping
 from pertinent.explainers.shapley import interaction_gaussian_process, interaction_index
 from pertinent.explainers.shapley.gaussian_process import CONSTANT, Prior
@@ -286,8 +286,7 @@ def stopping(game, budget, has_listener=False, **settings):
         budget,
         (0.5,),
         rng,
-        early_stopping=rule,
-        has_listener=has_listener,
+        sampling=Sampling(early_stopping=rule, has_listener=has_listener),
     )
     published, steps, answer = [], made().explain(task), None
     while True:

@@ -98,7 +98,7 @@ def test_a_fit_cuts_all_texts_alike(monkeypatch):
     monkeypatch.setattr("pertinent.inputs.text.MOST_WORDS", 10)
     texts = ["good bad " * n for n in (2, 3, 4, 9, 3, 2)]
     fitted = pertinent.fit(MODEL, texts, "aim", epochs=1, progress=False)
-    assert fitted.fitted_features == "words"
+    assert fitted.traits.fitted_features == "words"
     assert len(pertinent.explain(MODEL, texts[3], fitted).features) == 18
 
 

@@ -19,8 +19,8 @@ from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
 from pertinent.learners.networks.token_scorers import TokenScorer
 from pertinent.models.transformer import TransformerModel
-from pertinent.rank_correlation import spearman
 from pertinent.runs.explanation_steps import REPEATED
+from pertinent.stats import spearman
 from tests import tiny
 from tests.games import random_interactions
 from tests.learners import write_digest

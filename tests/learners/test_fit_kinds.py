@@ -12,8 +12,8 @@ from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.learners.networks.table_scorer import CATEGORIES, Column
 from pertinent.learners.networks.word_scorer import WordScorer
 from pertinent.models.embedded import digits, tables
-from pertinent.rank_correlation import spearman
 from pertinent.removals import FromBackground
+from pertinent.stats import spearman
 from tests.learners import write_digest
 
 FAST = {"samples": 6, "epochs": 25, "progress": False}

@@ -9,14 +9,13 @@ from tests.games import additive, as_model, as_probabilities, converse, random_i
 from tests.reference import metrics as reference
 
 import pertinent
-from pertinent import intervals
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
 from pertinent.inputs.table import Background
-from pertinent.intervals import bootstrap
 from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground
+from pertinent.stats import bootstrap, resampling
 
 SCALES = ("natural", "weight-of-evidence")
 
@@ -262,10 +261,10 @@ def test_bootstrap_in_pieces(monkeypatch, rows_at_once):
     n, resamples = 300, 5003
     values = np.random.default_rng(2).exponential(size=n)
     whole = bootstrap(values, resamples=resamples)
-    monkeypatch.setattr(intervals, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
+    monkeypatch.setattr(resampling, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
     counted = []
-    plain = intervals.resampled_means
-    monkeypatch.setattr(intervals, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
+    plain = resampling.resampled_means
+    monkeypatch.setattr(resampling, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
     found = bootstrap(values, resamples=resamples)
     assert [len(means) for means in counted[:-1]] == [rows_at_once] * (len(counted) - 1)
     means = np.concatenate(counted)

@@ -19,7 +19,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 import pertinent
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.models.embedded.load import load_transformer, reads_images
+from pertinent.models.embedded.load import find_head, load_transformer
 
 NAMES = {0: "cat", 1: "dog", 2: "fish"}
 PHOTO = np.random.default_rng(0).integers(0, 256, (50, 40, 3), dtype=np.uint8)
@@ -136,7 +136,7 @@ def test_what_wrap_says():
     network, processor = vit()
     with pytest.raises(ModelError, match="image processor"):
         pertinent.wrap(network)
-    with pytest.raises(SettingError, match="option for an image classifier"):
+    with pytest.raises(SettingError, match="image-classification option"):
         pertinent.wrap((network, processor), max_length=3)
     with pytest.raises(ModelError, match="'text-generation' can be explained"):
         pertinent.wrap(SimpleNamespace(task="fill-mask"))
@@ -146,7 +146,7 @@ def test_a_folder(tmp_path):
     network, processor = vit()
     network.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
-    assert reads_images(tmp_path)
+    assert find_head(tmp_path).name == "image-classification"
     model = load_transformer(tmp_path, dtype="float64")
     assert model.dtype == torch.float64
     np.testing.assert_allclose(answer(model, PHOTO), direct((network, processor), PHOTO), atol=1e-4)

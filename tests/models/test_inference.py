@@ -72,9 +72,9 @@ def test_explanations_are_measured_at_their_own_sparsities():
 
 def test_the_registry_refuses_what_has_no_summary_or_another_s_name():
     before = metrics.all()
-    with pytest.raises(SettingError, match="'nameless' must have a `summary`"):
+    with pytest.raises(SettingError, match="'nameless' needs the class attribute `summary`"):
         metrics.register("nameless")(type("Nameless", (), {}))
-    with pytest.raises(SettingError, match="'sufficiency' is registered twice"):
+    with pytest.raises(SettingError, match="'sufficiency' is already registered"):
         metrics.register("sufficiency")(type("Other", (), {"summary": "x"}))
     assert metrics.all() == before
     assert metrics.register("sufficiency")(Sufficiency) is Sufficiency  # its own name is its own

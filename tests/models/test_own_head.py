@@ -14,7 +14,7 @@ from pertinent.asks import BatchPart, MaskGradients, PathGradients
 from pertinent.errors import InputError
 from pertinent.inputs.text import Text
 from pertinent.models.heads.base import Head, HeadBatch
-from pertinent.models.heads.reader import Candidates
+from pertinent.models.heads.question_answering import Candidates
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
 from pertinent.removals.token_removals import AttentionMask

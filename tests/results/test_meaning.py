@@ -39,7 +39,7 @@ def test_the_meaning_is_kept_in_files(model, tmp_path, method, meaning):
 
 
 def test_every_method_says_what_its_scores_mean():
-    of_methods = {name: cls.meaning for name, cls in (explainers.all() | learned.all()).items()}
+    of_methods = {name: cls.traits.meaning for name, cls in (explainers.all() | learned.all()).items()}
     assert of_methods["greedy-as"] == of_methods["counterfactual"] == "attack"
     assert of_methods["parallel-local-search"] == "membership"
     assert of_methods["magnex"] == of_methods["functional-information"] == "magnitude"

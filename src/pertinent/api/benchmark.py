@@ -14,8 +14,7 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.api.evaluate import DEFAULT_METRICS, compare
-from pertinent.config.registry import labels
-from pertinent.config.settings import Count, checked
+from pertinent.config.settings import Count, checked, labels
 from pertinent.engine.progress import Callback
 from pertinent.errors import require
 from pertinent.files import make_folder, write_bytes, write_text

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pertinent.config.registry import Registry, default_of
+from pertinent.config.registry import Registry
+from pertinent.config.settings import default_of
 from pertinent.explainers.base import explainers, learned_methods
 from pertinent.metrics.base import metrics as registered_metrics
 from pertinent.removals.base import removals as registered_removals

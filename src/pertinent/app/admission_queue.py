@@ -26,7 +26,7 @@ class Admission:
             yield self._desk.line.index(self) + 1
             try:
                 await asyncio.wait_for(self.called.wait(), every)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 continue
 
     def leave(self) -> None:

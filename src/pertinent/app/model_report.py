@@ -12,11 +12,11 @@ import numpy as np
 from pertinent.app.cohorts import cohorts_of, numbers_of
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.errors import InputError, unknown
-from pertinent.intervals import Interval, bootstrap
 from pertinent.rendering import wording as say
 from pertinent.rendering.axes import AxisScale
 from pertinent.rendering.colours import shade
 from pertinent.results.explanation import Explanation
+from pertinent.stats import Interval, bootstrap
 
 _RESAMPLES = 2000
 _BINS = 4

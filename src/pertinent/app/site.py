@@ -228,7 +228,7 @@ async def _limited(events: AsyncGenerator[str, None], seconds: float) -> AsyncIt
             yield await asyncio.wait_for(anext(events), end - loop.time())
     except StopAsyncIteration:
         return
-    except asyncio.TimeoutError:
+    except TimeoutError:
         yield _event("failed", {"reason": f"It took more than {seconds:g} seconds: choose a smaller budget."})
     finally:
         await events.aclose()
@@ -270,7 +270,9 @@ def _so_far(
         prediction=Prediction(prediction, classes, output),
         target=target,
         cost=Cost(published.evaluations),
-        **scores_of(published.finding, explainers.get(question.method).meaning, target, input.n_features),
+        **scores_of(
+            published.finding, explainers.get(question.method).traits.meaning, target, input.n_features
+        ),
     )
 
 

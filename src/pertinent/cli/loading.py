@@ -10,8 +10,7 @@ from typing import Annotated, get_args
 
 import pertinent
 from pertinent.cli.input_flags import InputFlags
-from pertinent.config.registry import with_settings
-from pertinent.config.settings import settings_types
+from pertinent.config.settings import replace_settings, settings_types
 from pertinent.config.settings_parser import read_settings, split_settings
 from pertinent.errors import SettingError, unknown
 from pertinent.explainers.base import Explainer, explainers, learned_methods
@@ -104,7 +103,7 @@ def _method(text: str, settings: Mapping[str, str]) -> Explainer:
     settings = own | dict(settings)
     if folder_exists(Path(name)) and name not in explainers:
         fitted = pertinent.load_explainer(name)
-        return with_settings(fitted, read_settings(type(fitted), settings))
+        return replace_settings(fitted, read_settings(type(fitted), settings))
     if name not in explainers and name in learned_methods:
         fit = f"pertinent fit --method {name} --out FOLDER, then --method FOLDER"
         raise SettingError(f"{name!r} has to learn first: {fit}.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache, wraps
 from inspect import signature
 from math import inf, isfinite
@@ -85,6 +85,64 @@ def settings_types(cls: Any) -> dict[str, Any]:
         return type_hints(cls, include_extras=True)
     except NameError:
         return {}
+
+
+def setting_names(dataclass_or_instance: Any) -> list[str]:
+    """Return the names of the settings of a dataclass or an instance of it."""
+    return [f.name for f in fields(dataclass_or_instance) if f.init and f.metadata.get("setting", True)]
+
+
+def check_settings(
+    name: str, thing: Any, settings: Mapping[str, Any], also_known: Sequence[str] = ()
+) -> None:
+    """Raise a `SettingError` for a setting that the dataclass `thing`, called `name`, does not have.
+
+    The error suggests the closest setting, or one of the names that are `also_known`.
+    """
+    for setting in settings:
+        if setting not in setting_names(thing):
+            raise unknown(f"setting of {name}", setting, [*setting_names(thing), *also_known])
+
+
+def replace_settings(thing: T, settings: Mapping[str, Any], *, also_known: Sequence[str] = ()) -> T:
+    """Return a copy of `thing` with some settings changed; an unknown setting raises a `SettingError`."""
+    check_settings(str(getattr(thing, "name", type(thing).__name__)), thing, settings, also_known)
+    changed: T = replace(thing, **settings)  # type: ignore[type-var]
+    return changed
+
+
+def changed_settings(thing: Any) -> dict[str, Any]:
+    """Return the settings of a dataclass instance that differ from their defaults."""
+    changed = {}
+    for f in fields(thing):
+        value, default = getattr(thing, f.name), default_of(f)
+        if f.init and (type(value) is not type(default) or value != default):
+            changed[f.name] = value
+    return changed
+
+
+def default_of(field: Field[Any]) -> Any:
+    """Return the default of a dataclass field."""
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return labels for names with settings: the name, and the settings in which entries of that name differ.
+
+    >>> labels([("lime", {"samples": 5, "width": 2}), ("lime", {"width": 2}), ("random", {"seeds": 1})])
+    ['lime samples=5', 'lime', 'random']
+    """
+    variants: dict[str, list[Mapping[str, Any]]] = {}
+    for name, settings in named:
+        variants.setdefault(name, []).append(settings)
+
+    def differs(name: str, setting: str) -> bool:
+        return len({repr(settings.get(setting)) for settings in variants[name]}) > 1
+
+    return [
+        " ".join([name, *(f"{k}={v}" for k, v in settings.items() if differs(name, k))])
+        for name, settings in named
+    ]
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:

@@ -16,14 +16,14 @@ from pertinent.config.serialization import expect
 from pertinent.config.settings import Count, Seed
 from pertinent.diagnostics import base
 from pertinent.errors import unknown
-from pertinent.intervals import FEWEST, Interval
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.stats import FEWEST, Interval
 
 logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 Verdict = Literal["in distribution", "somewhat out", "badly out", "too few inputs"]
 Explained = TypeVar("Explained", Explanation, Explanations)

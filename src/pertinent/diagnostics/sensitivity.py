@@ -10,9 +10,8 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import generator
-from pertinent.config.registry import labels
-from pertinent.config.settings import Count, Positive, Seed, Share, checked
-from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
+from pertinent.config.settings import Count, Positive, Seed, Share, checked, labels
+from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic, diagnostics
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
@@ -28,6 +27,7 @@ from pertinent.runs.run import Run, raise_first
 MEASURE = "set-sensitivity"
 
 
+@diagnostics.register("sensitivity")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sensitivity(MeasureDiagnostic):
     """How much the chosen features change when the input changes a little (Hsieh et al. 2021, App. J).
@@ -44,7 +44,6 @@ class Sensitivity(MeasureDiagnostic):
         The seed of the inputs nearby and of the methods.
     """
 
-    kind = "sensitivity"
     question = "Do the chosen features stay the same when the input changes a little?"
 
     radius: Positive

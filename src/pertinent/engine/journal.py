@@ -17,7 +17,7 @@ from pertinent.files import atomic_write, check_writable, sync
 from pertinent.printable import shortened
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 try:
     import fcntl

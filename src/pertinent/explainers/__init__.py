@@ -1,5 +1,5 @@
 """The methods: one file each, over the generator protocol."""
 
-from pertinent.explainers.base import Explainer, Finding, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Task, Traits, explainers
 
-__all__ = ["Explainer", "Finding", "Task", "explainers"]
+__all__ = ["Explainer", "Finding", "Task", "Traits", "explainers"]

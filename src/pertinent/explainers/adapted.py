@@ -18,7 +18,7 @@ from pertinent._optional import optional
 from pertinent.array_types import Floats
 from pertinent.asks import Values
 from pertinent.errors import InputError, ModelError, SettingError, require
-from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Steps, Task
+from pertinent.explainers.base import Explainer, Finding, ScoreMeaning, Steps, Task, Traits
 from pertinent.inputs.base import Input
 
 
@@ -86,7 +86,7 @@ class Adapted(Explainer):
 
     paper = "outside"
     summary = "a method from outside"
-    columnwise = False
+    traits = Traits(columnwise=False)
 
     @property
     def name(self) -> str:  # type: ignore[override]

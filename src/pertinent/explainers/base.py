@@ -40,34 +40,61 @@ def n_kept(sparsity: float, n_features: int) -> int:
 
 
 @dataclass(frozen=True)
+class ModelFacts:
+    """What a method may know of the model besides its answers.
+
+    Attributes
+    ----------
+    columns
+        Names of the model's columns.
+    has_trees
+        Whether the model seems to be a sum of trees, which can be asked for `TreeValues`.
+    answer_span
+        Largest possible difference of two answers on the scale of the scores; NaN if it is unknown.
+    drawn_baseline
+        Name of the removal that draws random baselines for path gradients.
+    """
+
+    columns: tuple[str, ...] = ()
+    has_trees: bool = False
+    answer_span: float = nan
+    drawn_baseline: str = ""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How sampled scores are refined, published and stopped, and what their standard errors include.
+
+    Attributes
+    ----------
+    jackknife
+        Groups of a random removal's draws, each of which is left out once.
+    early_stopping
+        When to stop before the budget is spent; only explainers with `Traits.stops_early` read it.
+    has_listener
+        Whether somebody listens to partial findings: then methods that would ask for all samples at once
+        ask for the same samples in rounds.
+    """
+
+    jackknife: RemovalJackknife = field(default_factory=RemovalJackknife)
+    early_stopping: EarlyStopping | None = None
+    has_listener: bool = False
+
+
+@dataclass(frozen=True)
 class Task:
     """One input to explain, as an algorithm sees it.
 
     Attributes
     ----------
     target
-        The index of the column to explain.
+        Index of the column to explain.
     prediction
         The model's output for the whole input, (columns,): probabilities or values.
-    jackknife
-        The groups of a random removal's draws that are left out in turn.
-    early_stopping
-        When to stop before the budget is spent; only explainers with `stops_early` read it.
-    trees
-        Whether the model seems to be a sum of trees, which can be asked for `TreeValues`.
-    columns
-        The names of the model's columns.
-    numbers
-        The numbers of an image or a table row, for explainers that are `numeric`.
-    has_listener
-        Whether somebody listens to partial findings: then methods that would ask for all samples at once
-        ask for the same samples in rounds.
-    drawn_baseline
-        The removal that draws random baselines for path gradients.
     input
-        The input itself, for methods from outside.
-    answer_span
-        The largest possible difference of two answers on the scale of the scores; NaN if it is unknown.
+        The input, for methods from outside.
+    numbers
+        The numbers of an image or a table row, for explainers with `Traits.reads_numbers`.
     """
 
     n_features: int
@@ -77,15 +104,15 @@ class Task:
     sparsities: tuple[float, ...]
     rng: np.random.Generator
     output: Output = field(default_factory=Classes)
-    jackknife: RemovalJackknife = field(default_factory=RemovalJackknife)
-    early_stopping: EarlyStopping | None = None
-    trees: bool = False
-    columns: tuple[str, ...] = ()
-    numbers: Numbers | None = None
-    has_listener: bool = False
-    drawn_baseline: str = ""
+    sampling: Sampling = field(default_factory=Sampling)
+    model: ModelFacts = field(default_factory=ModelFacts)
     input: Input | None = None
-    answer_span: float = nan
+    numbers: Numbers | None = None
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether to stop before the budget is spent once the order of the features is settled."""
+        return self.sampling.early_stopping is not None
 
     def objective(self, values: Floats) -> Floats:
         """How well each row of answers preserves the decision; larger is better."""
@@ -100,9 +127,9 @@ class Task:
         """The finding for the model's own columns; standard errors include the removal's random draws."""
         columns, scores, errors = len(self.prediction), finding.scores, finding.standard_errors
         base_values = None if finding.base_values is None else finding.base_values[:columns]
-        groups = len(self.jackknife.sizes)
+        groups = len(self.sampling.jackknife.sizes)
         if groups and scores is not None and len(scores) == columns * (1 + groups):
-            errors = self.jackknife.standard_errors(scores, errors, finding.inflation)
+            errors = self.sampling.jackknife.standard_errors(scores, errors, finding.inflation)
             scores = scores[:columns]
         interactions = finding.interactions and self._counted_pairs(finding.interactions)
         return replace(
@@ -119,18 +146,18 @@ class Task:
         errors = found.standard_errors[0]
         if groups > 1:
             flat = found.values.reshape(groups, -1), found.standard_errors.reshape(groups, -1)
-            errors = self.jackknife.standard_errors(*flat).reshape(shape)
+            errors = self.sampling.jackknife.standard_errors(*flat).reshape(shape)
         return Interactions(found.values[0], errors)
 
     def rounds(self, first: int, most: int, step: int = 1) -> list[int]:
         """The total sample size after each round; one round without early stopping and without listeners."""
-        if self.early_stopping is None and not self.has_listener:
+        if not self.stops_early and not self.sampling.has_listener:
             return [most]
         return growing_sizes(first, most, step)
 
     def publish(self, finding: Finding | Callable[[], Finding]) -> Asking[None]:
         """Publish the finding so far, for the model's own columns, if somebody listens."""
-        if self.has_listener:
+        if self.sampling.has_listener:
             yield Publish(lambda: self.counted(finding() if callable(finding) else finding))
 
     def settled(self, finding: Finding, looks: int) -> bool:
@@ -138,24 +165,24 @@ class Task:
 
         Where the finding has pairs of features, their order decides, not that of single features.
         """
-        if self.early_stopping is None:
+        rule = self.sampling.early_stopping
+        if rule is None:
             return False
         found = self.counted(finding)
         if found.interactions is not None:
             above = np.triu_indices(self.n_features, 1)
             pairs, their_errors = found.interactions.values[above], found.interactions.standard_errors[above]
-            return self.early_stopping.settled(pairs, their_errors, looks)
+            return rule.settled(pairs, their_errors, looks)
         assert found.scores is not None
         errors = found.standard_errors
-        return self.early_stopping.settled(
-            found.scores[self.target], None if errors is None else errors[self.target], looks
-        )
+        return rule.settled(found.scores[self.target], None if errors is None else errors[self.target], looks)
 
     def stopped(self, finding: Finding, why: Literal["stable", "budget", "all masks"]) -> Finding:
         """The finding with the reason why sampling ended in its details, if early stopping is on."""
-        if self.early_stopping is None:
+        rule = self.sampling.early_stopping
+        if rule is None:
             return finding
-        return replace(finding, details={**finding.details, "stopped": why, **asdict(self.early_stopping)})
+        return replace(finding, details={**finding.details, "stopped": why, **asdict(rule)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,60 +224,79 @@ Steps: TypeAlias = Asking[Finding]
 
 
 @dataclass(frozen=True)
+class Traits:
+    """What a method can do and needs, as far as its runs, its errors and the app depend on it.
+
+    Attributes
+    ----------
+    meaning
+        What scores say of features, unless a finding says otherwise.
+    scales
+        Scales of the model's answers that the method can work on.
+    default_scale
+        Scale that it works on unless another one is requested, if the model's output has it.
+    columnwise
+        Whether each column of values is scored independently, so that more columns than the model's own can
+        be scored in the same way.
+    any_target
+        Whether it can explain classes other than the predicted one.
+    needs_decision
+        Whether it asks for a decision that may change: a class or a label, not a plain value.
+    reads_numbers
+        Whether it reads the numbers of an image or a table row.
+    asks
+        Kinds of questions that it asks besides those for values, and that not every model answers.
+    stops_early
+        Whether it samples in rounds and obeys early stopping.
+    draws_per_input
+        Whether inputs of the same size have different draws, as a control needs: one draw shared by all
+        inputs may happen to be good.
+    min_budget
+        Smallest number of evaluations with which it can answer, if its settings do not determine it.
+    evaluations_per_feature
+        Number of evaluations per feature below which its scores hardly tell features apart.
+    fitted_features
+        Kind of features of the inputs that it was fitted to; ``None`` if it was not fitted.
+    """
+
+    meaning: ScoreMeaning = "effect"
+    scales: tuple[Scale, ...] = SCALES
+    default_scale: Scale = "natural"
+    columnwise: bool = True
+    any_target: bool = True
+    needs_decision: bool = False
+    reads_numbers: bool = False
+    asks: tuple[type[Question], ...] = ()
+    stops_early: bool = False
+    draws_per_input: bool = False
+    min_budget: int = 1
+    evaluations_per_feature: int = 0
+    fitted_features: str | None = None
+
+
+@dataclass(frozen=True)
 class Explainer(Settings, ABC):
     """Settings and one algorithm: a generator that yields asks and returns a `Finding`.
 
     Attributes
     ----------
-    scales
-        The scales of the model's answers that it can work on.
-    default_scale
-        The scale that it works on unless another one is asked for, where the output has it.
-    columnwise
-        Whether it scores each column of values independently, so that more columns than the model's own can
-        be scored in the same way.
-    stops_early
-        Whether it samples in rounds, and obeys the task's `early_stopping`.
-    numeric
-        Whether it reads the numbers of an image or a table row.
-    any_target
-        Whether it can explain other classes than the predicted one.
-    meaning
-        What its scores say of features, unless a finding says otherwise.
-    draws_anew
-        Whether inputs of the same size have different draws, as a control needs: one draw for all of them may
-        happen to be good.
-    fitted_features
-        The kind of features of the inputs that it was fitted to.
-    smallest_budget
-        The smallest number of evaluations with which it can answer, if its settings do not determine it.
-    evaluations_per_feature
-        Number of evaluations per feature below which its scores hardly tell features apart.
+    paper, summary
+        The paper with its equation or section, and one line that says what the method does.
     also_called
         Other names of the method, which an error for an unknown name leads from.
-    asks
-        The kinds of questions that it asks besides those for values, and that not every model answers.
-    needs_decision
-        Whether it asks for a decision that may change: a class or a label, not a plain value.
+    traits
+        What the method can do and needs.
     """
 
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
-    scales: ClassVar[tuple[Scale, ...]] = SCALES
-    default_scale: ClassVar[Scale] = "natural"
-    columnwise: ClassVar[bool] = True
-    stops_early: ClassVar[bool] = False
-    numeric: ClassVar[bool] = False
-    any_target: ClassVar[bool] = True
-    meaning: ClassVar[ScoreMeaning] = "effect"
-    draws_anew: ClassVar[bool] = False
-    fitted_features: ClassVar[str | None] = None
-    smallest_budget: ClassVar[int] = 1
-    evaluations_per_feature: ClassVar[int] = 0
     also_called: ClassVar[tuple[str, ...]] = ()
-    asks: ClassVar[tuple[type[Question], ...]] = ()
-    needs_decision: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits()
+
+    def change_traits(self, **changes: Any) -> None:
+        """Change traits of this instance that depend on its settings; for ``__post_init__``."""
+        object.__setattr__(self, "traits", replace(self.traits, **changes))
 
     @property
     def budget_per_sparsity(self) -> bool:
@@ -263,13 +309,13 @@ class Explainer(Settings, ABC):
 
     def min_budget(self, n_features: int) -> int:
         """The smallest budget with which the method can answer, in evaluations."""
-        return self.evaluations(n_features) or self.smallest_budget
+        return self.evaluations(n_features) or self.traits.min_budget
 
     @classmethod
     def refusal(cls, model: Any) -> str:
         """Why it cannot explain the model, as far as that is known before it is asked; empty if it may."""
-        reasons = [model.output.no_decision] if cls.needs_decision else []
-        return next(filter(None, [*reasons, *map(model.refusal, cls.asks)]), "")
+        reasons = [model.output.no_decision] if cls.traits.needs_decision else []
+        return next(filter(None, [*reasons, *map(model.refusal, cls.traits.asks)]), "")
 
     def sharing_passes(self, model: Any) -> AbstractContextManager[None]:
         """A context in which the model keeps what the method needs of its passes; by default nothing."""

@@ -47,7 +47,9 @@ def coarse_to_fine(explainer: Explainer, task: Task, levels: Sequence[Ints]) -> 
     told = []
     for number, budget in enumerate(budgets):
         n_parts = int(parts.max()) + 1
-        own = replace(task, n_features=n_parts, budget=budget, has_listener=False)
+        own = replace(
+            task, n_features=n_parts, budget=budget, sampling=replace(task.sampling, has_listener=False)
+        )
         found = yield from _on_parts(explainer.explain(own), parts, explainer.name)
         if found.scores is None or found.interactions is not None:
             what = "finds sets" if found.scores is None else "scores pairs of features"
@@ -73,7 +75,7 @@ def level_budgets(budget: int, n_levels: int) -> list[int]:
 
 def room(explainer: Explainer, budget: int) -> int:
     """The largest number of parts that a method can tell apart with this budget."""
-    per_part = max(PER_PART, explainer.evaluations_per_feature)
+    per_part = max(PER_PART, explainer.traits.evaluations_per_feature)
     for n in range(max(2, budget // per_part), 1, -1):
         with suppress(BudgetError):  # of a method that is only for few features
             if explainer.min_budget(n) <= budget:

@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Compute, Values
 from pertinent.config.settings import Positive, ProperShare, Range
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 
 TOLERANCE = 1e-6
 """The regression ends when the duality gap is at most this share of the response's mean square."""
@@ -44,10 +44,8 @@ class ContextCite(Explainer):
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 3 and App. A.1"
-    evaluations_per_feature = 1
+    traits = Traits(evaluations_per_feature=1, min_budget=2, default_scale="logit")
     summary = "sparse linear regression (lasso) on uniform random masks, by log-odds"
-    smallest_budget = 2
-    default_scale = "logit"
     samples: Annotated[int, Range(at_least=2)] | None = None
     keep: ProperShare = 0.5
     alpha: Positive = 0.01
@@ -60,7 +58,7 @@ class ContextCite(Explainer):
         """Ask for the masks, and fit."""
         masks = task.rng.random((self.samples or task.budget, task.n_features)) < self.keep
         values = yield Values(masks)
-        columns = task.columns or ("",) * len(task.prediction)
+        columns = task.model.columns or ("",) * len(task.prediction)
         penalties = self.alpha * task.output.n_tokens(columns)
         several = np.tile(penalties, values.shape[1] // len(penalties))
         scores = yield Compute(partial(lasso, masks, values, several))

@@ -8,8 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.config.registry import check_known
-from pertinent.config.settings import Count, ProperShare, Settings
+from pertinent.config.settings import Count, ProperShare, Settings, check_settings
 from pertinent.config.settings_parser import read_settings, split_settings
 from pertinent.errors import unknown
 
@@ -41,7 +40,7 @@ class EarlyStopping(Settings):
         name, settings = split_settings(wanted, "rule for early stopping")
         if name != STABLE:
             raise unknown("rule for early stopping", name, [STABLE])
-        check_known(name, cls, settings)
+        check_settings(name, cls, settings)
         return cls(**read_settings(cls, settings))
 
     def settled(self, scores: Floats, standard_errors: Floats | None, looks: int) -> bool:

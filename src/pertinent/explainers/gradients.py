@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
-from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients, Question
+from pertinent.asks import ActivationMaps, Asking, Gradients, PathGradients
 from pertinent.config.settings import Count, Positive
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.removals.base import Removal
 
 AT_THE_INPUT: Floats = np.ones(1)
@@ -29,8 +29,7 @@ _NOISE = (
 class GradientExplainer(Explainer):
     """A method that needs a model with gradients: a transformer or a torch module."""
 
-    smallest_budget = 2
-    asks: ClassVar[tuple[type[Question], ...]] = (PathGradients,)
+    traits = Traits(min_budget=2, asks=(PathGradients,))
 
     def evaluations(self, _: int) -> int | None:
         """One forward and one backward pass."""
@@ -121,9 +120,9 @@ class GradCam(GradientExplainer):
     """
 
     paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
-    meaning = "magnitude"
-    scales = ("natural",)
-    asks = (ActivationMaps,)
+    traits = replace(
+        GradientExplainer.traits, meaning="magnitude", scales=("natural",), asks=(ActivationMaps,)
+    )
     summary = "the class's evidence in the maps of a convolution; images, torch modules"
     layer: str | None = None
 
@@ -224,7 +223,7 @@ class ExpectedGradients(GradientExplainer):
             found = yield PathGradients(shares[part], task.target, self.baseline, draws=part)
             every.append(found.gradients)
         is_drawn = isinstance(self.baseline, str) and self.baseline == "drawn"
-        is_noise = is_drawn and task.drawn_baseline == "uniform-noise"
+        is_noise = is_drawn and task.model.drawn_baseline == "uniform-noise"
         return replace(_mean(np.concatenate(every)), warnings=(_NOISE,) if is_noise else ())
 
 
@@ -259,8 +258,7 @@ class FunctionalInformation(GradientExplainer):
     """
 
     paper = "Gat et al. 2022"
-    meaning = "magnitude"
-    scales = ("natural",)
+    traits = replace(GradientExplainer.traits, meaning="magnitude", scales=("natural",))
     summary = "the functional Fisher information of each feature, around the input"
     samples: Count = 100
     noise: Positive = 0.387

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.asks import Values
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.masks import full_mask
 
 
@@ -37,7 +37,7 @@ class RandomScores(Explainer):
 
     paper = "baseline"
     summary = "uniform random scores"
-    draws_anew = True
+    traits = Traits(draws_per_input=True)
 
     def explain(self, task: Task) -> Steps:
         """Draw the scores."""

@@ -12,7 +12,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Compute, RowValues, Values
 from pertinent.config.settings import NotNegative, Positive, Range
 from pertinent.errors import InputError, SettingError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 
 WIDTH = 25.0
 """The default σ of masks, that of the lime package for texts."""
@@ -55,10 +55,8 @@ class Lime(Explainer):
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2, min_budget=2, reads_numbers=True)
     summary = "weighted ridge regression on random masks, or on random rows of a table"
-    smallest_budget = 2
-    numeric = True
     form: Literal["removal", "continuous", "discretised"] = "removal"
     samples: Annotated[int, Range(at_least=2)] | None = None
     kernel_width: Positive | None = None

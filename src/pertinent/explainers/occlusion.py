@@ -10,7 +10,7 @@ from pertinent.array_types import Ints, Masks
 from pertinent.asks import Values
 from pertinent.config.settings import Count
 from pertinent.errors import BudgetError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.masks import full_mask
 
 
@@ -38,8 +38,7 @@ class Occlusion(Explainer):
 
     paper = "Zeiler & Fergus 2014, Sec. 4.2"
     summary = "the mean drop when a sliding window covers the feature"
-    numeric = True
-    smallest_budget = 2
+    traits = Traits(reads_numbers=True, min_budget=2)
     window: Count | None = None
     stride: Count | None = None
 

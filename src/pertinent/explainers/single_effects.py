@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Asking, Compute, PathGradients, Values
 from pertinent.config.settings import Count, Range
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.outputs import TINY
 
 AT_THE_INPUT: Floats = np.ones(1)
@@ -63,10 +63,8 @@ class SingleEffects(Explainer):
     """
 
     paper = "Wang, Sarkar, Carbonetto & Stephens 2020, Alg. 1"
-    evaluations_per_feature = 1
+    traits = Traits(evaluations_per_feature=1, min_budget=4, default_scale="logit")
     summary = "sparse Bayesian regression (a sum of single effects) on uniform random masks, by log-odds"
-    smallest_budget = 4
-    default_scale = "logit"
     samples: Annotated[int, Range(at_least=4)] | None = None
     effects: Count = 10
     prior: Literal["uniform", "gradient"] = "uniform"
@@ -77,7 +75,7 @@ class SingleEffects(Explainer):
 
     def min_budget(self, n_features: int) -> int:
         """Four masks, and a gradient if need be."""
-        return self.evaluations(n_features) or self.smallest_budget + self._gradient
+        return self.evaluations(n_features) or self.traits.min_budget + self._gradient
 
     @property
     def _gradient(self) -> int:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pertinent.config.registry import settings_of
-from pertinent.config.settings import Count, Positive, Seed, Settings, Share
+from pertinent.config.settings import Count, Positive, Seed, Settings, Share, changed_settings
 from pertinent.errors import SettingError, require
 from pertinent.removals.base import Removal, removals
 
@@ -112,7 +111,7 @@ class TrainingSettings(TrainerSettings):
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "counterfactual": removal is not None,
             "removal": None if removal is None else removal.name,
-            "removal_settings": {} if removal is None else settings_of(removal),
+            "removal_settings": {} if removal is None else changed_settings(removal),
             "sparsities": None if removal is None else list(self.sparsities),
             "options": dict(self.options),
             "examples": len(data),

@@ -15,7 +15,7 @@ from pertinent.config.serialization import encode
 from pertinent.errors import SettingError
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from pertinent.inputs.table import Background
 

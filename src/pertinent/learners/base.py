@@ -25,7 +25,7 @@ from pertinent.config.serialization import PlainData
 from pertinent.config.settings import Settings
 from pertinent.errors import FileError, InputError, SettingError, require
 from pertinent.explainers import base
-from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.files import file_exists, read_json
 from pertinent.finetuning.run_folder import RECORD, is_begun
 from pertinent.outputs import SCALES, Scale
@@ -183,19 +183,14 @@ class LearnedExplainer(Explainer):
     """
 
     learner: ClassVar[type[Learner]]
-    columnwise: ClassVar[bool] = False
+    traits = Traits(columnwise=False)
     network: Network = field(metadata={"setting": False})
 
-    @property
-    def scales(self) -> tuple[Scale, ...]:  # type: ignore[override]
-        """The scale of the model's answers that it was fitted to."""
-        return (self.network.card["scale"],)
-
-    @property
-    def fitted_features(self) -> str | None:  # type: ignore[override]
-        """The kind of features it was fitted to; ``None`` if the user cut each input."""
-        features: str | None = self.network.card["features"]
-        return features
+    def __post_init__(self) -> None:
+        """Take the scale and the kind of features that the network was fitted to from its card."""
+        super().__post_init__()
+        card = self.network.card
+        self.change_traits(scales=(card["scale"],), fitted_features=card["features"])
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.config.fingerprints import digest
-from pertinent.config.registry import settings_of
+from pertinent.config.settings import changed_settings
 from pertinent.errors import FileError, InputError, SettingError
 from pertinent.explainers.base import Explainer
 from pertinent.explainers.leave_one_out import LeaveOneOut
@@ -215,7 +215,7 @@ class FitRun:
             "model": model.fingerprint.hex(),
             "removal": {
                 "name": removal.name,
-                "settings": {name: str(value) for name, value in settings_of(removal).items()},
+                "settings": {name: str(value) for name, value in changed_settings(removal).items()},
                 "fingerprint": removal.bind(model).fingerprint.hex(),
             },
             "features": cut if isinstance(cut := self.inputs[0].own_features, str) else None,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pertinent.config.settings import Count, Positive
-from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.learners.base import LearnedExplainer, Learner, LearnerSpec, Schedule, Tensor, TrainingTargets
 from pertinent.learners.subsets import APPROXIMATOR, Subsets, of_predicted, random_features
 from pertinent.outputs import softmax
@@ -47,7 +47,7 @@ class Prediction(Explainer):
     name = "prediction"
     paper = "–"
     summary = "the answer to the whole input, for selections to learn from"
-    columnwise = False
+    traits = Traits(columnwise=False)
 
     def evaluations(self, n_features: int) -> int:
         """The whole input is asked about anyway."""
@@ -272,7 +272,7 @@ class SubsetExplainer(SelectionExplainer):
         The fitted network.
     """
 
-    meaning = "magnitude"
+    traits = replace(SelectionExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
         """The probability of each feature to be drawn first."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Ask, Asking, Values
-from pertinent.config.registry import Registry, labels, settings_of
-from pertinent.config.settings import Settings
+from pertinent.config.registry import Registry
+from pertinent.config.settings import Settings, changed_settings, labels
 from pertinent.masks import full_mask
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Metric(Settings, ABC):
 
 def metric_labels(metrics: Sequence[Metric]) -> list[str]:
     """The label of each metric: its name, with the settings in which metrics of that name differ."""
-    return labels([(metric.name, settings_of(metric)) for metric in metrics])
+    return labels([(metric.name, changed_settings(metric)) for metric in metrics])
 
 
 metrics: Registry[Metric] = Registry("metric", "pertinent.metrics")

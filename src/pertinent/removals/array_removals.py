@@ -10,8 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.config.fingerprints import generator
-from pertinent.config.registry import settings_of
-from pertinent.config.settings import Count, Positive
+from pertinent.config.settings import Count, Positive, changed_settings
 from pertinent.errors import SettingError, require
 from pertinent.inputs.base import ArrayInput
 from pertinent.inputs.image import ImageInput
@@ -19,7 +18,7 @@ from pertinent.inputs.table import Background, TableInput
 from pertinent.removals.base import NOT_KEPT, Removal, removals, row_generators
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from pertinent.models.base import Model
 
@@ -36,7 +35,7 @@ class NeedsBackground:
 
     def settings(self, model: Model) -> dict[str, Any]:
         """The settings; the model's own background is left out, any other is saved as a placeholder."""
-        settings = settings_of(self)
+        settings = changed_settings(self)
         background = settings.pop("background", None)
         return settings if background is model.background else {**settings, "background": NOT_KEPT}
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pertinent.array_types import Array, Ints, Masks
 from pertinent.config.fingerprints import digest, generator
-from pertinent.config.registry import Registry, settings_of
-from pertinent.config.settings import Settings
+from pertinent.config.registry import Registry
+from pertinent.config.settings import Settings, changed_settings
 from pertinent.errors import SettingError
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modalities
@@ -142,7 +142,7 @@ class Removal(Settings, ABC):
 
     def settings(self, model: Model) -> dict[str, Any]:
         """The settings from which, together with the model, this removal can be recreated."""
-        return settings_of(self)
+        return changed_settings(self)
 
     @classmethod
     def kinds(cls) -> list[str]:

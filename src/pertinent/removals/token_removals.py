@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pertinent.array_types import Ints, Masks
-from pertinent.config.registry import settings_of
-from pertinent.config.settings import Count
+from pertinent.config.settings import Count, changed_settings
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput, Tokens
 from pertinent.removals.base import NOT_KEPT, Removal, Rows, TokenRows, kept_tokens, removals, row_generators
@@ -246,7 +245,7 @@ class Marginalize(TokenRemoval):
 
     def settings(self, model: Model) -> dict[str, Any]:
         """The settings, with the folder of the filler; a pair is saved as a placeholder."""
-        settings = settings_of(self)
+        settings = changed_settings(self)
         if self.filler is not None:
             folder = self.filler if isinstance(self.filler, str | Path) else self.filler.folder
             settings["filler"] = NOT_KEPT if folder is None else str(folder)

@@ -14,17 +14,15 @@ from pertinent.files import read_json, write_text
 from pertinent.results.failures import Failure, failures_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.figure import Figure
-    from typing_extensions import Self
 
 T = TypeVar("T")
 
 Form: TypeAlias = Literal[
     "terminal", "html", "figure", "interactions", "waterfall", "curves", "pareto", "markdown", "latex"
 ]
-
-KINDS: dict[str, type[Result]] = {}
-"""The classes of results by the name of their file format; each subclass registers itself."""
 
 
 class Result(ABC):
@@ -37,11 +35,6 @@ class Result(ABC):
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
     """The kinds of file that `save` writes; `read` reads all but ``.csv``."""
-
-    def __init_subclass__(cls) -> None:
-        """Make files of this kind readable."""
-        if "kind" in vars(cls):
-            KINDS[cls.kind] = cls
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -38,8 +38,9 @@ from pertinent.results.interactions import Pair, Triple
 from pertinent.results.records import Cost, Prediction, RequestRecord
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from matplotlib.figure import Figure
-    from typing_extensions import Self
 
 _MOST_LIKELY = 5
 

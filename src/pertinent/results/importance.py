@@ -15,9 +15,9 @@ from pertinent.config.serialization import NOT_FINITE, Index, decode_fields, enc
 from pertinent.config.settings import checked
 from pertinent.errors import SettingError, require, unknown
 from pertinent.inputs.modality import modality_named
-from pertinent.intervals import bootstrap
 from pertinent.printable import encodable
 from pertinent.results.base import Result
+from pertinent.stats import bootstrap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

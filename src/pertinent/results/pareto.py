@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pertinent.config.registry import labels
+from pertinent.config.settings import labels
 from pertinent.errors import require, unknown
-from pertinent.intervals import Interval
+from pertinent.stats import Interval
 
 if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation

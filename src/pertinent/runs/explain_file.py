@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.config.registry import settings_of
 from pertinent.config.serialization import encode
+from pertinent.config.settings import changed_settings
 from pertinent.engine.job import JobResult
 from pertinent.engine.journal import Journal
 from pertinent.errors import FileError
@@ -101,7 +101,7 @@ def _journalled(run: Run, requests: Sequence[Request], out: Path) -> Explanation
 
 def _made_by(requests: Sequence[Request], found: Explanations) -> Explanations:
     """The explanations by the methods of these requests."""
-    methods = [(request.method.name, settings_of(request.method)) for request in requests]
+    methods = [(request.method.name, changed_settings(request.method)) for request in requests]
     named = {None, *(name for name, _ in methods)}
     return Explanations(
         [e for e in found if (e.method, e.settings) in methods],

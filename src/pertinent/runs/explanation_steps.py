@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.asks import Algorithm, Ask, Fork, RepeatedValues, TreeValues, Values, on_scale, relay
 from pertinent.config.fingerprints import generator
-from pertinent.config.registry import settings_of
+from pertinent.config.settings import changed_settings
 from pertinent.engine.meter import Meter
 from pertinent.errors import ModelError
 from pertinent.explainers.base import (
@@ -19,6 +19,8 @@ from pertinent.explainers.base import (
     Explainer,
     Finding,
     Interactions,
+    ModelFacts,
+    Sampling,
     ScoreMeaning,
     Task,
     n_kept,
@@ -62,8 +64,8 @@ def explanation_steps(
     def steps(input: Input, removal: Removal) -> Algorithm:
         model, explainer, d = run.model, request.method, input.n_features
         scale = request.scale
-        if scale == "natural" and explainer.default_scale in model.output.scales:
-            scale = explainer.default_scale
+        if scale == "natural" and explainer.traits.default_scale in model.output.scales:
+            scale = explainer.traits.default_scale
         check_scale(scale, explainer, model.output)
         levels = input.levels
         budget = plan_budget(explainer, request.budget, d) if not levels else request.budget or DEFAULT_BUDGET
@@ -75,10 +77,10 @@ def explanation_steps(
         else:
             target = column_index(wanted, classes, "target")
         # Inputs of the same size are asked equal questions: nearly equal inputs have nearly equal scores.
-        drawn_for = input.fingerprint if run.independent or explainer.draws_anew else d
+        drawn_for = input.fingerprint if run.independent or explainer.traits.draws_per_input else d
         rng = generator(request.seed, explainer.name, drawn_for)
         meter = Meter(budget)
-        groups = tuple(map(len, removal.groups)) if explainer.columnwise else ()
+        groups = tuple(map(len, removal.groups)) if explainer.traits.columnwise else ()
         jackknife = RemovalJackknife(groups, removal.undrawn)
         task = Task(
             d,
@@ -88,15 +90,15 @@ def explanation_steps(
             request.sparsities,
             rng,
             output,
-            jackknife,
-            request.early_stopping,
-            trees=may_be_walked(model, input, removal),
-            columns=classes,
-            numbers=input.numbers(model.background, removal.constant) if explainer.numeric else None,
-            has_listener=run.on_partial is not None,
-            drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
-            input=input,
-            answer_span=output.span(scale),
+            Sampling(jackknife, request.early_stopping, run.on_partial is not None),
+            ModelFacts(
+                columns=classes,
+                has_trees=may_be_walked(model, input, removal),
+                answer_span=output.span(scale),
+                drawn_baseline=modality_named(input.kind).baseline_for(input, model.background, drawn=True),
+            ),
+            input,
+            input.numbers(model.background, removal.constant) if explainer.traits.reads_numbers else None,
         )
         algorithm = coarse_to_fine(explainer, task, levels) if levels else explainer.explain(task)
         asked = on_scale(algorithm, scale, len(jackknife.sizes))
@@ -110,7 +112,7 @@ def explanation_steps(
         explanation = Explanation(
             request=RequestRecord(
                 explainer.name,
-                settings_of(explainer),
+                changed_settings(explainer),
                 removal.name,
                 removal.settings(model),
                 request.sparsities,
@@ -124,7 +126,7 @@ def explanation_steps(
             cost=Cost(meter.evaluations, budget, explainer.budget_per_sparsity),
             details={**model.details(input), **finding.details},
             warnings=(*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt])),
-            **scores_of(finding, explainer.meaning, target, d),
+            **scores_of(finding, explainer.traits.meaning, target, d),
         )
         if repeat:
             run.notice(prediction, (yield RepeatedValues(full_mask(d)))[0])
@@ -137,7 +139,7 @@ def explanation_steps(
 
 def _too_few(explainer: Explainer, budget: int, input: Input) -> tuple[str, ...]:
     """A warning if the budget is too small to tell the features apart."""
-    d, per_feature = input.n_features, explainer.evaluations_per_feature
+    d, per_feature = input.n_features, explainer.traits.evaluations_per_feature
     if budget >= per_feature * d or input.levels:
         return ()
     is_text = input.kind in ("text", "prompt")

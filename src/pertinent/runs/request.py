@@ -11,9 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from pertinent.config.fingerprints import digest
-from pertinent.config.registry import Registry, settings_of, with_settings
+from pertinent.config.registry import Registry
 from pertinent.config.serialization import PlainData
-from pertinent.config.settings import Count, Seed, Share, checked
+from pertinent.config.settings import Count, Seed, Share, changed_settings, checked, replace_settings
 from pertinent.config.settings_parser import split_settings
 from pertinent.errors import InputError, SettingError, require
 from pertinent.explainers.base import DEFAULT_SPARSITIES, Explainer, explainers, learned_methods
@@ -89,7 +89,7 @@ class Request:
         explainer = make_explainer(method, settings)
         check_scale(scale, explainer)
         if features is None:
-            features = explainer.fitted_features
+            features = explainer.traits.fitted_features
         stopping = EarlyStopping.from_setting(early_stopping)
         if stopping is not None:
             _check_stops_early(explainer)
@@ -196,13 +196,13 @@ def make_explainer(method: str | Explainer, settings: Mapping[str, Any] | None =
         if name not in explainers and name in learned_methods:
             raise SettingError(f"{name!r} has to learn first: pertinent.fit(model, inputs, {name!r}).")
         method = explainers.parse(method)
-    return with_settings(method, settings, also_known=tuple(WORDS)) if settings else method
+    return replace_settings(method, settings, also_known=tuple(WORDS)) if settings else method
 
 
 def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None) -> None:
     """Raise a `SettingError` unless the method, and the model's output if it is known, have the scale."""
-    known = " or ".join(map(repr, explainer.scales))
-    require(scale in explainer.scales, "scale", f"{known} for {explainer.name}", scale)
+    known = " or ".join(map(repr, explainer.traits.scales))
+    require(scale in explainer.traits.scales, "scale", f"{known} for {explainer.name}", scale)
     if output is not None and output.kind == "value":
         must = "'natural' for a model of plain values, which have no probabilities"
         if output.scales != ("natural",):
@@ -212,8 +212,8 @@ def check_scale(scale: Scale, explainer: Explainer, output: Output | None = None
 
 def _check_stops_early(explainer: Explainer) -> None:
     """Raise a `SettingError` unless the method can stop before its budget is spent."""
-    if not explainer.stops_early:
-        *others, last = (name for name, cls in explainers.all().items() if cls.stops_early)
+    if not explainer.traits.stops_early:
+        *others, last = (name for name, cls in explainers.all().items() if cls.traits.stops_early)
         able = f"{', '.join(others)} or {last}"
         raise SettingError(
             f"`early_stopping` must be left out for {explainer.name}, which cannot stop early: choose {able}."
@@ -237,7 +237,7 @@ def make_metrics(metrics: str | Metric | Sequence[str | Metric]) -> tuple[Metric
 
 def with_same_features(requests: Sequence[Request]) -> list[Request]:
     """The requests of methods that are compared: all with the features that a fitted one was fitted to."""
-    fitted = [request.features for request in requests if request.method.fitted_features is not None]
+    fitted = [request.features for request in requests if request.method.traits.fitted_features is not None]
     cut = sorted({each for each in fitted if isinstance(each, str)})
     if len(cut) > 1:
         raise SettingError(
@@ -301,7 +301,7 @@ def _described(thing: Any) -> dict[str, Any]:
 
 def _plain_settings(thing: Any) -> dict[str, Any]:
     """Settings that differ from their defaults; those that JSON does not know by their digest."""
-    return {name: _plain(value) for name, value in settings_of(thing).items()}
+    return {name: _plain(value) for name, value in changed_settings(thing).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -330,7 +330,7 @@ def _method_of(data: PlainData) -> Explainer:
         return explainers.make(name, settings)
     saved = PlainData(data.mapping("fitted"), "fitted")
     fitted: Explainer = learned_methods.get(name).load(saved.text("folder"), digest=saved.text("digest"))
-    return with_settings(fitted, settings)
+    return replace_settings(fitted, settings)
 
 
 def _made(registry: Registry[T], plain: Any, what: str) -> T:

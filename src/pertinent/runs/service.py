@@ -29,7 +29,7 @@ from pertinent.runs.request import DEFAULT_METHOD, Method, Request, check_featur
 from pertinent.runs.run import Run, Work
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Annotated
 
-from pertinent.config.registry import labels
-from pertinent.config.settings import Count, Range, Seed, checked
+from pertinent.config.settings import Count, Range, Seed, checked, labels
 from pertinent.errors import InputError, require
 from pertinent.files import folder_exists
 from pertinent.results.explanation import Explanation, Explanations

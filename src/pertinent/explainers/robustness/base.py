@@ -12,7 +12,7 @@ from pertinent.asks import Asking, Attack, AttackRadii, Radii
 from pertinent.asks.attack_radii import AttackName, aim_of
 from pertinent.config.settings import Count
 from pertinent.errors import ModelError, SettingError
-from pertinent.explainers.base import Explainer, Task
+from pertinent.explainers.base import Explainer, Task, Traits
 from pertinent.inputs.base import Numbers
 
 SUBSETS, MOST_SUBSETS = 6, 5000
@@ -45,13 +45,15 @@ class AttackExplainer(Explainer):
         Steps of each attack.
     """
 
-    scales = ("natural",)
-    columnwise = False
-    numeric = True
-    any_target = False
-    meaning = "attack"
-    asks = (AttackRadii,)
-    needs_decision = True
+    traits = Traits(
+        scales=("natural",),
+        columnwise=False,
+        reads_numbers=True,
+        any_target=False,
+        meaning="attack",
+        asks=(AttackRadii,),
+        needs_decision=True,
+    )
     toward: int | str | None = field(default=None, kw_only=True)
     norm: Literal["l2", "linf"] = field(default="l2", kw_only=True)
     attack: AttackName = field(default="auto", kw_only=True)
@@ -69,7 +71,7 @@ class AttackExplainer(Explainer):
                 "An attack changes the predicted class: leave out `target`, and set `toward` to the class "
                 "that the prediction should become."
             )
-        aim = aim_of(self.toward, task.target, task.columns, task.output)
+        aim = aim_of(self.toward, task.target, task.model.columns, task.output)
         found: Radii = yield AttackRadii(sets, task.prediction, task.target, aim, self.attack_settings, keep)
         return found
 

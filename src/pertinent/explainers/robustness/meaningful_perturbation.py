@@ -10,7 +10,7 @@ import numpy as np
 from pertinent.array_types import Floats, Ints
 from pertinent.asks import Asking, Gradients, MaskGradients
 from pertinent.config.settings import Count, NotNegative, Positive, Range
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.search.gradient_search import AdamW
 
 LEVELS = np.linspace(0, 0.9, 10)
@@ -56,11 +56,9 @@ class MeaningfulPerturbation(Explainer):
 
     paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
     summary = "how much of each feature must be deleted to destroy the prediction, as a learned soft mask"
-    scales = ("natural",)
-    columnwise = False
-    numeric = True
-    asks = (MaskGradients,)
-    meaning = "magnitude"
+    traits = Traits(
+        scales=("natural",), columnwise=False, reads_numbers=True, asks=(MaskGradients,), meaning="magnitude"
+    )
     deletion_weight: NotNegative = 0.08
     smoothness_weight: NotNegative = 8.0
     smoothness_power: Annotated[float, Range(at_least=1)] = 3.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log
 from typing import Annotated, Any
 
@@ -75,7 +75,7 @@ class Anchors(SeparateSearches):
     """
 
     paper = "Ribeiro, Singh & Guestrin 2018, Alg. 2; Hase et al. 2021, Sec. 6.1 (2)"
-    needs_decision = True
+    traits = replace(SeparateSearches.traits, needs_decision=True)
     summary = "the smallest set that nearly always leads to the prediction"
     threshold: Share = 0.95
     delta: ProperShare = 0.05

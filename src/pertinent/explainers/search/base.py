@@ -26,7 +26,7 @@ from pertinent.asks import (
     relay,
 )
 from pertinent.errors import BudgetError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, n_kept
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, n_kept
 
 T = TypeVar("T")
 
@@ -65,9 +65,7 @@ class Search(Explainer):
         evaluations so far and the target's probability at each improvement.
     """
 
-    meaning = "membership"
-    scales = ("natural",)
-    columnwise = False
+    traits = Traits(meaning="membership", scales=("natural",), columnwise=False)
     objective: Literal["sufficiency", "comprehensiveness"] = "sufficiency"
     spread: bool = field(default=False, kw_only=True)
     trajectory: bool = field(default=False, kw_only=True)
@@ -160,7 +158,7 @@ class SeparateSearches(Search):
 
         `spent` has the number of evaluations that each search used before it began.
         """
-        if self.trajectory or task.has_listener:
+        if self.trajectory or task.sampling.has_listener:
             branches = {
                 k: self.followed(branch, task, k, course, (spent or {}).get(k, 0))
                 for k, branch in branches.items()
@@ -189,7 +187,7 @@ class SeparateSearches(Search):
                 if judged and (not log or sign * reached > sign * log[-1][1]):
                     log.append([len(paid) + spent, reached])
                     course.best[k] = chosen.copy()
-            improved = task.has_listener and len(log) > before
+            improved = task.sampling.has_listener and len(log) > before
             return Publish(lambda: Finding(chosen=chosen_from(course.best, task))) if improved else None
 
         return relay(search, on_answer=record)

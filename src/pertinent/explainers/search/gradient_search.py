@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -49,7 +49,7 @@ class GradientSearch(Search):
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (4) and App. A.2"
-    asks = (MaskGradients,)
+    traits = replace(Search.traits, asks=(MaskGradients,))
     summary = "gradient descent on which features to choose, for each sparsity"
     learning_rate: Positive = 0.1
     sparsity_weight: NotNegative = 1e-3
@@ -145,7 +145,7 @@ class TaylorSearch(SeparateSearches):
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (5) and App. A.2"
-    asks = (MaskGradients,)
+    traits = replace(SeparateSearches.traits, asks=(MaskGradients,))
     summary = "swaps by a first-order guess, in a beam, for each sparsity"
     width: Count = 3
     steps: Count | None = None

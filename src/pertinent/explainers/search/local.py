@@ -47,18 +47,8 @@ class LocalSearch(SeparateSearches):
                         f"`start` {self.start!r} has to learn first: give what pertinent.fit returns."
                     ) from None
                 raise SettingError(f"`start`: {error}") from None
-
-    @property
-    def numeric(self) -> bool:  # type: ignore[override]
-        """Whether the starting method reads numbers."""
-        start = self._start()
-        return start is not None and start.numeric
-
-    @property
-    def any_target(self) -> bool:  # type: ignore[override]
-        """Whether the starting method, if any, explains any target."""
-        start = self._start()
-        return start is None or start.any_target
+        if (start := self._start()) is not None:
+            self.change_traits(reads_numbers=start.traits.reads_numbers, any_target=start.traits.any_target)
 
     def min_budget(self, n_features: int) -> int:
         """One set, and the evaluations that the starting method needs."""
@@ -74,7 +64,12 @@ class LocalSearch(SeparateSearches):
         if start is not None and asking:
             needed = start.evaluations(task.n_features)
             cost = needed or max(start.min_budget(task.n_features), own // SHARE)
-            alone = replace(task, budget=cost, rng=of_start, early_stopping=None, has_listener=False)
+            alone = replace(
+                task,
+                budget=cost,
+                rng=of_start,
+                sampling=replace(task.sampling, early_stopping=None, has_listener=False),
+            )
             finding = yield from start.explain(alone)
             begin = {k: chosen_by(finding, task, k) for k in asking}
         rest = own - (ceil(cost / len(asking)) if self.spread and begin else cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count, islice
 from typing import Any
@@ -33,7 +33,7 @@ class OrderedSearch(SeparateSearches):
 
     paper = "Hase et al. 2021, Sec. 6.1 (6) and App. A.2"
     summary = "sets in the order of their LIME score, for each sparsity"
-    smallest_budget = 3  # two masks for LIME, and one set
+    traits = replace(SeparateSearches.traits, min_budget=3)  # two masks for LIME, and one set
     share: ProperShare = 0.25
 
     def search(self, task: Task, k: int, rng: np.random.Generator) -> Asking[Masks]:

@@ -10,10 +10,10 @@ import numpy as np
 from pertinent.array_types import Floats, Masks
 from pertinent.asks import Values
 from pertinent.config.settings import Range
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import SAME, UNSEEN, limit_errors
-from pertinent.intervals import student_factor
 from pertinent.masks import all_coalitions
+from pertinent.stats import student_factor
 
 MOST_BITS = 62
 """Largest number of features for which distinct pairs are drawn; with more, repetitions are too unlikely."""
@@ -30,9 +30,8 @@ class Banzhaf(Explainer):
     """
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2, min_budget=2)
     summary = "mean effect over all subsets, every mask used for every feature"
-    smallest_budget = 2
     samples: Annotated[int, Range(at_least=2)] | None = None
 
     def evaluations(self, n_features: int) -> int | None:

@@ -60,7 +60,7 @@ def limited(task: Task, scores: Floats, errors: Floats, answers: Floats, largest
     """Return standard errors (columns, …) of scores of at most `largest` times the range of answers."""
     shape = (-1, *[1] * (scores.ndim - 1))
     span = np.ptp(answers, axis=0).reshape(shape)
-    most = (largest * np.fmax(span, task.answer_span) + np.abs(scores)) / Z
+    most = (largest * np.fmax(span, task.model.answer_span) + np.abs(scores)) / Z
     return np.asarray(np.where(span > 0, np.minimum(errors, most), np.nan))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pertinent.asks import TreeValues, Values
 from pertinent.errors import BudgetError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.masks import all_coalitions, shapley_of
 
 MOST_FEATURES = 16
@@ -59,7 +59,7 @@ class TreeShap(Explainer):
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"
-    asks = (TreeValues,)
+    traits = Traits(asks=(TreeValues,))
     summary = "exact Shapley values of forests and boosted trees in one walk"
 
     def evaluations(self, n_features: int) -> int:

@@ -14,11 +14,11 @@ from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Compute, Values
 from pertinent.config.settings import Range
 from pertinent.errors import BudgetError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.search.base import as_masks
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
-from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
+from pertinent.stats import student_factor
 
 RIDGE = 0.02
 """Twice the weight of the ridge, in units of the equations' mean eigenvalue, with as many as features."""
@@ -65,7 +65,7 @@ class KernelShap(Explainer):
     """
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2)
     summary = "Shapley values by weighted regression"
     samples: Annotated[int, Range(at_least=2)] | None = None
 

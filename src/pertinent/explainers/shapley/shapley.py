@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.asks import Compute, NotWalked, TreeValues, Values
 from pertinent.errors import SettingError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
 from pertinent.explainers.shapley.gaussian_process import estimate
 from pertinent.explainers.shapley.kernel_shap import KernelShap
@@ -47,9 +47,8 @@ class Shapley(Explainer):
     """
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2, stops_early=True)
     summary = "Shapley values by the best estimator for the budget"
-    stops_early = True
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
 
     def min_budget(self, n_features: int) -> int:
@@ -59,7 +58,7 @@ class Shapley(Explainer):
     def explain(self, task: Task) -> Steps:
         """Choose, and estimate."""
         details = {}
-        if self.estimator == "auto" and task.trees:
+        if self.estimator == "auto" and task.model.has_trees:
             walked = yield TreeValues(tentative=True)
             if isinstance(walked, NotWalked):
                 details["no trees"] = walked.reason
@@ -67,11 +66,11 @@ class Shapley(Explainer):
                 found = Finding(walked.scores, base_values=walked.base_values, details={"estimator": "trees"})
                 return task.stopped(found, "stable" if task.settled(found, looks=1) else "all masks")
         name = self.estimator if self.estimator != "auto" else choose(task.n_features, task.budget)
-        if task.early_stopping is not None and self.estimator == "regression":
+        if task.stops_early and self.estimator == "regression":
             raise SettingError(
                 "`early_stopping` must be left out with estimator='regression', which asks only once."
             )
-        if task.early_stopping is not None and name == "regression":
+        if task.stops_early and name == "regression":
             name = "process"
         if name == "permutations":
             found = yield from ShapleySampling().explain(task)
@@ -98,7 +97,7 @@ def _process(task: Task) -> Steps:
     d = task.n_features
     ends = yield from task.ask_ends()
     rounds = task.rounds(FIRST * d, _most_pairs(task))
-    stops = task.early_stopping is not None
+    stops = task.stops_early
     pairs, values, complements = empty_mask(d)[:0], ends[1:], ends[:1]
     drawn = pairs if stops else design(d, rounds[-1], int(task.rng.integers(2**62)))
     for size in rounds:
@@ -126,4 +125,4 @@ def _process(task: Task) -> Steps:
 def _most_pairs(task: Task) -> int:
     """Number of pairs that the budget allows; with early stopping, at most all pairs or `MOST_PAIRS`."""
     pairs = (task.budget - 2) // 2
-    return pairs if task.early_stopping is None else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)
+    return pairs if not task.stops_early else min(pairs, 2 ** (task.n_features - 1) - 1, MOST_PAIRS)

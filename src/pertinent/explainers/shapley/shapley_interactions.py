@@ -12,7 +12,7 @@ from pertinent.array_types import Floats, Masks
 from pertinent.asks import Compute, Values
 from pertinent.config.settings import Range
 from pertinent.errors import BudgetError, require
-from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Interactions, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import limited, may_fit_by_chance, with_reason
 from pertinent.explainers.shapley.exact_shapley import MOST_FEATURES as MOST_EXACT
 from pertinent.explainers.shapley.interaction_gaussian_process import InteractionPosterior, estimate
@@ -78,9 +78,8 @@ class ShapleyInteractions(Explainer):
     """
 
     paper = "Grabisch & Roubens 1999; Bordt & von Luxburg 2023; pertinent (a Gaussian process on the game)"
-    evaluations_per_feature = 5
+    traits = Traits(evaluations_per_feature=5, stops_early=True)
     summary = "which pairs of features act together, beside the effects of single features"
-    stops_early = True
     also_called = ("interactions", "sii", "k-sii", "stii", "faith-shap")
     index: IndexName = "k-sii"
     order: Annotated[int, Range(at_least=2, at_most=3)] = 2
@@ -109,7 +108,7 @@ class ShapleyInteractions(Explainer):
         """Ask for all masks, or for pairs of a mask and its complement."""
         d = task.n_features
         is_exact = d <= MOST_EXACT and task.budget >= 2**d
-        if is_exact and (task.early_stopping is None or d <= FEW):
+        if is_exact and (not task.stops_early or d <= FEW):
             return (yield from self._exact(task))
         return (yield from self._process(task))
 
@@ -121,7 +120,7 @@ class ShapleyInteractions(Explainer):
 
     def _process(self, task: Task) -> Steps:
         """Fit a process to the answers; with early stopping, pairs of masks are drawn round by round."""
-        d, stops = task.n_features, task.early_stopping is not None
+        d, stops = task.n_features, task.stops_early
         ends = yield from task.ask_ends()
         most = min((task.budget - 2) // 2, MOST_PAIRS, 2 ** (d - 1) - 1)
         rounds = task.rounds(FIRST * d, most)
@@ -194,7 +193,7 @@ class ShapleyInteractions(Explainer):
         if self.order == 3:
             errors = known.triple_errors[:, 0]
             if known.triples.shape[1] > 1:
-                errors = task.jackknife.standard_errors(known.triples.T, known.triple_errors.T)
+                errors = task.sampling.jackknife.standard_errors(known.triples.T, known.triple_errors.T)
             details["triples"] = {"values": known.triples[:, 0].tolist(), "standard_errors": errors.tolist()}
         return Finding(
             known.singles.T,

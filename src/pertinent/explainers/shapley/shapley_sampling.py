@@ -9,9 +9,9 @@ import numpy as np
 from pertinent.array_types import Floats, Ints, Masks
 from pertinent.asks import Values
 from pertinent.config.settings import Count
-from pertinent.explainers.base import Explainer, Finding, Steps, Task, explainers
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import count_distinct, limit_errors
-from pertinent.intervals import student_factor
+from pertinent.stats import student_factor
 
 SHARED, RARE = 1, 8
 """Number of draws that the mean variance of all features counts as; the second where no feature changes
@@ -43,9 +43,8 @@ class ShapleySampling(Explainer):
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
-    evaluations_per_feature = 2
+    traits = Traits(evaluations_per_feature=2, stops_early=True)
     summary = "Shapley values from random permutations"
-    stops_early = True
     samples: Count | None = None
     antithetic: bool = True
 

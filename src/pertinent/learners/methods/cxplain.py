@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class CXPlain(LearnedExplainer):
 
     learner = CXPlainLearner
     paper = "Schwab & Karlen 2019, Eqn. 2 to 5"
-    meaning = "magnitude"
+    traits = replace(LearnedExplainer.traits, meaning="magnitude")
     summary = "shares of the model's loss, predicted by a network"
 
     def explain(self, task: Task) -> Steps:

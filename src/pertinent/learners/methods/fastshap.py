@@ -14,7 +14,7 @@ from pertinent.config.fingerprints import generator
 from pertinent.config.serialization import PlainData
 from pertinent.config.settings import Range
 from pertinent.errors import SettingError
-from pertinent.explainers.base import Explainer, Finding, Steps, Task
+from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits
 from pertinent.explainers.shapley.kernel_shap import draw_coalitions
 from pertinent.learners.base import (
     LearnedExplainer,
@@ -54,7 +54,7 @@ class CoalitionValues(Explainer):
     name = "coalition-values"
     paper = "Jethani et al. 2021, Eqn. 5"
     summary = "answers to random coalitions, for fastshap to learn from"
-    columnwise = False
+    traits = Traits(columnwise=False)
     samples: Annotated[int, Range(at_least=2)] = 32
     surrogate: bool = False
 

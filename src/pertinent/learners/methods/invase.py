@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pertinent.config.settings import NotNegative
@@ -97,7 +97,7 @@ class INVASE(SelectionExplainer):
     learner = INVASELearner
     paper = "Yoon et al. 2019"
     summary = "the probability that a feature is needed, by an actor and a critic"
-    meaning = "magnitude"
+    traits = replace(SelectionExplainer.traits, meaning="magnitude")
 
     def explain(self, task: Task) -> Steps:
         """Predict the probabilities, whose logits are the network's outputs."""

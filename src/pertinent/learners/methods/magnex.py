@@ -148,7 +148,7 @@ class MAGNEx(SelectionExplainer):
     learner = MAGNExLearner
     paper = "MAGNEx, Eqns. 1–11"
     summary = "the probability that a feature is among those that are enough, by REINFORCE"
-    meaning = "magnitude"
+    traits = replace(SelectionExplainer.traits, meaning="magnitude")
 
     @classmethod
     def check_card(cls, card: PlainData) -> None:

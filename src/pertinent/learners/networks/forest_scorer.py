@@ -16,7 +16,7 @@ from pertinent.learners.networks.table_scorer import Column, RowScorer
 from pertinent.models.base import Model
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
     from pertinent.learners.methods.maple import MapleLearner
     from pertinent.learners.network_trainer import TrainingExamples

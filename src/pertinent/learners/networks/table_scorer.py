@@ -20,7 +20,7 @@ from pertinent.learners.networks.scorer import ArrayApproximator, Scorer, Scorer
 from pertinent.models.base import Model
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 HIDDEN = 128
 CATEGORIES = 50

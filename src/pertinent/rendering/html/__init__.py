@@ -18,7 +18,7 @@ from pertinent.rendering.colours import DARK, LIGHT
 from pertinent.results.explanation import Explanation
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 
 class Markup(markupsafe.Markup):
