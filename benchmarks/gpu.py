@@ -101,7 +101,7 @@ def measure(
         "s per text": round(seconds / len(texts), 4),
         "model alone": round(bare / len(texts), 4),
         "model's share": f"{bare / seconds:.0%}",
-        "by events": f"{sum(e.seconds for e in found) / seconds:.0%}",
+        "by events": f"{sum(e.cost.seconds for e in found) / seconds:.0%}",
         "share of peak": f"{flops(model.config, lengths.tolist()) / seconds / peak:.1%}",
     }
 

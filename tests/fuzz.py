@@ -495,7 +495,8 @@ def resumed(call):
         if isinstance(fresh, pertinent.Explanation):  # the list was one input
             found, fresh = pertinent.Explanations([found]), pertinent.Explanations([fresh])
         assert [(e.index, e.features) for e in found] == [(e.index, e.features) for e in fresh]
-        np.testing.assert_allclose([e.prediction for e in found], [e.prediction for e in fresh], atol=1e-5)
+        predictions = [[e.prediction.values for e in several] for several in (found, fresh)]
+        np.testing.assert_allclose(*predictions, atol=1e-5)
         assert [f.index for f in found.failures] == [f.index for f in fresh.failures]
 
 

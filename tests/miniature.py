@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from transformers import BertConfig, BertModel
 
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.stats import bootstrap, paired_difference
 from tests import tiny
 
 ROOT = Path(__file__).parents[1]

@@ -25,8 +25,10 @@ from pertinent.explainers import explainers
 from pertinent.inputs.modality import modalities
 from pertinent.learners import learned
 from pertinent.metrics import metrics
+from pertinent.models.base import constructor_options
 from pertinent.models.embedded.load import NAMES
-from pertinent.models.wrap import _OPTIONS
+from pertinent.models.function import FunctionModel
+from pertinent.models.heads.base import heads
 from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removals import removals
 from pertinent.results.base import Result
@@ -85,7 +87,7 @@ COMMAND_LINES = [(name(page), line, words) for page in PAGES for line, words in 
 @pytest.fixture(autouse=True)
 def _as_before():
     """What a page registers is forgotten, and what it does to logging undone."""
-    kept = [(registry, dict(registry.all())) for registry in (explainers, learned, metrics, removals)]
+    kept = [(registry, dict(registry.all())) for registry in (explainers, learned, metrics, removals, heads)]
     level = logging.getLogger("pertinent").level
     yield
     for registry, classes in kept:
@@ -297,25 +299,27 @@ def test_reference_has_the_parameters_of_a_request():
 
 def test_reference_has_every_option_of_wrap():
     text = section("`pertinent.wrap`")
-    assert set(rows(text)) - {"thing", "(model, tokenizer)", "torch.nn.Module"} == {
-        option for options in _OPTIONS.values() for option in options
-    }
+    of_data = set(constructor_options(FunctionModel))
+    options = {name: set(head.options()) for name, head in heads.all().items()}
+    assert set(rows(text)) - {"thing", "(model, tokenizer)", "torch.nn.Module"} == of_data.union(
+        *options.values()
+    )
     kinds = {
-        "transformers": "transformer",
-        "`(model": "transformer",
-        "image classifier": "image classifier",
-        "reader": "question-answering model",
-        "language": "language model",
-        "`torch": "module",
-        "fitted": "estimator",
-        "function": "function",
+        "transformers": "text-classification",
+        "`(model": "text-classification",
+        "image classifier": "image-classification",
+        "reader": "question-answering",
+        "language": "language-model",
     }
     lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
+    kinds |= {start: start for start in ("`torch", "fitted", "function")}
     table = {
         kind: cells[-1] for cells in lines for start, kind in kinds.items() if cells[0].startswith(start)
     }
+    assert options.pop("encoder-decoder") == options["language-model"]
     assert {kind: set(re.findall(r"`(\w+)`", cell)) for kind, cell in table.items()} == {
-        kind: set(options) for kind, options in _OPTIONS.items()
+        **options,
+        **dict.fromkeys(("`torch", "fitted", "function"), of_data),
     }
 
 

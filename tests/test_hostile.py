@@ -1,7 +1,6 @@
 """What files, folders and models bring along is data: it is shown as it is, and never run."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from pertinent.errors import InputError, ModelError
 from pertinent.models.embedded.load import load_transformer
 from pertinent.models.torch.masked_lm import load_filler
 from tests import tiny
+from tests.explanations import changed
 
 EVIL = "<script>alert(1)</script>\x1b[31m"
 
@@ -39,7 +39,7 @@ def test_code_in_a_model_folder_is_not_run(load, tmp_path, monkeypatch):
 def test_keys_and_values_of_details_are_shown_as_text():
     model = pertinent.wrap(lambda texts: [[0.9, 0.1] for _ in texts])
     e = pertinent.explain(model, "not bad at all", "leave-one-out")
-    e = replace(e, details={EVIL: 1.0, "size": EVIL}, settings={EVIL: EVIL}, method=EVIL)
+    e = changed(e, details={EVIL: 1.0, "size": EVIL}, settings={EVIL: EVIL}, method=EVIL)
     page = e.to_html()
     assert "<script>" not in page and page.count("&lt;script&gt;") >= 5
     console = Console(record=True, force_terminal=False, width=200)

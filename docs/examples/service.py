@@ -37,6 +37,6 @@ async def explain(question: Question) -> dict[str, object]:
         raise HTTPException(422, str(error)) from error
     return {
         "class": found.target_name,
-        "probability": float(found.prediction[found.target]),
+        "probability": float(found.prediction.values[found.target]),
         "words": found.to_dataframe().to_dict("records"),
     }

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pertinent.array_types import Floats, Masks
 from pertinent.explainers.single_effects import FLOOR, fit
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.stats import bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

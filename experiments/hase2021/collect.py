@@ -14,7 +14,7 @@ import numpy as np
 from methods import GRID
 
 from pertinent.array_types import Floats
-from pertinent.intervals import Difference, Interval, bootstrap, paired_difference
+from pertinent.stats import Difference, Interval, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -47,7 +47,7 @@ def course(found: Explanations) -> list[list[float | None]]:
     """The metric that each search had reached after each number of evaluations, over sparsities."""
     rows = []
     for e in found:
-        full = float(e.prediction[e.target])
+        full = float(e.prediction.values[e.target])
         per_sparsity = []
         for sparsity in SPARSITIES:
             log = e.details["trajectory"][str(int(e.mask(sparsity).sum()))]

@@ -16,8 +16,8 @@ from methods import BUDGET, OBJECTIVES, REDUCED, SPARSITIES
 
 import pertinent
 from pertinent.array_types import Floats
-from pertinent.intervals import paired_difference
 from pertinent.results.explanation import Explanations
+from pertinent.stats import paired_difference
 
 SETS = {
     "sst2": ("sentiment", "sst2/test.parquet", 25, "SST-2 test, sentences of 25 words and more"),

@@ -12,7 +12,7 @@ from records import Records, difference
 from rows import MAGNITUDE, ROWS, authors_lines, lines
 
 from pertinent.array_types import Floats
-from pertinent.intervals import Difference
+from pertinent.stats import Difference
 
 IRRELEVANT, RELEVANT = "robustness of irrelevant", "robustness of relevant"
 OWN = {"greedy-as": IRRELEVANT, "greedy-as, relevant": RELEVANT}

@@ -16,7 +16,7 @@ from records import Records, difference, fill_in, interval, shown, table
 from text import METHODS
 
 from pertinent.array_types import Floats
-from pertinent.intervals import Difference
+from pertinent.stats import Difference
 
 SETS = (HATE, FILMS, CLAIMS)
 PAPERS_MEAN, AVERAGE = "mean of p@1 to p@5", "average precision"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.intervals import Difference, Interval, bootstrap, paired_difference
+from pertinent.stats import Difference, Interval, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -61,7 +61,7 @@ def measure(name: str, model: Any, inputs: list[Any], options: dict[str, Any], w
                 model, inputs, method, scale=scale, progress=False, **settings, **options
             )
             if method == "gradient" and scale == "natural":
-                writer.write("–", "probability", [float(e.prediction[e.target]) for e in found])
+                writer.write("–", "probability", [float(e.prediction.values[e.target]) for e in found])
             judged = pertinent.evaluate(model, found, METRICS, progress=False)
             for metric in METRICS:
                 own: dict[int, list[float]] = {}

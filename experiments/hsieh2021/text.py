@@ -110,7 +110,7 @@ def describe(model: Model, own: Texts, writer: Writer) -> None:
     with (writer.path.parent / "texts.json").open("a", encoding="utf-8") as file:
         for e in found:
             record = {"experiment": writer.experiment, "input": e.index, "words": e.features}
-            record |= {"predicted": e.target_name, "probability": float(e.prediction[e.target])}
+            record |= {"predicted": e.target_name, "probability": float(e.prediction.values[e.target])}
             file.write(json.dumps(record) + "\n")
     inner: Any = model
     embeddings = inner.model.get_input_embeddings().weight.detach().float()

@@ -56,7 +56,7 @@ class RadiiOfRelevant(TopWords):
 
     def curve(self, explanation: Explanation, sets: Masks) -> Generator[Ask, Any, Floats]:
         """Attack the sets."""
-        prediction = explanation.prediction
+        prediction = explanation.prediction.values
         decided = explanation.output.default_target(prediction)
         found = yield AttackRadii(sets, prediction, decided, attack=Attack())
         return never_rising(sets, found).radii

@@ -87,7 +87,7 @@ def variance(model: Any, fitted: Any, raw: list[Any], learner: MAGNExLearner, re
     found = pertinent.explain(model, raw, fitted, **OPTIONS)
     p = torch.tensor(np.array([e.scores for e in found])).clamp(EPSILON, 1 - EPSILON).float()
     inputs = [model.prepare(each, "pixels") for each in raw]
-    predictions = torch.tensor(np.array([e.prediction for e in found])).float()
+    predictions = torch.tensor(np.array([e.prediction.values for e in found])).float()
     model_answers = ModelAnswers(model, removals.make("constant"), 0)
     first = Fixed(model_answers, inputs, predictions, p.logit(), 0.0)
     kept = torch.rand(len(raw), 32, p.shape[1]) < p[:, None]

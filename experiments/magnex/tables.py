@@ -18,7 +18,7 @@ from paper import NAMES, TABLES, Row
 from run import results_in
 from stages import AS_PAPER, GOALS, GRID, METRICS, Fit, choose, methods_beside
 
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.stats import bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

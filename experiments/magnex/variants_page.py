@@ -18,7 +18,7 @@ from paper import TABLES
 from stages import GOALS
 from variants import AROUND, READERS, VARIANTS, beside, file_of
 
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.stats import bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

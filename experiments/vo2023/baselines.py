@@ -28,7 +28,7 @@ from paper_form import shown as logged
 from results import shown
 from sets import TEXTS
 
-from pertinent.intervals import Difference, bootstrap, paired_difference
+from pertinent.stats import Difference, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

@@ -22,7 +22,7 @@ from results import fill_in, shown, table
 from sets import CLASSES, TEXTS
 from words import BREVITY, PURITY
 
-from pertinent.intervals import Interval, bootstrap
+from pertinent.stats import Interval, bootstrap
 
 HERE = Path(__file__).parent
 README = HERE / "README.md"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sets import CLASSES, LONGEST
 
-from pertinent.rank_correlation import spearman
+from pertinent.stats import spearman
 
 K = 10
 LEAST = 20

@@ -21,7 +21,7 @@ import numpy as np
 
 import pertinent
 from pertinent.array_types import Floats
-from pertinent.intervals import paired_difference
+from pertinent.stats import paired_difference
 
 BUDGETS = (10, 25, 50, 100, 250, 1000)
 SEARCHES = ("parallel-local-search", "thompson-search")
@@ -147,7 +147,7 @@ def reached(
         }
         found = pertinent.explain(case.model, inputs, search, **options, **settings)
         best = [next(iter(e.details["trajectory"].values()))[-1][1] for e in found]
-        rows.append([e.prediction[e.target] - p for e, p in zip(found, best, strict=True)])
+        rows.append([e.prediction.values[e.target] - p for e, p in zip(found, best, strict=True)])
     return np.array(rows)
 
 

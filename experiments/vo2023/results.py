@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pertinent.intervals import Interval, bootstrap
+from pertinent.stats import Interval, bootstrap
 
 sys.path.append(str(Path(__file__).parents[1]))
 

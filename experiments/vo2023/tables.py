@@ -27,7 +27,7 @@ from sets import IMAGES as IMAGE_SETS
 from stages import ALPHA_BETA
 from words import word_table
 
-from pertinent.intervals import bootstrap, paired_difference
+from pertinent.stats import bootstrap, paired_difference
 
 README = Path(__file__).parent / "README.md"
 K = 10

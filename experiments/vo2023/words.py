@@ -20,7 +20,6 @@ from sets import TEXTS, read
 
 from pertinent.array_types import Floats, Ints
 from pertinent.inputs.text import Text, cut
-from pertinent.intervals import Interval, bootstrap
 from pertinent.metrics.english_words import (
     clusters,
     distinct_contaminated,
@@ -29,6 +28,7 @@ from pertinent.metrics.english_words import (
 )
 from pertinent.metrics.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metrics.top_features import lower
+from pertinent.stats import Interval, bootstrap
 
 SIZES = (5, 10, 20)
 K = 10

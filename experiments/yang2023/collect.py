@@ -13,7 +13,7 @@ from measure import METHODS
 from sets import SIZES
 
 from pertinent.array_types import Floats
-from pertinent.intervals import Difference, Interval, bootstrap, paired_difference
+from pertinent.stats import Difference, Interval, bootstrap, paired_difference
 
 sys.path.append(str(Path(__file__).parents[1]))
 

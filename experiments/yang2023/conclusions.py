@@ -10,7 +10,7 @@ from collect import Results, difference, shown_difference
 from earlier import EARLIER
 from sets import SETS, TARGETS
 
-from pertinent.intervals import Difference
+from pertinent.stats import Difference
 
 WITH_SVS = "svs spearman"
 OfSet = Callable[[Results, str], Difference | None]

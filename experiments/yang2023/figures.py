@@ -18,9 +18,9 @@ from stages import PROPORTIONS
 
 from pertinent.array_types import Floats
 from pertinent.diagnostics.stability import SeedAgreement, Stability
-from pertinent.intervals import Interval
 from pertinent.rendering.colours import Look
 from pertinent.rendering.plots import LINES, MARKERS, QUIET, add_colour_bar, new_figure
+from pertinent.stats import Interval
 
 SAMPLED = ("KS-25", "KS-200", "KS-2000", "KS-8000", "SVS-25", "shapley-200", "shapley-500", "shapley-2000")
 MASKED = ("KS-25", "KS-200", "KS-2000", "SVS-25", "shapley-200", "amortized", "FastSHAP")

@@ -13,7 +13,7 @@ from sets import SETS
 
 from pertinent.array_types import Floats
 from pertinent.diagnostics.stability import top_in_common
-from pertinent.rank_correlation import spearman
+from pertinent.stats import spearman
 
 TRUTH = "SVS-25/98"
 """The run of SVS-25 that others are compared with."""

@@ -21,7 +21,7 @@ from game_records import Record
 from learned_tables import calibration
 from sets import SETS, TARGETS
 
-from pertinent.intervals import Difference
+from pertinent.stats import Difference
 
 FOLDER = Path(__file__).parent
 ARCHIVE, PAGE = FOLDER / "game_records.tar.xz", FOLDER / "paper_game.md"

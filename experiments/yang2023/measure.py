@@ -17,8 +17,8 @@ from pertinent.explainers.base import Explainer
 from pertinent.learners.methods.amortized_shapley import AmortizedShapley
 from pertinent.metrics.base import Measures, Metric
 from pertinent.models.base import Model
-from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.stats import spearman
 
 OPTIONS: dict[str, Any] = {"features": "tokens", "scale": "logit", "progress": False}
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -163,7 +163,7 @@ def seconds_of_each(
 
 def accuracy(model: Model, found: Explanations, labels: Sequence[int]) -> dict[str, dict[str, list[int]]]:
     """Whether each text is classified rightly, 1 or 0, with the top features masked and with none."""
-    whole = [int(e.prediction.argmax() == labels[e.index]) for e in found]
+    whole = [int(e.prediction.values.argmax() == labels[e.index]) for e in found]
     right = {}
     for removal in REMOVALS:
         measured = pertinent.evaluate(model, found, Predicted(), removal=removal, progress=False)

@@ -165,7 +165,7 @@ class Game:
             found = pertinent.explain(self.job.model, split.examples, "random", **OPTIONS)
             self.record.meta["pairs"] = {
                 "labels": split.labels,
-                "probabilities": [np.round(e.prediction, 5).tolist() for e in found],
+                "probabilities": [np.round(e.prediction.values, 5).tolist() for e in found],
                 "spans": [e.input.spans.tolist() for e in found],
             }
         self.explain(split, "mrpc", "amortized", seed=0, n=len(split.labels), method=amortized)

@@ -241,7 +241,7 @@ def transferred(target: str, job: Job) -> Result:
     truth = Truth.from_model(job.model, split.examples, SIZES[target].reference // 2)
     n = {name: job.sizes.fewer if name.endswith("padded") else len(split.examples) for name in TRANSFERRED}
     found = {name: job.runs(name, split.examples[: n[name]], job.sizes.few_seeds) for name in TRANSFERRED}
-    right = [int(e.prediction.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
+    right = [int(e.prediction.values.argmax() == split.labels[e.index]) for e in found["amortized"][0]]
     rows = {name: columns(several, truth) for name, several in found.items()}
     runs = {name: of_each_run(several, truth) for name, several in found.items()}
     return {"target": target, "right": right, "columns": rows, "runs": runs}
@@ -265,7 +265,7 @@ def pairs(name: str, job: Job) -> Result:
     if name == ON_PAIRS[0]:
         inputs: list[Any] = [e.input for e in found]
         result["labels"] = split.labels
-        result["probabilities"] = [np.round(e.prediction, 5).tolist() for e in found]
+        result["probabilities"] = [np.round(e.prediction.values, 5).tolist() for e in found]
         result["pairs"] = [list(each.text.segments) for each in inputs]
         result["spans"] = [each.spans.tolist() for each in inputs]
     return result

@@ -151,7 +151,7 @@ def test_seeds_of_many_inputs_share_batches():
 def test_no_base_value_where_scores_do_not_add_up(method):
     e = pertinent.explain(pertinent.wrap(Counting(), kind="table"), ROWS[0], method, removal="constant")
     assert e.base_values is None
-    assert e.to_shap().base_values == pytest.approx(e.prediction[e.target] - e.scores.sum())
+    assert e.to_shap().base_values == pytest.approx(e.prediction.values[e.target] - e.scores.sum())
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -162,9 +162,9 @@ def test_base_values_and_scores_add_up_to_the_prediction(method, target):
     e = pertinent.explain(model, ROWS[0], method, removal="constant", target=target)
     as_shap = e.to_shap()
     assert as_shap.base_values == pytest.approx(0.5)  # of a row of zeros
-    assert as_shap.base_values + as_shap.values.sum() == pytest.approx(e.prediction[target])
+    assert as_shap.base_values + as_shap.values.sum() == pytest.approx(e.prediction.values[target])
     other = e.for_class(1 - target)
-    assert other.to_shap().base_values + other.scores.sum() == pytest.approx(e.prediction[1 - target])
+    assert other.to_shap().base_values + other.scores.sum() == pytest.approx(e.prediction.values[1 - target])
 
 
 def test_standard_errors_of_every_class_are_kept(tmp_path):

@@ -11,8 +11,8 @@ import pytest
 import pertinent
 from pertinent.explainers.base import Explainer, Finding
 from pertinent.explainers.removal_jackknife import RemovalJackknife
-from pertinent.intervals import student_factor
 from pertinent.removals import FromBackground, UniformNoise
+from pertinent.stats import student_factor
 
 D, ROWS = 6, 300
 SEEDS = 60

@@ -42,7 +42,7 @@ def test_additive_logits_are_found(method, scale, other):
     truth = np.array(list(WEIGHTS.values()))
     np.testing.assert_allclose(e.scores, truth, atol=1e-9)
     np.testing.assert_allclose(e.class_scores[0], other * truth, atol=1e-9)
-    np.testing.assert_allclose(e.prediction, probabilities([TEXT])[0])
+    np.testing.assert_allclose(e.prediction.values, probabilities([TEXT])[0])
     if e.base_values is not None:
         np.testing.assert_allclose(e.base_values, [other * 0.2, 0.2], atol=1e-9)
 
@@ -57,9 +57,9 @@ def test_probabilities_have_log_odds_and_logarithms(method, scale, transform):
     transformed = pertinent.wrap(lambda texts: transform(probabilities(texts)), output="value")
     same = pertinent.explain(transformed, TEXT, method, target=e.target, seed=3)
     np.testing.assert_allclose(e.class_scores, same.class_scores, atol=1e-9)
-    assert (e.scale, e.evaluations) == (scale, same.evaluations)
+    assert (e.request.scale, e.evaluations) == (scale, same.evaluations)
     natural = pertinent.explain(CLASSIFIER, TEXT, method, seed=3)
-    assert natural.scale == "natural"
+    assert natural.request.scale == "natural"
     assert not np.allclose(natural.scores, e.scores)
 
 
@@ -112,7 +112,7 @@ def test_gradients_on_a_scale(scale):
     module = torch.nn.Linear(3, 4).double()
     model = pertinent.wrap(module.float(), kind="table")
     row, weights = np.array([0.3, -1.0, 2.0]), module.weight.detach().numpy().astype(float)
-    p = pertinent.explain(model, row, "gradient").prediction
+    p = pertinent.explain(model, row, "gradient").prediction.values
     for target in range(4):
         found = pertinent.explain(model, row, "gradient", target=target, scale=scale)
         others = weights - p @ weights
@@ -154,9 +154,9 @@ def test_an_unknown_scale_is_said():
 
 def test_all_verbs_know_the_scale():
     (found,) = pertinent.explain_iter(MODEL, [TEXT], "exact-shapley", scale="logit")
-    assert found.scale == "logit"
+    assert found.request.scale == "logit"
     evaluation = pertinent.compare(MODEL, [TEXT], ["kernel-shap", "leave-one-out"], scale="logit")
-    assert {e.scale for e in evaluation.explanations} == {"logit"}
+    assert {e.request.scale for e in evaluation.explanations} == {"logit"}
 
 
 def test_a_request_keeps_it():
@@ -169,7 +169,7 @@ def test_an_explanation_keeps_and_says_it(tmp_path):
     e = pertinent.explain(MODEL, TEXT, "exact-shapley", scale="logit")
     e.save(tmp_path / "one.parquet")
     (read,) = pertinent.read(tmp_path / "one.parquet")
-    assert read.scale == "logit"
+    assert read.request.scale == "logit"
     assert facts(read)["scale"] == "logit"
     with pytest.raises(InputError, match="scale"):
         Explanation.from_dict({**e.to_dict(), "scale": "other"})
@@ -180,7 +180,7 @@ def test_a_waterfall_ends_at_the_logit():
     pytest.importorskip("shap")
     e = pertinent.explain(CLASSIFIER, TEXT, "leave-one-out", scale="logit")
     found = e.to_shap()
-    end = float(np.log(e.prediction[e.target] / (1 - e.prediction[e.target])))
+    end = float(np.log(e.prediction.values[e.target] / (1 - e.prediction.values[e.target])))
     assert found.base_values + found.values.sum() == pytest.approx(end)
 
 

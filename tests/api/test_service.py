@@ -116,7 +116,8 @@ def test_a_prediction_without_features_is_that_of_the_removal():
         e = pertinent.explain(model, "A slow start, then wonderful.", "leave-one-out", removal="mask-token")
         for i in range(len(e.features)):
             without = service.predict("A slow start, then wonderful.", [i], removal="mask-token").result(20)
-            np.testing.assert_allclose(e.prediction[e.target] - without[e.target], e.scores[i], atol=1e-5)
+            effect = e.prediction.values[e.target] - without[e.target]
+            np.testing.assert_allclose(effect, e.scores[i], atol=1e-5)
 
 
 def test_closing_finishes_what_was_submitted():

@@ -57,7 +57,7 @@ def test_orders(saved):
         values = [key(row) for row in saved.filtered(Filter(sort=name))]
         assert values == sorted(values)
     surest = saved.filtered(Filter(sort="most confident first"))[0].explanation
-    assert surest.prediction.max() == max(e.prediction.max() for e in saved.explanations)
+    assert surest.prediction.values.max() == max(e.prediction.values.max() for e in saved.explanations)
     best = saved.filtered(Filter(sort="best comprehensiveness first"))[0].explanation
     assert np.mean(list(best.measures["comprehensiveness"].values())) == max(
         np.mean(list(e.measures["comprehensiveness"].values()))

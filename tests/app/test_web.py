@@ -55,7 +55,7 @@ def test_an_explanation_comes_while_it_is_refined_and_is_that_of_python(client):
     e = pertinent.compare(model, TEXT, "shapley", budget=60).explanations[0]
     done = found[-1][1]
     np.testing.assert_allclose(done["scores"], e.scores, atol=1e-12)
-    np.testing.assert_allclose(found[1][1]["values"], e.prediction)
+    np.testing.assert_allclose(found[1][1]["values"], e.prediction.values)
     assert done["target_name"] == e.target_name == "bad"
     assert [name for name, _, _ in done["measures"]] == ["sufficiency", "comprehensiveness"]
     assert "".join(piece[0] for piece in found[0][1]["pieces"]) == TEXT

@@ -121,7 +121,7 @@ def test_one_method_with_two_settings_and_early_stopping(run):
     )
     found = json.loads(Path("c.json").read_text())["explanations"]
     assert [e["details"] for e in found] == [e.details for e in expected.explanations]
-    assert np.allclose([e["prediction"] for e in found], [e.prediction for e in expected.explanations])
+    assert np.allclose([e["prediction"] for e in found], [e.prediction.values for e in expected.explanations])
 
 
 @pytest.mark.parametrize("command", ["stability", "sanity", "sensitivity", "check"])

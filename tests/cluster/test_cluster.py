@@ -210,7 +210,7 @@ def test_a_worker_keeps_to_its_threads():
 
     model = pertinent.wrap(count, kind="text")
     e = pertinent.explain(model, "so good", "leave-one-out", cluster=Cluster(workers=1), progress=False)
-    assert e.prediction[0] == 0.01
+    assert e.prediction.values[0] == 0.01
 
 
 def test_a_worker_that_is_killed_costs_nothing_and_files_are_whole(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import PertinentError, SettingError
@@ -95,7 +96,7 @@ def test_the_arguments_of_explain(settings, said):
 
 def test_no_sparsity_is_the_default_and_whole_floats_are_whole():
     e = pertinent.explain(_words, "not bad at all", "lime", sparsity=None, budget=1e2, seed=np.int64(3))
-    assert (e.sparsities, e.budget, e.seed) == ((0.05, 0.1, 0.2, 0.5), 100, 3)
+    assert (e.request.sparsities, e.cost.budget, e.seed) == ((0.05, 0.1, 0.2, 0.5), 100, 3)
     assert type(e.seed) is int
 
 
@@ -178,10 +179,9 @@ def test_nothing_to_compare():
 
 
 def test_what_was_read_opens_no_folder():
-    from dataclasses import replace
 
     e = pertinent.explain(_words, "not bad at all", "lime", budget=20)
-    named = replace(e, removal="marginalize", removal_settings={"filler": "/some/folder"})
+    named = changed(e, removal="marginalize", removal_settings={"filler": "/some/folder"})
     with pytest.raises(SettingError, match="opens no other"):
         pertinent.evaluate(_words, named)
 

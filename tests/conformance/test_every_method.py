@@ -186,7 +186,7 @@ def assert_same(a, b):
     assert a.features == b.features
     assert a.target == b.target
     assert a.evaluations == b.evaluations
-    assert a.budget == b.budget
+    assert a.cost.budget == b.cost.budget
     for name in ARRAYS:
         mine, other = getattr(a, name), getattr(b, name)
         assert (mine is None) == (other is None)
@@ -212,8 +212,8 @@ def test_an_explanation_is_complete(method, kind, d):
     assert e.scores.dtype == np.float64
     assert np.isfinite(e.scores).all()
     assert e.classes == CLASSES
-    assert e.prediction.shape == (3,)
-    assert e.target == e.prediction.argmax()
+    assert e.prediction.values.shape == (3,)
+    assert e.target == e.prediction.values.argmax()
     assert e.target_name == CLASSES[e.target]
     assert (e.method, e.seed) == (method, 0)
     assert (e.class_scores is not None) == (method in ALL_CLASSES_AT_ONCE)
@@ -222,7 +222,7 @@ def test_an_explanation_is_complete(method, kind, d):
         np.testing.assert_array_equal(e.class_scores[e.target], e.scores)
     assert (e.base_values is not None) == (method in ADD_UP)
     if e.base_values is not None:
-        np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction, atol=1e-9)
+        np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction.values, atol=1e-9)
     assert (e.standard_errors is not None) == (method in KNOW_THEIR_ERROR)
     if e.standard_errors is not None:
         assert e.standard_errors.shape == (d,)
@@ -287,8 +287,8 @@ def test_evaluations_are_what_the_model_was_asked_and_within_the_budget(method, 
         as_model(game), np.ones(d), method=method, removal="constant", sparsity=SPARSITIES, budget=budget
     )
     sizes = {n_kept(s, d) for s in SPARSITIES}
-    assert e.budget == budget or budget is None
-    assert e.evaluations <= e.budget * (len(sizes) if e.chosen else 1)
+    assert e.cost.budget == budget or budget is None
+    assert e.evaluations <= e.cost.budget * (len(sizes) if e.chosen else 1)
     if method == "ordered-search":
         # Each size has random masks of its own; they count for each, and some are the same.
         assert e.evaluations >= game.distinct - 1
@@ -314,7 +314,7 @@ def test_a_gradient_counts_as_two_evaluations(method, d):
         len(sizes) if method == "gradient-search" else 0
     )  # a set that stays the best is charged twice
     assert counted - 1 <= e.evaluations <= counted + checked_again
-    assert e.evaluations <= e.budget * (len(sizes) if e.chosen else 1)
+    assert e.evaluations <= e.cost.budget * (len(sizes) if e.chosen else 1)
 
 
 @every_method
@@ -368,7 +368,7 @@ def test_the_least_budget_suffices_and_less_is_refused(method):
 @pytest.mark.parametrize("method", SAMPLING)
 def test_samples_beyond_the_budget_are_refused(method):
     needed = explainers.make(method, {"samples": 60}).evaluations(7)
-    assert explain(method, samples=60, budget=None).budget == needed
+    assert explain(method, samples=60, budget=None).cost.budget == needed
     assert explain(method, samples=60, budget=needed + 5).evaluations <= needed
     with pytest.raises(BudgetError, match=f"at least {needed} .* with 7 features, but got {needed - 1}"):
         explain(method, samples=60, budget=needed - 1)
@@ -491,7 +491,7 @@ def test_saved_and_read_again(method, kind, tmp_path):
     for a, b in zip(es, again, strict=True):
         assert_same(a, b)
         assert (a.settings, a.removal, a.classes, a.seed) == (b.settings, b.removal, b.classes, b.seed)
-        assert a.seconds == b.seconds
+        assert a.cost.seconds == b.cost.seconds
         assert a.measures == b.measures
         assert set(b.measures) == {"sufficiency", "deletion"}
         assert (a.input.kind, a.input.granularity, a.input.notes) == (

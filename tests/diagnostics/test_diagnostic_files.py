@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.diagnostics.base import Chart, Diagnostic, DiagnosticTable, Line, TableRow, interval
+from pertinent.diagnostics.base import (
+    Chart,
+    Diagnostic,
+    DiagnosticTable,
+    Line,
+    TableRow,
+    diagnostics,
+    interval,
+)
 from pertinent.diagnostics.removal_check import AblatedInput
 from pertinent.diagnostics.stability import SeedAgreement
 from pertinent.errors import FileError
-from pertinent.results.base import KINDS
 
 SHARED = {
     "format": "pertinent diagnostic 2",
@@ -20,8 +27,8 @@ SHARED = {
     "failures": [{"index": 2, "reason": "empty", "id": "c", "method": None, "metric": None}],
 }
 FILES = {
-    "removal check": {
-        "kind": "removal check",
+    "removal-check": {
+        "kind": "removal-check",
         "best": "slice-out",
         "verdicts": {"slice-out": "too few inputs"},
         "measure": "agreement",
@@ -94,14 +101,16 @@ def test_a_file_is_the_same_after_reading(saved, kind):
 def test_a_file_of_another_kind_is_refused(saved, kind):
     for other in FILES.keys() - {kind}:
         with pytest.raises(FileError, match=f"holds no {other}: `kind` must be '{other}', but got '{kind}'"):
-            KINDS[other].read(saved(FILES[kind]))
+            diagnostics.get(other).read(saved(FILES[kind]))
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_no_field_may_be_missing(saved, kind):
     for name in FILES[kind].keys() - {"best", "verdicts", "passed"}:  # conclusions, which are not read
         with pytest.raises(FileError, match=f"`{name}` is missing"):
-            KINDS[kind].read(saved({key: value for key, value in FILES[kind].items() if key != name}))
+            diagnostics.get(kind).read(
+                saved({key: value for key, value in FILES[kind].items() if key != name})
+            )
 
 
 @pytest.mark.parametrize(
@@ -128,11 +137,10 @@ class Length:
     length: float
 
 
+@diagnostics.register("input-lengths")
 @dataclass(frozen=True, kw_only=True)
 class Lengths(Diagnostic):
     """A diagnostic from outside the package."""
-
-    kind = "lengths of inputs"
 
     rows: tuple[Length, ...]
 

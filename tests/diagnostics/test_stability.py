@@ -20,7 +20,7 @@ from pertinent.diagnostics.stability import (
     top_in_common,
 )
 from pertinent.errors import FileError, InputError, SettingError
-from pertinent.rank_correlation import average_ranks, spearman
+from pertinent.stats import average_ranks, spearman
 from tests.results.test_damaged_files import damaged
 
 ROWS = np.random.default_rng(0).normal(size=(6, 12))

@@ -121,7 +121,7 @@ def test_games_of_peers_are_those_of_the_library(modules):
     game = modules["peers"].Game(model.model, tokens.ids[before], tokens.feature[before], tokens.ids[~before])
     e = pertinent.explain(model, prompt, "leave-one-out")
     values = game.values(np.concatenate([np.ones((1, 3), dtype=bool), ~np.eye(3, dtype=bool)]))
-    np.testing.assert_allclose(e.prediction[0], values[0], atol=1e-4)
+    np.testing.assert_allclose(e.prediction.values[0], values[0], atol=1e-4)
     np.testing.assert_allclose(e.scores, values[0] - values[1:], atol=1e-4)
     ablation = modules["peers"].PEERS["captum FeatureAblation"](game, 8, 0)
     np.testing.assert_allclose(ablation, e.scores, atol=1e-4)

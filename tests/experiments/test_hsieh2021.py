@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.rank_correlation import spearman
+from pertinent.stats import spearman
 from tests.miniature import scripts, write_frame
 
 

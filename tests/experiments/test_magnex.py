@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pertinent
-from pertinent.intervals import Difference
+from pertinent.stats import Difference
 from tests import tiny
 from tests.miniature import scripts
 

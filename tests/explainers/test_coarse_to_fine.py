@@ -33,7 +33,7 @@ def explained(method, function=additive, text=None, **words):
 def test_words_of_a_long_text_are_found_within_the_budget(method):
     e = explained(method)
     assert len(e.features) == N_PARAGRAPHS * N_SENTENCES * (N_WORDS + 1)
-    assert e.evaluations <= e.budget == 1000
+    assert e.evaluations <= e.cost.budget == 1000
     assert [name for name, _ in e.top(3)] == ["p7s2w5", "p33s0w1", "p7s2w6"]
     assert [level["budget"] for level in e.details["levels"]] == [250, 250, 500]
     assert not e.warnings

@@ -79,7 +79,7 @@ def test_answers_are_explained_by_log_odds_with_a_penalty_for_each_token():
     model = pertinent.wrap((tiny_lm.model("llama"), tiny_lm.tokenizer()))
     prompt = Prompt("Who keeps the map?", sources=SOURCES, answer=" Bob keeps the map")
     e = pertinent.explain(model, prompt, "context-cite", samples=64, alpha=0.003)
-    assert e.scale == "logit"
+    assert e.request.scale == "logit"
     n_tokens = len(e.input.text.answer_tokens)
     assert n_tokens > 2
     by_hand = pertinent.explain(model, prompt, "context-cite", samples=64, alpha=0.003, scale="logit")
@@ -108,7 +108,7 @@ def test_plain_values_have_no_log_odds():
     model = pertinent.wrap(
         lambda rows: np.asarray(rows) @ [1.0, 2.0], output="value", background=np.zeros((2, 2))
     )
-    assert pertinent.explain(model, [1.0, 1.0], "context-cite").scale == "natural"
+    assert pertinent.explain(model, [1.0, 1.0], "context-cite").request.scale == "natural"
 
 
 # -- metrics ---------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_the_top_source_is_removed(explained):
         mask = np.ones(4, dtype=bool)
         mask[order[:k]] = False
         assert row.mean == pytest.approx(
-            e.prediction[0] - _answers(model, prompt, mask[None])[0, 0], abs=1e-4
+            e.prediction.values[0] - _answers(model, prompt, mask[None])[0, 0], abs=1e-4
         )
 
 
@@ -137,7 +137,7 @@ def test_the_top_class_loses_log_probability():
     model = pertinent.load("sentiment")
     e = pertinent.explain(model, "a slow start, then a wonderful film", "leave-one-out")
     value = pertinent.evaluate(model, e, "top-k-drop").to_dataframe()["mean"].item()
-    p, top = e.prediction[e.target], e.scores.max()
+    p, top = e.prediction.values[e.target], e.scores.max()
     assert value == pytest.approx(np.log(p) - np.log(p - top), abs=1e-4)
 
 
@@ -188,11 +188,12 @@ def test_length_normalised_answers():
         pertinent.explain(plain, prompt, "leave-one-out"),
     )
     n = len(e.input.text.answer_tokens)
-    np.testing.assert_allclose(e.prediction[1], own.prediction[1] / n, atol=1e-5)
-    other = own.prediction[1] - own.prediction[0]
+    np.testing.assert_allclose(e.prediction.values[1], own.prediction.values[1] / n, atol=1e-5)
+    other = own.prediction.values[1] - own.prediction.values[0]
     n_other = len(tokenizer(" Bob", add_special_tokens=False)["input_ids"])
-    np.testing.assert_allclose(e.prediction[0], own.prediction[1] / n - other / n_other, atol=1e-5)
-    np.testing.assert_allclose(e.prediction[2:], own.prediction[2:], atol=1e-5)
+    mean = own.prediction.values[1] / n - other / n_other
+    np.testing.assert_allclose(e.prediction.values[0], mean, atol=1e-5)
+    np.testing.assert_allclose(e.prediction.values[2:], own.prediction.values[2:], atol=1e-5)
     assert e.output.describe(-1.0).endswith("nats per token")
     assert pertinent.Explanation.from_dict(e.to_dict()).output == e.output
     assert model.fingerprint != plain.fingerprint

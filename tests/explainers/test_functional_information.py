@@ -54,7 +54,7 @@ def test_the_closed_form_of_a_logistic_model(logistic, target):
     expected = (weights @ (of_target * other**2)) / weights.sum() * (sigma * W) ** 2
     assert (np.abs(e.scores - expected) <= 4 * e.standard_errors).all()
     np.testing.assert_allclose(e.scores, expected, rtol=0.06, atol=0)
-    assert e.evaluations == e.budget == 8000
+    assert e.evaluations == e.cost.budget == 8000
 
 
 def test_a_row_without_a_background_has_units_of_one_and_groups_add_up(logistic):

@@ -248,8 +248,8 @@ def test_integrated_gradients_are_complete_on_texts(bert, baseline):
     e = pertinent.explain(bert, text, method="integrated-gradients", points=400, baseline=baseline)
     removal = "mask-token" if baseline is None else baseline
     nothing = pertinent.explain(bert, text, method="leave-one-out", removal=removal, features="sentences")
-    start = e.prediction[e.target] - nothing.scores[0]
-    assert e.scores.sum() == pytest.approx(e.prediction[e.target] - start, abs=1e-4)
+    start = e.prediction.values[e.target] - nothing.scores[0]
+    assert e.scores.sum() == pytest.approx(e.prediction.values[e.target] - start, abs=1e-4)
     assert abs(e.scores.sum()) > 0.01
 
 
@@ -273,9 +273,9 @@ def test_expected_gradients_are_complete_in_expectation(bert):
     rng = np.random.default_rng(0)
     words = [" ".join(rng.choice([*tiny.WORDS, "a", ".", ","], 4)) for _ in range(300)]
     drawn = pertinent.explain(bert, words, method="random", target=0)
-    start = [d.prediction[e.target] for d in drawn]
+    start = [d.prediction.values[e.target] for d in drawn]
     error = np.hypot(np.sqrt((e.standard_errors**2).sum()) * 2, np.std(start) / np.sqrt(len(start)))
-    assert abs(e.scores.sum() - (e.prediction[e.target] - np.mean(start))) < 4 * error
+    assert abs(e.scores.sum() - (e.prediction.values[e.target] - np.mean(start))) < 4 * error
     module, x = network(16), np.random.default_rng(1).random((1, 4, 4)).astype(np.float32)
     e = pertinent.explain(
         pertinent.wrap(module, kind="image"), x, method="expected-gradients", samples=800, features="pixels"

@@ -70,7 +70,7 @@ def test_a_saturated_prediction_is_destroyed():
     """Its gradient at the whole input is nothing; the start is not there."""
     model = pertinent.wrap(logistic([60.0, 0.0, 60.0], -20.0), kind="table", output="logit")
     e = explain(model, np.ones(3), removal="constant")
-    assert e.prediction[0] == pytest.approx(1.0, abs=1e-12)
+    assert e.prediction.values[0] == pytest.approx(1.0, abs=1e-12)
     assert e.scores[[0, 2]].min() > 0.5
     assert e.scores[1] < 0.02
 
@@ -140,7 +140,7 @@ def test_cost_and_seed():
     model = pertinent.wrap(logistic([2.0, 1.0, -1.0]), kind="table", output="logit")
     first, again = (explain(model, np.ones(3), removal="constant", steps=40, seed=s) for s in (0, 1))
     np.testing.assert_array_equal(first.scores, again.scores)
-    assert first.evaluations == first.budget == 2 * (40 + len(LEVELS))
+    assert first.evaluations == first.cost.budget == 2 * (40 + len(LEVELS))
     with pytest.raises(BudgetError, match="at least 100"):
         explain(model, np.ones(3), removal="constant", steps=40, budget=99)
     with pytest.raises(SettingError, match="`smoothness_power` must be at least 1"):

@@ -37,7 +37,7 @@ def test_white_pixels_must_go_and_black_ones_must_come(method):
     settings = METHODS[method] | ({"chosen": 0.7} if method.startswith("greedy") else {})
     e = pertinent.explain(model, image, method, features="pixels", sparsity=0.7, progress=False, **settings)
     np.testing.assert_array_equal(e.pertinence, [1, 1, -1, -1, 0, 0])
-    assert e.evaluations <= e.budget
+    assert e.evaluations <= e.cost.budget
 
 
 def test_a_constant_removal_says_what_is_absent():

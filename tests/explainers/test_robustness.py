@@ -155,7 +155,7 @@ def test_targets_and_starts(digits):
     model, images = digits
     settings = {"subsets": 60, "chosen": 0.2, "attack_steps": 6, "progress": False}
     e = pertinent.explain(model, images[0], "greedy-as", start="gradient", **settings)
-    assert 0 < e.evaluations <= e.budget
+    assert 0 < e.evaluations <= e.cost.budget
     other = (e.target + 1) % 10
     toward = pertinent.explain(model, images[0], "greedy-as", toward=other, **settings)
     assert not np.array_equal(e.scores, toward.scores)

@@ -9,8 +9,8 @@ from tests.games import Game, play, sum_of_unanimity
 import pertinent
 from pertinent.explainers.base import explainers
 from pertinent.explainers.shapley.kernel_shap import Coalitions, draw_coalitions, solve
-from pertinent.intervals import student_factor
 from pertinent.masks import all_coalitions, shapley_of
+from pertinent.stats import student_factor
 
 
 def sparse_game(d, seed, sets=15, largest=4):

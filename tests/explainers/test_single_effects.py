@@ -125,6 +125,6 @@ def test_a_gradient_costs_two_evaluations():
     e = pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=18)
     assert e.top(1)[0][0] == "Nora lives in Rome."
     assert 2 < e.evaluations <= 18
-    assert e.scale == "logit"
+    assert e.request.scale == "logit"
     with pytest.raises(BudgetError, match="at least 6"):
         pertinent.explain(model, prompt, "single-effects:prior=gradient", budget=5)

@@ -77,7 +77,7 @@ def test_equals_exact_shapley(name):
         np.testing.assert_allclose(fast.base_values, slow.base_values, atol=1e-6)
         np.testing.assert_allclose(fast.class_standard_errors, slow.class_standard_errors, atol=1e-6)
         assert fast.standard_errors.max() > 0
-        assert (fast.evaluations, fast.budget) == (1, 1)
+        assert (fast.evaluations, fast.cost.budget) == (1, 1)
 
 
 @pytest.mark.parametrize("removal", ["background:rows=20", "mean", "median-mode", "constant"])
@@ -101,7 +101,7 @@ def test_boosted_classifiers_are_explained_in_logits(name):
     slow = pertinent.explain(plain, ROWS[30], "exact-shapley")
     np.testing.assert_allclose(fast.class_scores, slow.class_scores, atol=1e-5)
     np.testing.assert_allclose(fast.base_values, slow.base_values, atol=1e-5)
-    assert fast.scale == "raw"
+    assert fast.request.scale == "raw"
     for scale in ("natural", "logit"):
         fast, slow = (
             pertinent.explain(wrapped, ROWS[30], m, scale=scale) for m in ("tree-shap", "exact-shapley")

@@ -19,7 +19,6 @@ from pertinent.finetuning.trainer import CounterfactualTrainer, _Reader
 from pertinent.finetuning.training_settings import TrainingSettings, text_removal
 from pertinent.models.embedded.load import load_transformer
 from pertinent.models.torch.tokens import collate
-from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import column_index
 from pertinent.removals.base import TokenRows, removals
 from tests import tiny
@@ -82,7 +81,7 @@ def same(one, other):
 
 @pytest.fixture(scope="module")
 def wrapped():
-    return TransformerModel(*tiny.pair("bert"))
+    return pertinent.wrap(tiny.pair("bert"))
 
 
 def examples(wrapped, n=10, longest=14):

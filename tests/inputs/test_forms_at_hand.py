@@ -60,7 +60,7 @@ def test_functions_may_name_their_classes(wrapped):
     e = pertinent.explain(lambda texts: wrapped(scores(texts)), "not bad at all", "leave-one-out")
     assert set(e.classes) == {"no", "yes"}
     assert e.target_name == "no"
-    assert e.prediction[e.target] == pytest.approx(0.9)
+    assert e.prediction.values[e.target] == pytest.approx(0.9)
     assert e.top(1) == [("bad", pytest.approx(0.7))]
 
 
@@ -74,7 +74,7 @@ def test_a_function_that_names_other_classes_later_is_refused():
 
 def test_rounded_probabilities_will_do():
     e = pertinent.explain(lambda texts: [[0.33, 0.33, 0.33] for _ in texts], "not bad", "leave-one-out")
-    assert e.prediction.sum() == pytest.approx(0.99)
+    assert e.prediction.values.sum() == pytest.approx(0.99)
 
 
 def test_one_method_may_be_compared():
@@ -98,11 +98,11 @@ def test_a_removal_by_name_may_have_settings():
     rows = np.random.default_rng(0).normal(size=(30, 3))
     model = pertinent.wrap(lambda x: np.full((len(x), 2), 0.5), kind="table", background=rows)
     e = pertinent.explain(model, rows[0], "leave-one-out", removal="background:rows=7")
-    assert (e.removal, e.removal_settings) == ("background", {"rows": 7})
+    assert (e.removal, e.request.removal_settings) == ("background", {"rows": 7})
     found = pertinent.compare(
         model, rows[:2], "leave-one-out", removal="uniform-noise:samples=3,low=-1,high=1"
     )
-    assert found.explanations[0].removal_settings == {"samples": 3, "low": -1.0, "high": 1.0}
+    assert found.explanations[0].request.removal_settings == {"samples": 3, "low": -1.0, "high": 1.0}
     for wrong, message in (("background:rows", "must be like"), ("background:rowz=3", "Did you mean 'rows'")):
         with pytest.raises(pertinent.PertinentError, match=message):
             pertinent.explain(model, rows[0], "leave-one-out", removal=wrong)

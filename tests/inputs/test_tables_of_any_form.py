@@ -1,7 +1,5 @@
 """Table rows and backgrounds of any form are understood, or refused with a reason."""
 
-# ruff: noqa: PD011  (these `values` are not pandas')
-
 import datetime as dt
 import decimal
 import logging
@@ -149,7 +147,7 @@ def test_dates_in_a_frame_stay_dates():
     e = pertinent.explain(pertinent.wrap(model, background=frame), frame, "leave-one-out")
     assert [len(e), len(e.failures)] == [3, 0]
     assert seen[0] == frame.dtypes.to_dict()
-    assert e[0].prediction.tolist() == [1, 0] and e[0].top(1)[0][0] == "day"
+    assert e[0].prediction.values.tolist() == [1, 0] and e[0].top(1)[0][0] == "day"
 
 
 def test_columns_that_are_not_known_are_left_out(caplog):

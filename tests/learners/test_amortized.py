@@ -19,8 +19,8 @@ from pertinent.learners.network_trainer import ExampleCollator, TrainingExamples
 from pertinent.learners.networks.scorer import feature_scores
 from pertinent.learners.networks.token_scorers import TokenScorer
 from pertinent.models.transformer import TransformerModel
-from pertinent.rank_correlation import spearman
 from pertinent.runs.explanation_steps import REPEATED
+from pertinent.stats import spearman
 from tests import tiny
 from tests.games import random_interactions
 from tests.learners import write_digest
@@ -152,7 +152,7 @@ def test_all_classes_at_once(model, exact):
     e = pertinent.explain(model, NEW[0], fitted.refined(30), target=1)
     assert e.class_scores.shape == (3, len(e.features))
     np.testing.assert_array_equal(e.scores, e.class_scores[1])
-    np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction, atol=1e-6)
+    np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction.values, atol=1e-6)
     np.testing.assert_allclose(e.class_scores, exact[0].class_scores, atol=3e-3)
 
 
@@ -335,7 +335,7 @@ def test_normalized_scores_add_up(model, fitted):
     plain = pertinent.explain(model, NEW[0], fitted)
     e = pertinent.explain(model, NEW[0], replace(fitted, normalize=True))
     assert (plain.base_values, e.evaluations) == (None, 3)
-    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction[e.target])
+    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction.values[e.target])
     np.testing.assert_allclose(np.diff(e.scores), np.diff(plain.scores), atol=1e-12)
 
 
@@ -416,9 +416,9 @@ def test_it_is_better_than_either_part_and_converges(model, exact):
 def test_a_refined_explanation_counts_everything(model, fitted):
     e = pertinent.explain(model, NEW[0], fitted.refined(3))
     d = len(e.features)
-    assert e.budget == 1 + 2 + 3 * (d - 1)
-    assert e.evaluations <= e.budget
-    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction[e.target])
+    assert e.cost.budget == 1 + 2 + 3 * (d - 1)
+    assert e.evaluations <= e.cost.budget
+    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction.values[e.target])
     with pytest.raises(SettingError, match="`refine` must be at least 0"):
         fitted.refined(-1)
 
@@ -426,6 +426,6 @@ def test_a_refined_explanation_counts_everything(model, fitted):
 def test_on_the_logit_scale(model):
     fitted = pertinent.fit(model, TEXTS, scale="logit", **OPTIONS)
     e = pertinent.explain(model, NEW[0], replace(fitted, normalize=True), scale="logit")
-    assert e.scale == "logit"
+    assert e.request.scale == "logit"
     with pytest.raises(SettingError, match="`scale` must be 'logit'"):
         pertinent.explain(model, NEW[0], fitted)

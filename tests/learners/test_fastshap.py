@@ -145,7 +145,7 @@ def test_what_is_learned_approaches_the_exact_values(model, tmp_path):
     assert np.mean((np.array([e.scores for e in found]) - truth) ** 2) < 0.1 * constant
     assert {e.evaluations for e in found} == {3}
     for e in found:
-        assert e.base_values[0] + e.scores.sum() == pytest.approx(e.prediction[0])
+        assert e.base_values[0] + e.scores.sum() == pytest.approx(e.prediction.values[0])
     again = pertinent.load_explainer(tmp_path / "f")
     assert again.network.card["dev_loss"] > 0
     np.testing.assert_allclose(pertinent.explain(model, new[0], again).scores, found[0].scores, atol=1e-6)
@@ -180,7 +180,7 @@ def test_all_classes_at_once():
     fitted = pertinent.fit(model, ROWS[:40], "fastshap", classes="all", epochs=3, progress=False)
     e = pertinent.explain(model, ROWS[0], fitted, target=0)
     assert e.class_scores.shape == (2, 4)
-    np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction, atol=1e-9)
+    np.testing.assert_allclose(e.base_values + e.class_scores.sum(axis=1), e.prediction.values, atol=1e-9)
 
 
 def test_fresh_coalitions_are_asked_for_in_every_step():

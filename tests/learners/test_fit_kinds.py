@@ -12,8 +12,8 @@ from pertinent.errors import FileError, InputError, ModelError, SettingError
 from pertinent.learners.networks.table_scorer import CATEGORIES, Column
 from pertinent.learners.networks.word_scorer import WordScorer
 from pertinent.models.embedded import digits, tables
-from pertinent.rank_correlation import spearman
 from pertinent.removals import FromBackground
+from pertinent.stats import spearman
 from tests.learners import write_digest
 
 FAST = {"samples": 6, "epochs": 25, "progress": False}
@@ -273,8 +273,8 @@ def test_refine_is_a_setting_of_explain(rater, fitted):
     row = people(1, seed=3)[0]
     by_setting = pertinent.explain(rater, row, fitted, refine=4)
     np.testing.assert_array_equal(by_setting.scores, pertinent.explain(rater, row, fitted.refined(4)).scores)
-    assert by_setting.budget == 1 + 2 + 4 * 3
-    np.testing.assert_allclose(by_setting.base_values + by_setting.scores.sum(), by_setting.prediction)
+    assert by_setting.cost.budget == 1 + 2 + 4 * 3
+    np.testing.assert_allclose(by_setting.base_values + by_setting.scores.sum(), by_setting.prediction.values)
     with pytest.raises(SettingError, match="refin"):
         pertinent.explain(rater, row, fitted, refines=4)
 

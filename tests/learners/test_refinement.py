@@ -9,7 +9,6 @@ import torch
 
 import pertinent
 from pertinent.explainers.shapley.shapley_sampling import ShapleySampling
-from pertinent.intervals import student_factor
 from pertinent.learners.fitted_network import FittedNetwork
 from pertinent.learners.methods.amortized_shapley import (
     AmortizedShapley,
@@ -18,6 +17,7 @@ from pertinent.learners.methods.amortized_shapley import (
     error_variances,
     pairwise_loss,
 )
+from pertinent.stats import student_factor
 
 D = 7
 TRIPLES = np.array(list(combinations(range(D), 3)))

@@ -100,7 +100,7 @@ def test_the_values_of_a_game_with_a_copied_column(tmp_path):
     assert np.mean((scores - truth) ** 2) < 0.1 * np.mean(truth**2)
     assert {e.evaluations for e in found} == {2}
     for e in found:
-        assert e.base_values[0] + e.scores.sum() == pytest.approx(e.prediction[0])
+        assert e.base_values[0] + e.scores.sum() == pytest.approx(e.prediction.values[0])
     card = fitted.network.card["surrogate"]
     assert abs(card["base_values"][0]) < 0.5  # the mean answer is 0
     # Uniform numbers of features: (1 + (0.1 + 0.1 + 0.9) / 3 + 0.1 / 3 + 0) / 4 of the variance is unknown.
@@ -158,7 +158,7 @@ def test_a_transformer_has_a_copy_of_itself_and_a_reader_has_none():
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.model.state_dict().items())
     e = pertinent.explain(model, texts[0], fitted)
     assert e.base_values.sum() == pytest.approx(1, abs=1e-6)  # probabilities
-    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction[e.target], abs=1e-6)
+    assert e.base_values[e.target] + e.scores.sum() == pytest.approx(e.prediction.values[e.target], abs=1e-6)
     config = BertConfig(**tiny.BASE | {"num_labels": 2})
     reader = pertinent.wrap((BertForQuestionAnswering(config).eval(), tiny.tokenizer()))
     pairs = [{"question": tiny.text(3, seed=i), "context": tiny.text(8, seed=50 + i)} for i in range(4)]

@@ -6,28 +6,16 @@ from itertools import permutations
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
+from tests.explanations import explanation_by_hand
 
 import pertinent
 from pertinent.errors import PertinentError, SettingError
-from pertinent.inputs.table import table_input
 from pertinent.metrics.plausibility import AveragePrecision, PrecisionAtK
 from pertinent.outputs import output_named
-from pertinent.results.explanation import Explanation
 
 
 def explanation_of(scores, marks, output="probability"):
-    return Explanation(
-        method="given",
-        settings={},
-        removal="constant",
-        input=table_input(np.ones(len(scores))),
-        classes=("no", "yes"),
-        target=1,
-        prediction=np.array([0.5, 0.5]),
-        scores=np.asarray(scores, dtype=float),
-        output=output_named(output),
-        annotations=marks,
-    )
+    return explanation_by_hand(scores, output=output_named(output), annotations=marks)
 
 
 def value(metric, scores, marks, **options):

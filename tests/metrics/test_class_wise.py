@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+from tests.explanations import explanation_by_hand
 from tests.games import Game, converse
 
 import pertinent
 from pertinent.cli import main
 from pertinent.errors import SettingError
-from pertinent.inputs.table import table_input
 from pertinent.metrics.top_features import ClassFaithfulness, ClassIoU
-from pertinent.outputs import Classes, Labels, PlainValues
-from pertinent.results.explanation import Explanation
+from pertinent.outputs import Labels, PlainValues
 
 NAMES = ("world", "sports", "business")
 
@@ -29,17 +28,10 @@ GAME = Game(4, votes)
 def explanation_of(class_scores, target=0, game=GAME, output=None):
     class_scores = None if class_scores is None else np.asarray(class_scores, dtype=float)
     prediction = game.values(np.ones((1, game.d), dtype=bool))[0]
-    return Explanation(
-        method="given",
-        settings={},
-        removal="constant",
-        input=table_input(np.ones(game.d)),
-        classes=NAMES[: len(prediction)],
-        target=target,
-        prediction=prediction,
-        scores=np.zeros(game.d) if class_scores is None else class_scores[target],
-        class_scores=class_scores,
-        output=output or Classes(),
+    scores = np.zeros(game.d) if class_scores is None else class_scores[target]
+    names = NAMES[: len(prediction)]
+    return explanation_by_hand(
+        scores, prediction, target, classes=names, output=output, class_scores=class_scores
     )
 
 
@@ -89,7 +81,7 @@ def test_class_iou_by_hand():
 def test_methods_that_score_one_class():
     e = explanation_of(None)
     for metric in (ClassFaithfulness(), ClassIoU()):
-        with pytest.raises(SettingError, match="given explains one class at a time"):
+        with pytest.raises(SettingError, match="by-hand explains one class at a time"):
             measure(metric, e)
     assert measure(ClassFaithfulness(k=1, target="world"), e) == {None: 1.0}
 

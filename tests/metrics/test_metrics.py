@@ -4,35 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.explanations import explanation_by_hand
 from tests.games import additive, as_model, as_probabilities, converse, random_interactions, random_table
 from tests.reference import metrics as reference
 
 import pertinent
-from pertinent import intervals
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES, n_kept
-from pertinent.inputs.table import Background, table_input
-from pertinent.intervals import bootstrap
+from pertinent.inputs.table import Background
 from pertinent.metrics.ablation import Comprehensiveness, Deletion, Insertion, Sufficiency
 from pertinent.outputs import log_odds
 from pertinent.removals import Constant, FromBackground
-from pertinent.results.explanation import Explanation
+from pertinent.stats import bootstrap, resampling
 
 SCALES = ("natural", "weight-of-evidence")
 
 
 def explanation_of(game, scores, target=1, chosen=None):
-    return Explanation(
-        method="given",
-        settings={},
-        removal="constant",
-        input=table_input(np.ones(game.d)),
-        classes=("no", "yes"),
-        target=target,
-        prediction=game.values(np.ones((1, game.d), dtype=bool))[0],
-        scores=np.asarray(scores, dtype=float),
-        chosen=chosen or {},
-    )
+    prediction = game.values(np.ones((1, game.d), dtype=bool))[0]
+    return explanation_by_hand(scores, prediction, target, chosen=chosen or {})
 
 
 def measure(metric, game, scores, **options):
@@ -271,10 +261,10 @@ def test_bootstrap_in_pieces(monkeypatch, rows_at_once):
     n, resamples = 300, 5003
     values = np.random.default_rng(2).exponential(size=n)
     whole = bootstrap(values, resamples=resamples)
-    monkeypatch.setattr(intervals, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
+    monkeypatch.setattr(resampling, "_CELLS_AT_ONCE", rows_at_once * (n + 1))
     counted = []
-    plain = intervals.resampled_means
-    monkeypatch.setattr(intervals, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
+    plain = resampling.resampled_means
+    monkeypatch.setattr(resampling, "resampled_means", lambda *a: counted.append(plain(*a)) or counted[-1])
     found = bootstrap(values, resamples=resamples)
     assert [len(means) for means in counted[:-1]] == [rows_at_once] * (len(counted) - 1)
     means = np.concatenate(counted)

@@ -4,12 +4,12 @@ from math import log
 
 import numpy as np
 import pytest
+from tests.explanations import explanation_by_hand
 from tests.games import Game, as_probabilities, converse, random_table
 
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.explainers.base import DEFAULT_SPARSITIES
-from pertinent.inputs.table import table_input
 from pertinent.metrics.ablation import Comprehensiveness, Sufficiency
 from pertinent.metrics.selected import ShareRemoved, SufficiencyOfSelected
 from pertinent.metrics.top_features import (
@@ -18,8 +18,7 @@ from pertinent.metrics.top_features import (
     NegativeDeltaLogOdds,
     PositiveDeltaLogOdds,
 )
-from pertinent.outputs import TINY, Classes, Labels, PlainValues
-from pertinent.results.explanation import Explanation
+from pertinent.outputs import TINY, Labels, PlainValues
 
 
 def voting(*weights, offset=0.0):
@@ -40,18 +39,7 @@ def of_values(*weights):
 
 def explanation_of(game, scores, target=1, output=None, **fields):
     prediction = game.values(np.ones((1, game.d), dtype=bool))[0]
-    return Explanation(
-        method="given",
-        settings={},
-        removal="constant",
-        input=table_input(np.ones(game.d)),
-        classes=tuple(f"class {i}" for i in range(len(prediction))),
-        target=target,
-        prediction=prediction,
-        scores=np.asarray(scores, dtype=float),
-        output=output or Classes(),
-        **fields,
-    )
+    return explanation_by_hand(scores, prediction, target, output=output, **fields)
 
 
 def measure(metric, game, scores, **options):
@@ -184,7 +172,7 @@ SELECTS = {"selected": 1}
 @pytest.mark.parametrize("metric", [SufficiencyOfSelected, ShareRemoved])
 def test_scores_that_select_nothing_need_a_number_or_a_threshold(metric):
     game = voting(0.4, 0.3, 0.2)
-    with pytest.raises(SettingError, match=f"scores of given are not probabilities.*{metric.name}:k=5"):
+    with pytest.raises(SettingError, match=f"scores of by-hand are not probabilities.*{metric.name}:k=5"):
         measure(metric(), game, [0.4, 0.3, 0.2])
     by_number = measure(metric(k=2), game, [0.4, 0.3, 0.2])
     assert by_number == measure(metric(threshold=0.25), game, [0.4, 0.3, 0.2])

@@ -30,9 +30,9 @@ def test_a_regressor_is_explained_in_its_own_values(number):
     e = pertinent.explain(wrapped, ROWS[0], "exact-shapley")
     assert e.output.kind == "value"
     assert (e.classes, e.target_name) == (("price",), "price")
-    assert e.prediction[0] == pytest.approx(float(model.predict(ROWS[:1])[0]), rel=1e-5)
+    assert e.prediction.values[0] == pytest.approx(float(model.predict(ROWS[:1])[0]), rel=1e-5)
     assert e.base_values[0] == pytest.approx(float(model.predict(ROWS[:20]).mean()), rel=1e-4)
-    assert e.scores.sum() + e.base_values[0] == pytest.approx(e.prediction[0], rel=1e-5)
+    assert e.scores.sum() + e.base_values[0] == pytest.approx(e.prediction.values[0], rel=1e-5)
     assert set(e.ranking[:2].tolist()) == {0, 1}
     assert e.output.describe(12.5) == "12.5 $"
 
@@ -43,7 +43,7 @@ def test_a_classifier_is_explained_in_probabilities(number):
     e = pertinent.explain(pertinent.wrap(model, background=ROWS[:20]), ROWS[0], "exact-shapley")
     assert e.output.kind == "class"
     assert e.classes == ("0", "1", "2")
-    np.testing.assert_allclose(e.prediction, model.predict_proba(ROWS[:1])[0], rtol=1e-5)
+    np.testing.assert_allclose(e.prediction.values, model.predict_proba(ROWS[:1])[0], rtol=1e-5)
 
 
 def test_several_labels_are_not_classes():
@@ -52,7 +52,7 @@ def test_several_labels_are_not_classes():
     wrapped = pertinent.wrap(model, background=ROWS[:20], output="label-probability", classes=["a", "b"])
     e = pertinent.explain(wrapped, ROWS[0], "leave-one-out", target="b")
     assert e.output.kind == "label"
-    np.testing.assert_allclose(e.prediction, model.predict_proba(ROWS[:1])[0], rtol=1e-5)
+    np.testing.assert_allclose(e.prediction.values, model.predict_proba(ROWS[:1])[0], rtol=1e-5)
     assert e.ranking[0] == 1 or e.scores[1] < 0
 
 

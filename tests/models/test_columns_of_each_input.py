@@ -68,7 +68,7 @@ class Apart(WordCounts):
 def test_an_explanation_has_the_columns_of_its_input(model):
     found = pertinent.explain(model, TEXTS, "leave-one-out")
     assert [e.classes for e in found] == [("a", "b", "c"), ("b",), ("a", "d"), ("c",)]
-    assert [e.prediction.tolist() for e in found] == [[2, 1, 1], [2], [2, 3], [1]]
+    assert [e.prediction.values.tolist() for e in found] == [[2, 1, 1], [2], [2, 3], [1]]
     assert [e.target_name for e in found] == ["a", "b", "a", "c"]
     assert found[0].scores.tolist() == [1, 0, 1, 0]
     assert found[2].class_scores.tolist() == [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1]]
@@ -92,7 +92,7 @@ def test_each_input_is_answered_as_if_it_were_alone(method):
 
 def test_probabilities_are_checked_in_the_columns_of_the_input():
     e, *_ = pertinent.explain(WordCounts(Classes()), TEXTS, "leave-one-out")
-    np.testing.assert_allclose(e.prediction, [0.5, 0.25, 0.25])
+    np.testing.assert_allclose(e.prediction.values, [0.5, 0.25, 0.25])
     assert e.target_name == "a"
 
 

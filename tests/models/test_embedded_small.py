@@ -113,7 +113,7 @@ def test_example_digit_is_explained(cache):
     assert 0 <= example.min() < example.max() <= 1
     found = explain(load("digits"), example, "leave-one-out")
     assert found.target_name == str(digits._data().test_targets[digits._EXAMPLE])
-    assert found.prediction.max() > 0.9
+    assert found.prediction.values.max() > 0.9
     assert not found.notes
 
 

@@ -71,7 +71,7 @@ def test_its_own_answer_is_the_greedy_one():
     written = model.model.generate(ids, do_sample=False, num_beams=1, max_new_tokens=5)[0, 1:].tolist()
     e = pertinent.explain(model, text, "leave-one-out")
     assert list(e.input.text.answer_ids) == [own for own in written if own != 2]
-    assert e.prediction[0] == pytest.approx(e.prediction[1:].sum(), abs=1e-4)
+    assert e.prediction.values[0] == pytest.approx(e.prediction.values[1:].sum(), abs=1e-4)
 
 
 def test_sources_slots_and_gradients():
@@ -91,7 +91,7 @@ def test_integrated_gradients_add_up():
     e = pertinent.explain(model, PROMPTS[2], "integrated-gradients", points=300)
     input = model.prepare(PROMPTS[2])
     (empty,) = values(model, [input], [np.zeros((1, input.n_features), dtype=bool)], "zero-vector")
-    assert e.scores.sum() == pytest.approx(e.prediction[0] - empty[0, 0], abs=0.05)
+    assert e.scores.sum() == pytest.approx(e.prediction.values[0] - empty[0, 0], abs=0.05)
 
 
 def test_gradients_along_a_mask_are_refused():

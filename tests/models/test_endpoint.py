@@ -123,7 +123,7 @@ def test_answers_are_scored_as_by_the_model(serve):
     assert e.features == tuple(SOURCES)
     local = pertinent.wrap((server.model, server.tokenizer))
     np.testing.assert_allclose(
-        e.prediction, pertinent.explain(local, QUESTION, "leave-one-out").prediction, atol=1e-4
+        e.prediction.values, pertinent.explain(local, QUESTION, "leave-one-out").prediction.values, atol=1e-4
     )
     assert "".join(e.input.text.answer_tokens) == QUESTION.answer
     whole = by_hand(server, "\n\n".join([*SOURCES, QUESTION.text]), QUESTION.answer)
@@ -365,7 +365,7 @@ def test_a_server_without_log_probabilities_can_be_asked_for_new_answers(serve):
     e = pertinent.explain(model, prompt, "leave-one-out")
     local = pertinent.wrap((server.model, server.tokenizer), value="overlap", max_new_tokens=4)
     np.testing.assert_allclose(e.scores, pertinent.explain(local, prompt, "leave-one-out").scores)
-    assert e.prediction.tolist() == [1.0]
+    assert e.prediction.values.tolist() == [1.0]
     assert server.most_at_once > 1
 
 

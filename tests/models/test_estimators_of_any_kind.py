@@ -1,7 +1,5 @@
 """Estimators and functions over tables: missing values, data frames and their dtypes, renamed columns."""
 
-# ruff: noqa: PD011  (these `values` are not pandas')
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,7 +48,7 @@ def test_missing_values_where_the_model_accepts_them(number, removal):
     found = pertinent.explain(model, ROWS[:5], "leave-one-out", removal=removal)
     assert np.isnan(ROWS[:5]).any() and not found.failures
     for e, row in zip(found, ROWS[:5], strict=True):
-        np.testing.assert_allclose(e.prediction, estimator.predict_proba(row[None])[0], rtol=1e-5)
+        np.testing.assert_allclose(e.prediction.values, estimator.predict_proba(row[None])[0], rtol=1e-5)
 
 
 def test_missing_values_where_it_does_not():
@@ -82,7 +80,7 @@ def test_the_dtypes_of_the_background_are_kept(number):
     found = pertinent.explain(model, PEOPLE.head(3), "kernel-shap")
     assert not found.failures
     for e, p in zip(found, estimator.predict_proba(PEOPLE.head(3)), strict=True):
-        np.testing.assert_allclose(e.prediction, p, rtol=1e-5)
+        np.testing.assert_allclose(e.prediction.values, p, rtol=1e-5)
         assert e.features == tuple(PEOPLE) and e.top(1)[0][0] == "job"
     one = pertinent.explain(model, PEOPLE.iloc[0].to_dict(), "kernel-shap")
     np.testing.assert_array_equal(one.scores, found[0].scores)

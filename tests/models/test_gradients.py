@@ -363,7 +363,7 @@ def test_logits_probabilities_one_column_and_none_give_the_same():
             }
             for e in found.values():
                 np.testing.assert_allclose(e.scores, found["two"].scores, rtol=1e-4)
-                np.testing.assert_allclose(e.prediction, found["two"].prediction, rtol=1e-5)
+                np.testing.assert_allclose(e.prediction.values, found["two"].prediction.values, rtol=1e-5)
 
 
 @pytest.mark.parametrize("removal", ["uniform-noise", "background"])

@@ -19,7 +19,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 import pertinent
 from pertinent.errors import InputError, ModelError, SettingError
-from pertinent.models.embedded.load import load_transformer, reads_images
+from pertinent.models.embedded.load import find_head, load_transformer
 
 NAMES = {0: "cat", 1: "dog", 2: "fish"}
 PHOTO = np.random.default_rng(0).integers(0, 256, (50, 40, 3), dtype=np.uint8)
@@ -50,7 +50,7 @@ def convnext():
 
 def answer(model, raw):
     """What the wrapped model says about the whole image."""
-    return pertinent.explain(model, raw, method="random").prediction
+    return pertinent.explain(model, raw, method="random").prediction.values
 
 
 def direct(pair, raw):
@@ -85,7 +85,7 @@ def test_a_pipeline():
     best = whole(Image.fromarray(PHOTO))[0]
     explained = pertinent.explain(model, Image.fromarray(PHOTO), method="random")
     assert model.classes[explained.target] == best["label"]
-    assert explained.prediction.max() == pytest.approx(best["score"], abs=1e-4)
+    assert explained.prediction.values.max() == pytest.approx(best["score"], abs=1e-4)
 
 
 def test_features_are_cut_in_the_image_that_the_model_sees():
@@ -136,7 +136,7 @@ def test_what_wrap_says():
     network, processor = vit()
     with pytest.raises(ModelError, match="image processor"):
         pertinent.wrap(network)
-    with pytest.raises(SettingError, match="option for an image classifier"):
+    with pytest.raises(SettingError, match="image-classification option"):
         pertinent.wrap((network, processor), max_length=3)
     with pytest.raises(ModelError, match="'text-generation' can be explained"):
         pertinent.wrap(SimpleNamespace(task="fill-mask"))
@@ -146,7 +146,7 @@ def test_a_folder(tmp_path):
     network, processor = vit()
     network.save_pretrained(tmp_path)
     processor.save_pretrained(tmp_path)
-    assert reads_images(tmp_path)
+    assert find_head(tmp_path).name == "image-classification"
     model = load_transformer(tmp_path, dtype="float64")
     assert model.dtype == torch.float64
     np.testing.assert_allclose(answer(model, PHOTO), direct((network, processor), PHOTO), atol=1e-4)
@@ -185,7 +185,7 @@ def test_modules_may_answer_in_any_form(form):
     with torch.no_grad():
         wanted = module.layer(torch.from_numpy(ROW)).softmax(-1).numpy()
     explained = pertinent.explain(model, ROW, method="gradient")
-    np.testing.assert_allclose(explained.prediction, wanted, atol=1e-6)
+    np.testing.assert_allclose(explained.prediction.values, wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize(

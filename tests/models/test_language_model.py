@@ -130,7 +130,7 @@ def test_other_removals_score_the_answer_too(removal):
     e = pertinent.explain(model, PROMPTS[2], "leave-one-out", removal=removal)
     assert e.classes[:2] == ("contrast", "answer")
     assert len(e.classes) == len(e.input.text.answer_tokens) + 2
-    assert e.prediction[1] == pytest.approx(e.prediction[2:].sum(), abs=1e-5)
+    assert e.prediction.values[1] == pytest.approx(e.prediction.values[2:].sum(), abs=1e-5)
 
 
 def test_logits_are_computed_at_the_answer_alone():
@@ -203,7 +203,7 @@ def test_a_text_is_answered_greedily(architecture):
     assert e.details["answer"] == model.tokenizer.decode(written)
     assert e.details["generation"] == "greedy, at most 5 tokens, not ended"
     np.testing.assert_allclose(
-        e.prediction[1:], by_hand(model.model, before["input_ids"][0].tolist(), written), atol=1e-4
+        e.prediction.values[1:], by_hand(model.model, before["input_ids"][0].tolist(), written), atol=1e-4
     )
 
 
@@ -273,7 +273,7 @@ def test_integrated_gradients_add_up_to_the_contrast():
     e = pertinent.explain(model, PROMPTS[2], "integrated-gradients", points=200)
     input = model.prepare(PROMPTS[2])
     (empty,) = values(model, [input], [np.zeros((1, input.n_features), dtype=bool)], "zero-vector")
-    assert e.scores.sum() == pytest.approx(e.prediction[0] - empty[0, 0], abs=0.05)
+    assert e.scores.sum() == pytest.approx(e.prediction.values[0] - empty[0, 0], abs=0.05)
 
 
 def test_the_logit_of_a_probability_and_of_a_contrast():

@@ -14,7 +14,7 @@ from pertinent.asks import BatchPart, MaskGradients, PathGradients
 from pertinent.errors import InputError
 from pertinent.inputs.text import Text
 from pertinent.models.heads.base import Head, HeadBatch
-from pertinent.models.heads.reader import Candidates
+from pertinent.models.heads.question_answering import Candidates
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
 from pertinent.removals.token_removals import AttentionMask
@@ -109,9 +109,9 @@ def test_columns_are_the_tokens_of_the_answer(model):
     assert [e.classes for e in found] == [tuple(answer.split()) for _, answer in PAIRS]
     assert [e.features for e in found] == [tuple(prompt.split()) for prompt, _ in PAIRS]
     for e in found:
-        np.testing.assert_allclose(e.prediction, by_hand(model, e.input), atol=1e-4)
+        np.testing.assert_allclose(e.prediction.values, by_hand(model, e.input), atol=1e-4)
         without = [by_hand(model, e.input, mask) for mask in ~np.eye(len(e.features), dtype=bool)]
-        np.testing.assert_allclose(e.class_scores, (e.prediction - np.array(without)).T, atol=1e-4)
+        np.testing.assert_allclose(e.class_scores, (e.prediction.values - np.array(without)).T, atol=1e-4)
 
 
 def test_removed_tokens_are_not_computed(model):

@@ -285,7 +285,7 @@ def test_a_long_context_is_truncated_and_said():
 @pytest.mark.parametrize("features", ["tokens", "sentences", [(1, 0, 5), (1, 6, 12)]])
 def test_features_of_any_size(model, features):
     e = pertinent.explain(model, PAIR, method="leave-one-out", features=features)
-    assert e.prediction.tolist() == [1.0]
+    assert e.prediction.values.tolist() == [1.0]
 
 
 def test_sub_words_share_a_feature(model):
@@ -317,7 +317,7 @@ def test_every_method(model, method):
     again = pertinent.explain(model, pair, method=method, **options)
     assert np.isfinite(e.scores).all()
     np.testing.assert_array_equal(e.scores, again.scores)
-    assert (e.classes, e.prediction.tolist()) == (("answer overlap",), [1.0])
+    assert (e.classes, e.prediction.values.tolist()) == (("answer overlap",), [1.0])
     if method != "random":
         assert np.ptp(e.scores) > 0
 
@@ -560,7 +560,7 @@ def test_a_reader_may_say_that_there_is_no_answer():
     assert e.scores.tolist() == [0, 0, 0, 1, 1, 0]
     e = pertinent.explain(model, ("w9", "w1 w2 w3"), method="leave-one-out")
     assert model.details(e.input)["answer"] == ""
-    assert e.prediction.tolist() == [1.0]
+    assert e.prediction.values.tolist() == [1.0]
     assert e.scores.tolist() == [0, 0, 0]  # without any of the words there is no answer either
     given = model.prepare(("w9", "w1 w2"))
     assert values(model, given, np.array([[False, False]])).tolist() == [1.0]
@@ -574,7 +574,7 @@ def test_a_pipeline_is_unpacked():
         SimpleNamespace(task="question-answering", model=reader(), tokenizer=tiny.tokenizer())
     )
     assert model.classes == ("answer overlap",)
-    with pytest.raises(ModelError, match="'question-answering' and 'text-generation'"):
+    with pytest.raises(ModelError, match=r"'fill-mask'; only .*'question-answering'"):
         pertinent.wrap(SimpleNamespace(task="fill-mask", model=reader(), tokenizer=tiny.tokenizer()))
 
 
@@ -614,7 +614,7 @@ def test_a_question_without_room_for_the_context(n_words):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": ["a"]}, "Unknown option for a question-answering model 'classes'"),
+        ({"classes": ["a"]}, "Unknown question-answering option 'classes'"),
         ({"max_answer_length": 0}, "`max_answer_length` must be"),
         ({"fix_question": "no"}, "`fix_question` must be"),
     ],

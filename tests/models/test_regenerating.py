@@ -48,7 +48,7 @@ def test_new_answers_are_those_of_the_model(pair):
     assert e.details["answer"] == wanted[0]
     assert e.details["generation"] == "greedy, at most 6 tokens"
     lengths = np.array([len(own) for own in wanted], dtype=float)
-    np.testing.assert_allclose(e.prediction, lengths[:1])
+    np.testing.assert_allclose(e.prediction.values, lengths[:1])
     np.testing.assert_allclose(e.scores, lengths[0] - lengths[1:])
     assert {answer for _, answer in seen} == {wanted[0]}
 
@@ -59,7 +59,7 @@ def test_all_methods_that_remove_can_be_used_and_measured(pair):
         model, [QUESTION, "Ann keeps the key."], ["shapley", "kernel-shap"], budget=16, progress=False
     )
     assert not table.failures
-    assert pertinent.explain(model, QUESTION, "leave-one-out").prediction.tolist() == [1.0]
+    assert pertinent.explain(model, QUESTION, "leave-one-out").prediction.values.tolist() == [1.0]
 
 
 def test_chats_slots_and_models_with_a_decoder():

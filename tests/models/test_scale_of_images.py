@@ -31,7 +31,7 @@ def test_bytes_are_read_like_a_picture(tmp_path):
     arrays, others = forms(tmp_path)
     explained = [pertinent.explain(model, raw, "leave-one-out") for raw in [*arrays, *others]]
     for e in explained:
-        np.testing.assert_allclose(e.prediction, explained[-1].prediction, atol=1e-6)
+        np.testing.assert_allclose(e.prediction.values, explained[-1].prediction.values, atol=1e-6)
         np.testing.assert_allclose(e.scores, explained[-1].scores, atol=1e-6)
     assert [e.notes for e in explained] == [(SCALED,)] * len(arrays) + [()] * len(others)
 
@@ -67,7 +67,7 @@ def test_a_function_gets_the_array_as_it_is():
         return np.stack([1 - bright, bright], axis=1)
 
     e = pertinent.explain(pertinent.wrap(share), PHOTO, "leave-one-out")
-    assert e.prediction[1] == pytest.approx(PHOTO.mean() / 255) and e.notes == ()
+    assert e.prediction.values[1] == pytest.approx(PHOTO.mean() / 255) and e.notes == ()
 
 
 def test_digits_of_another_size():

@@ -40,7 +40,7 @@ def test_alternatives_stand_in_place_of_slots(rather_than):
     )
     answers = [" Ann", *filter(None, [rather_than])]
     own = by_hand(model, TEMPLATE.format(**SLOTS), *answers)
-    np.testing.assert_allclose(e.prediction, own, atol=1e-4)
+    np.testing.assert_allclose(e.prediction.values, own, atol=1e-4)
     for number, name in enumerate(SLOTS):
         texts = [TEMPLATE.format(**SLOTS | {name: other}) for other in OTHERS[name]]
         mean = np.mean([by_hand(model, text, *answers) for text in texts], axis=0)

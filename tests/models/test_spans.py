@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pertinent.models.heads.reader import Candidates, best_spans, log_probabilities, overlaps
+from pertinent.models.heads.question_answering import Candidates, best_spans, log_probabilities, overlaps
 
 
 def candidates(places, slots=None, unchanged=None):

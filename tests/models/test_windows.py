@@ -189,8 +189,8 @@ def test_the_mean_is_of_what_people_read(output, columns, mean):
         expected = mean(network(ids, real).logits)
     texts = [TEXT, tiny.text(4)]
     e, short = pertinent.explain(model, texts, method="leave-one-out")
-    np.testing.assert_allclose(e.prediction, expected, atol=1e-6)
-    assert len(short.prediction) == len(e.prediction)
+    np.testing.assert_allclose(e.prediction.values, expected, atol=1e-6)
+    assert len(short.prediction.values) == len(e.prediction.values)
     means = "values" if output == "value" else "probabilities"
     assert e.notes[0].endswith(f"the mean of their {means} is explained")
 
@@ -230,7 +230,7 @@ def test_of_a_pair_the_longer_text_is_cut_and_the_other_is_in_every_window(model
     with torch.no_grad():
         expected = model.model(**encoded).logits.softmax(1).mean(0)
     e = pertinent.explain(model, pair, method="leave-one-out")
-    np.testing.assert_allclose(e.prediction, expected, atol=1e-6)
+    np.testing.assert_allclose(e.prediction.values, expected, atol=1e-6)
     assert len(e.features) == 76
     tokens = pertinent.explain(model, pair, method="leave-one-out", features="tokens")
     np.testing.assert_allclose(tokens.scores, e.scores, atol=1e-6)

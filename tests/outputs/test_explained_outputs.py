@@ -27,7 +27,7 @@ def test_regression_heads_are_explained():
     assert (e.output.kind, e.classes, e.target) == ("value", ("value",), 0)
     whole = logits(model, "w1 w2 w3")[0]
     without = [logits(model, text)[0] for text in ("w2 w3", "w1 w3", "w1 w2")]
-    assert e.prediction[0] == pytest.approx(whole, abs=1e-5)
+    assert e.prediction.values[0] == pytest.approx(whole, abs=1e-5)
     np.testing.assert_allclose(e.scores, whole - np.array(without), atol=1e-5)
 
 
@@ -37,7 +37,7 @@ def test_heads_of_several_labels_are_explained():
     assert (e.output.kind, len(e.classes)) == ("label", 3)
     texts = ("w1 w2 w3", "w2 w3", "w1 w3", "w1 w2")
     whole, *without = (1 / (1 + np.exp(-logits(model, text))) for text in texts)
-    np.testing.assert_allclose(e.prediction, whole, atol=1e-5)
+    np.testing.assert_allclose(e.prediction.values, whole, atol=1e-5)
     np.testing.assert_allclose(e.scores, whole[1] - np.array(without)[:, 1], atol=1e-5)
 
 
@@ -49,7 +49,7 @@ def test_regressors_are_explained():
     one, two = LinearRegression().fit(rows, targets[:, 0]), LinearRegression().fit(rows, targets)
     e = pertinent.explain(one, ROW, method="leave-one-out")
     assert (e.output.kind, e.classes) == ("value", ("value",))
-    np.testing.assert_allclose(e.prediction, [ROW @ WEIGHTS + 7])
+    np.testing.assert_allclose(e.prediction.values, [ROW @ WEIGHTS + 7])
     np.testing.assert_allclose(e.scores, ROW * WEIGHTS)
     model = pertinent.wrap(two, names=["up", "down"])
     e = pertinent.explain(model, ROW, method="kernel-shap", target="down")
@@ -78,7 +78,7 @@ def test_functions_of_values_are_explained():
     e = pertinent.explain(model, ROW, method="leave-one-out")
     assert (e.output.kind, e.target_name) == ("value", "price")
     np.testing.assert_allclose(e.scores, ROW * WEIGHTS)
-    assert e.output.describe(float(e.prediction[0])) == "-2 €"
+    assert e.output.describe(float(e.prediction.values[0])) == "-2 €"
     assert [e.features[i] for i in e.ranking] == [e.features[i] for i in (1, 0, 2)]  # by size: −6, 2, 2
 
 
@@ -109,7 +109,7 @@ def test_where_classes_must_sum_to_one_labels_need_not():
     with pytest.raises(pertinent.PertinentError, match="output='label-probability'"):
         pertinent.explain(pertinent.wrap(lambda rows: answer * len(rows), kind="table"), ROW)
     model = pertinent.wrap(lambda rows: answer * len(rows), kind="table", output="label-probability")
-    assert pertinent.explain(model, ROW).prediction.tolist() == [0.9, 0.8]
+    assert pertinent.explain(model, ROW).prediction.values.tolist() == [0.9, 0.8]
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_the_answer_is_a_plain_average(model, removal):
         for ids in removal(given, mask[None], 3).ids:
             with torch.no_grad():
                 total += model.model(torch.tensor(ids)[None]).logits.softmax(-1)[0, e.target].item()
-        assert e.scores[feature] == pytest.approx(e.prediction[e.target] - total / 10, abs=1e-5)
+        assert e.scores[feature] == pytest.approx(e.prediction.values[e.target] - total / 10, abs=1e-5)
 
 
 def test_draws_depend_on_seed_input_and_mask_only(model, removal, monkeypatch):
@@ -145,7 +145,7 @@ def test_explanations_do_not_depend_on_batch_size_or_company(model, removal):
 
 def test_a_pair_must_be_given_again(model, removal, tmp_path):
     es = pertinent.explain(model, ["w1 w2 w3", "w4 w5"], removal=removal, method="leave-one-out")
-    assert es[0].removal_settings == {"filler": "its own"}
+    assert es[0].request.removal_settings == {"filler": "its own"}
     es.save(tmp_path / "e.parquet")
     again = pertinent.read(tmp_path / "e.parquet")
     with pytest.raises(SettingError, match="a filler of the removal 'marginalize''s own"):
@@ -158,7 +158,7 @@ def test_a_folder_is_remembered(model, mlm, tmp_path):
     tiny.tokenizer().save_pretrained(tmp_path)
     removal = Marginalize(tmp_path, samples=4)
     e = pertinent.explain(model, "w1 w2 w3", removal=removal, method="leave-one-out")
-    assert e.removal_settings == {"filler": str(tmp_path), "samples": 4}
+    assert e.request.removal_settings == {"filler": str(tmp_path), "samples": 4}
     pair = Marginalize((mlm, tiny.tokenizer()), samples=4)
     assert removal.bind(model).fingerprint == pair.bind(model).fingerprint
     given = pertinent.explain(model, "w1 w2 w3", removal=pair, method="leave-one-out")

@@ -75,7 +75,7 @@ def test_it_is_bound_to_the_model_by_explain(model):
     np.testing.assert_array_equal(by_name.scores, instance.scores)
     assert by_name.removal == "random-token"
     few = pertinent.explain(model, TEXT, method="leave-one-out", removal=RandomToken(samples=1))
-    assert dict(few.removal_settings) == {"samples": 1}
+    assert dict(few.request.removal_settings) == {"samples": 1}
     assert (few.scores != by_name.scores).any()
 
 

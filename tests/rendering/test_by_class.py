@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import SettingError
@@ -43,7 +44,7 @@ def ten(image):
     classes = tuple(f"class {i}" for i in range(10))
     scores = np.random.default_rng(0).normal(size=(10, len(image.features)))
     prediction = np.array([0.01, 0.02, 0.03, 0.04, 0.3, 0.05, 0.06, 0.25, 0.15, 0.09])
-    return replace(
+    return changed(
         image,
         classes=classes,
         prediction=prediction,
@@ -92,7 +93,7 @@ def test_of_many_classes_the_five_most_likely_and_the_target(ten):
     assert [e.target for e in ten.by_class()] == [4, 7, 8, 9, 6, 0]
     assert [e.target for e in replace(ten, target=8).by_class()] == [4, 7, 8, 9, 6]
     assert len(ten.by_class(*ten.classes)) == 10
-    values = replace(ten, output=PlainValues(), target=7)
+    values = changed(ten, output=PlainValues(), target=7)
     assert [e.target for e in values.by_class()] == [0, 1, 2, 3, 4, 7]
 
 
@@ -170,7 +171,7 @@ def test_the_terminal_underlines_sets_in_colour(three):
 
 
 def test_other_outputs_have_their_own_words(three):
-    labels, values = replace(three, output=Labels()), replace(three, output=PlainValues("m²"))
+    labels, values = changed(three, output=Labels()), changed(three, output=PlainValues("m²"))
     said = printed(labels.by_class(), color_system=None)
     assert "for each label, by" in said and "supports the label" in said
     said = printed(values.by_class("Sports"), color_system=None)
@@ -220,7 +221,7 @@ def test_hostile_names_add_no_element(kind, request):
     e = request.getfixturevalue(kind)
     shapes = []
     for word in (ATTACK, HARMLESS):
-        own = replace(
+        own = changed(
             e,
             classes=(word, f"{word}2"),
             method=word,
@@ -238,7 +239,7 @@ def test_hostile_names_add_no_element(kind, request):
 
 
 def test_hostile_names_are_not_markup_in_the_terminal(text):
-    e = replace(text, classes=("[red]\x1b]0;owned\x07", "[/bold]x"))
+    e = changed(text, classes=("[red]\x1b]0;owned\x07", "[/bold]x"))
     for system in (None, "truecolor"):
         said = printed(e.by_class(), color_system=system)
         assert "[/bold]x" in said and "[red]␛]0;owned" in said
@@ -270,11 +271,11 @@ def test_plots_of_rows_and_images(row, ten):
     assert len(drawn) == 1 + 2 * 10
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert [title for title in titles if title.startswith("class ")] == [
-        f"class {i} {100 * p:.1f}%" for i, p in enumerate(ten.prediction)
+        f"class {i} {100 * p:.1f}%" for i, p in enumerate(ten.prediction.values)
     ]
     with pytest.raises(SettingError, match="`top`"):
         row.by_class().plot(top=0)
 
 
 def _order(e):
-    return np.argsort(-e.prediction, kind="stable")
+    return np.argsort(-e.prediction.values, kind="stable")

@@ -8,6 +8,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.explanations import changed
 
 from pertinent.inputs.base import Truncation
 from pertinent.inputs.image import image_input
@@ -116,7 +117,7 @@ def test_few_features_are_not_clipped(image):
 def test_every_explanation_is_shown_under_the_number_of_its_input(words):
     second = replace(words, index=4, id="order-17")
     lines = printed(
-        rendered_all(Explanations([second, words, replace(words, method="other")])), color_system=None
+        rendered_all(Explanations([second, words, changed(words, method="other")])), color_system=None
     )
     rules = [line.strip("─ ") for line in lines if line.startswith("──")]
     assert rules == ["input 0", "input 4 · order-17 · the same as input 0"]

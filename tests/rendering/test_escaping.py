@@ -10,6 +10,7 @@ from pathlib import Path
 import markupsafe
 import numpy as np
 import pytest
+from tests.explanations import changed
 
 import pertinent
 from pertinent import rendering
@@ -65,7 +66,7 @@ def spelt(e, word, number):
     if isinstance(input, TableInput):
         values = np.array([word] * len(input.values), dtype=object)
         input = replace(input, names=(word,) * len(input.names), values=values)
-    return replace(
+    return changed(
         e,
         input=input,
         index=number,
@@ -160,7 +161,7 @@ def test_only_our_own_markup_is_trusted(text):
     e = pertinent.explain(
         lambda texts: [[0.3, 0.7]] * len(texts), safe, "leave-one-out", features="sentences"
     )
-    for page in (e.to_html(), save_report(text, title=safe), replace(text, method=safe).to_html()):
+    for page in (e.to_html(), save_report(text, title=safe), changed(text, method=safe).to_html()):
         assert "<img" not in page
         assert "&lt;img src=x" in page
 

@@ -8,6 +8,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from tests.explanations import changed
 
 import pertinent
 from pertinent.errors import FileError, InputError
@@ -83,7 +84,7 @@ def test_names_of_columns_and_classes_are_escaped(row, text):
 
 def test_quotes_cannot_leave_an_attribute(text_model):
     e = pertinent.explain(text_model, 'wonderful "><img src=x onerror=alert(1)> film', "leave-one-out")
-    noted = replace(e, input=replace(e.input, notes=('"><script>',)), settings={"a": "<script>"})
+    noted = changed(e, input=replace(e.input, notes=('"><script>',)), settings={"a": "<script>"})
     reader = Reader(save_report([noted], title="</title><script>"))
     assert not {"script", "img"} & set(reader.tags)
     assert not [name for name, _ in reader.attributes if name.startswith("on")]
@@ -149,7 +150,7 @@ def test_long_lists_of_classes_are_cut(text):
     prediction = np.full(n, 0.5 / (n - 1))
     prediction[17] = 0.5
     classes = tuple(f"class {i}" for i in range(n))
-    e = replace(text, classes=classes, prediction=prediction, target=250, base_values=None)
+    e = changed(text, classes=classes, prediction=prediction, target=250, base_values=None)
     reader = Reader(fragment(e))
     assert "class 17" in reader.text
     assert "class 250" in reader.text
@@ -230,7 +231,7 @@ def test_pages_are_written_whole(text, tmp_path):
 
 
 def test_a_lone_surrogate_does_not_stop_a_page(text, tmp_path):
-    save_report(replace(text, settings={"a": "\ud83d"}), tmp_path / "page.html")
+    save_report(changed(text, settings={"a": "\ud83d"}), tmp_path / "page.html")
     assert "a=\ufffd" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -243,7 +244,7 @@ def test_names_are_shortened_in_the_middle(text):
     """Names that differ at their end stay apart, and the whole name is at hand."""
     features = tuple(f"patch at row 1000, column {1000 + i} of the image" for i in range(len(text.features)))
     classes = tuple(f"a class with a very long name {i}" for i in range(len(text.classes)))
-    e = replace(text, input=replace(text.input, features=features), classes=classes)
+    e = changed(text, input=replace(text.input, features=features), classes=classes)
     page = fragment(e)
     for name in (features[0], *classes):
         short = shortened_name(name, 28)

@@ -29,7 +29,7 @@ def test_a_waterfall_leads_from_the_base_value_to_the_prediction(linear):
     np.testing.assert_allclose(bars[0][0], e.base_values[0])
     for (start, width), (following, _) in pairwise(bars):
         np.testing.assert_allclose(start + width, following)
-    np.testing.assert_allclose(sum(bars[-1]), e.prediction[0])
+    np.testing.assert_allclose(sum(bars[-1]), e.prediction.values[0])
     assert len(e.plot_waterfall(10).axes[0].patches) == 4
     low, high = axes.get_xlim()
     assert all(low < min(x, x + w) and max(x, x + w) < high for x, w in bars)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.explanations import changed
 
 import pertinent
 from pertinent.rendering.by_input import by_input, name_of
@@ -57,7 +58,7 @@ def test_inputs_are_numbered_from_zero_and_named(explanations):
 
 
 def test_separate_runs_share_numbers_but_not_sections(text, row):
-    found = by_input([text, row, replace(text, method="other")])
+    found = by_input([text, row, changed(text, method="other")])
     assert [each.name for each in found] == ["input 0", "input 1"]
     page = Reader(save_report([text, row])).text
     assert "Input 0" in page
@@ -86,7 +87,7 @@ def with_measures(text, n_methods, n_inputs=3):
     """Explanations of several inputs by several methods, each with two measures."""
     measures = {name: {0.1: 0.5} for name in ("sufficiency", "comprehensiveness")}
     return [
-        replace(text, index=i, method=f"a-method-with-a-name-{m}", measures=measures)
+        changed(text, index=i, method=f"a-method-with-a-name-{m}", measures=measures)
         for i in range(n_inputs)
         for m in range(n_methods)
     ]
@@ -124,7 +125,7 @@ def test_everything_is_shown_without_scripts(explanations):
 
 
 def test_an_image_that_several_methods_explain_is_there_once(image):
-    reader = Reader(save_report([image, replace(image, method="other")]))
+    reader = Reader(save_report([image, changed(image, method="other")]))
     assert reader.tags.count("img") == 3  # the image and two heat maps
 
 
@@ -214,7 +215,7 @@ def test_the_index_can_be_filtered_by_prediction(explanations, tmp_path):
         "const list = document.querySelector('.controls select');"
         "list.value = '<b>bad</b>'; list.dispatchEvent(new Event('change'));"
     )
-    bad = [e.index for e in explanations if e.prediction.argmax() == 0]
+    bad = [e.index for e in explanations if e.prediction.values.argmax() == 0]
     assert bad == [1, 3]
     assert acted(save_report(explanations), tmp_path, chosen) == bad
 
@@ -225,5 +226,5 @@ def test_the_index_can_be_sorted(explanations, tmp_path):
         "const head = [...document.querySelectorAll('.index th')].find((h) => /probab/.test(h.textContent));"
         "head.firstChild.click(); head.firstChild.click();"
     )
-    likely = sorted(explanations, key=lambda e: -e.prediction.max())
+    likely = sorted(explanations, key=lambda e: -e.prediction.values.max())
     assert acted(save_report(explanations), tmp_path, clicks) == [e.index for e in likely]

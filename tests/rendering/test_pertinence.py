@@ -1,12 +1,12 @@
 """Present and absent features are shown apart: in the terminal, in HTML and in plots."""
 
-from dataclasses import replace
 from io import StringIO
 
 import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from tests.explanations import changed
 
 import pertinent
 from pertinent.rendering import wording as say
@@ -124,4 +124,4 @@ def test_other_explanations_are_as_they_were():
 def test_the_aim_of_an_attack_is_named(toward, named):
     model = pertinent.wrap(lambda texts: [[0.6, 0.4] for _ in texts], kind="text", classes=["a", "b"])
     e = pertinent.explain(model, "some text", "leave-one-out", progress=False)
-    assert say.aim(replace(e, settings={"toward": toward})) == named
+    assert say.aim(changed(e, settings={"toward": toward})) == named

@@ -7,6 +7,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from tests.explanations import changed
 
 from pertinent.errors import MissingExtra, SettingError
 from pertinent.rendering.colours import rgb
@@ -43,14 +44,14 @@ def test_names_are_not_read_as_formulas(row):
     drawn(figure)
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert any(label.startswith("$x_1$ [b] = ") for label in labels)
-    broken = replace(row, input=replace(row.input, features=("$\\frac{", "b", "c")), classes=("$\\x", "$^"))
+    broken = changed(row, input=replace(row.input, features=("$\\frac{", "b", "c")), classes=("$\\x", "$^"))
     drawn(plot(broken))
 
 
 def test_control_characters_in_names_are_seen(row):
     word = "a\u202e\x9b"
     named = replace(row.input, features=(word,) * 3)
-    figure = plot(replace(row, input=named, classes=(word, word), method=word))
+    figure = plot(changed(row, input=named, classes=(word, word), method=word))
     data = BytesIO()
     figure.savefig(data, format="svg")
     svg = data.getvalue().decode()
@@ -133,7 +134,7 @@ def test_a_colour_map_by_name(spread):
 
 def test_several_images_make_a_grid(image):
     """A line for each image with the maps of all methods; single maps two to a line."""
-    two = [replace(image, index=i, method=m) for i in range(3) for m in ("one", "two")]
+    two = [changed(image, index=i, method=m) for i in range(3) for m in ("one", "two")]
     shown = [a for a in Explanations(two).plot().axes if a.images]
     assert [a.get_title(loc="left").partition("\n")[0] for a in shown] == [
         each for i in range(3) for each in (f"input {i}", "one", "two")

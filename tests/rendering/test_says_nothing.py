@@ -8,6 +8,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.explanations import changed
 
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.rendering.html.explanation import show as fragment
@@ -54,7 +55,7 @@ def test_rounding_errors_are_not_drawn(image, row):
 def test_scores_are_compared_with_the_prediction(row):
     tiny = with_scores(row, [3e-11, -1e-11])
     assert says_nothing(tiny) is not None
-    assert says_nothing(replace(tiny, prediction=np.array([1e-10, 1e-11]))) is None
+    assert says_nothing(changed(tiny, prediction=np.array([1e-10, 1e-11]))) is None
 
 
 def test_equal_scores_are_told_from_none(row):

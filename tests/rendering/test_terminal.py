@@ -6,6 +6,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
+from tests.explanations import changed
 
 import pertinent
 from pertinent.inputs.text import Text, text_input
@@ -87,7 +88,7 @@ def test_escape_sequences_do_not_reach_the_terminal(text_model):
 
 
 def test_the_facts_are_those_of_the_explanation(text, row, search):
-    assert {**facts(replace(text, seconds=0.0125)), "features": ""} == {
+    assert {**facts(changed(text, seconds=0.0125)), "features": ""} == {
         "method": "shapley-sampling",
         "settings": "samples=8",
         "removal": "slice-out",
@@ -99,7 +100,7 @@ def test_the_facts_are_those_of_the_explanation(text, row, search):
     }
     assert facts(text)["features"] == f"{len(text.features)} (words)"
     assert (
-        facts(replace(row, evaluations=12345, seconds=1234.5, seed=7)).items()
+        facts(changed(row, evaluations=12345, seconds=1234.5, seed=7)).items()
         >= {
             "removal": "background",
             "features": "3 (columns)",

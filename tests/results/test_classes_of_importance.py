@@ -8,6 +8,7 @@ import pytest
 import pertinent
 from pertinent.app.explanation_browser import ExplanationBrowser, Filter
 from pertinent.errors import SettingError
+from tests.explanations import changed
 
 WEIGHTS = np.array([2.0, -1.0])
 
@@ -48,7 +49,7 @@ def three(rows):
 def without_other_classes(explanations, **changes):
     """Explanations by a method that scores only the target."""
     return pertinent.Explanations(
-        [replace(e, class_scores=None, class_standard_errors=None, **changes) for e in explanations]
+        [changed(e, class_scores=None, class_standard_errors=None, **changes) for e in explanations]
     )
 
 

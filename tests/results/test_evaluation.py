@@ -9,12 +9,13 @@ from rich.console import Console
 
 import pertinent
 from pertinent.errors import FileError, SettingError
-from pertinent.intervals import Difference, holm, paired_difference
 from pertinent.rendering.html.tables import show_evaluation as html_table
 from pertinent.rendering.tables import summary
 from pertinent.rendering.terminal.tables import show_evaluation as evaluation_table
 from pertinent.results.evaluation import Evaluation, EvaluationRow
 from pertinent.results.explanation import Explanations
+from pertinent.stats import Difference, holm, paired_difference
+from tests.explanations import changed
 
 
 def words(texts):
@@ -25,7 +26,7 @@ ONE = pertinent.explain(words, "not bad", "leave-one-out")
 
 
 def explanation(name, seed=0):
-    return replace(ONE, input=replace(ONE.input, fingerprint=name), seed=seed)
+    return changed(ONE, input=replace(ONE.input, fingerprint=name), seed=seed)
 
 
 def evaluation(values, better="lower"):

@@ -1,7 +1,5 @@
 """Explanations as data frames, for shap's plots, and as heat maps."""
 
-# ruff: noqa: PD011  (these `values` are not pandas')
-
 import json
 import warnings
 from dataclasses import replace
@@ -77,7 +75,7 @@ def test_a_frame_of_rows():
     assert frame["input"].tolist() == [i for i in range(6) for _ in range(3)]
     assert frame["value"][:3].tolist() == [30, "clerk", 1.5]
     assert pd.isna(frame["value"][4:6].tolist()).tolist() == [False, True]
-    assert frame["prediction"][0] == found[0].prediction[found[0].target]
+    assert frame["prediction"][0] == found[0].prediction.values[found[0].target]
     pd.testing.assert_frame_equal(
         found[1].to_dataframe()["input"].to_frame(), pd.DataFrame({"input": [1] * 3})
     )
@@ -117,7 +115,7 @@ def test_shap_plots_rows(frame, method):
     many = found.to_shap()
     assert many.values.shape == frame.shape and many.feature_names == list(frame)
     ends = many.base_values + many.values.sum(axis=1)
-    np.testing.assert_allclose(ends, [e.prediction[1] for e in found])
+    np.testing.assert_allclose(ends, [e.prediction.values[1] for e in found])
     shap.plots.beeswarm(many, show=False)
     shap.plots.bar(many, show=False)
     shap.plots.heatmap(many, show=False)

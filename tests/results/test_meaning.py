@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from pertinent.explainers.base import Explainer, Finding, explainers
 from pertinent.learners.base import learned
 from pertinent.rendering.wording import directions, facts, score_text
 from pertinent.results.explanation import Explanation
+from tests.explanations import changed
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def test_the_meaning_is_kept_in_files(model, tmp_path, method, meaning):
     read = pertinent.read(tmp_path / "e.parquet")[0]
     for each in (e, read, Explanation.from_dict(e.to_dict())):
         assert each.meaning == meaning
-        assert each.budget_per_sparsity == (method == "random-search")
+        assert each.cost.budget_per_sparsity == (method == "random-search")
         assert facts(each)["budget"].endswith("per sparsity") == (method == "random-search")
 
 
@@ -79,7 +80,7 @@ def test_measures_say_which_way_is_better(model, tmp_path):
 
 
 def test_nothing_that_is_shown_imports_methods(model, tmp_path):
-    e = replace(explained(model, "leave-one-out"), method="my-own-method", meaning="magnitude")
+    e = changed(explained(model, "leave-one-out"), method="my-own-method", meaning="magnitude")
     e.save(tmp_path / "e.parquet")
     code = f"""
 import sys, pertinent

@@ -84,7 +84,7 @@ def test_shapiq_values(explanation):
     assert values[(2, 3)] == pytest.approx(-0.3)
     assert values[(1,)] == pytest.approx(0.1)
     assert values.baseline_value == pytest.approx(0.4)
-    assert values.values.sum() == pytest.approx(explanation.prediction[1])
+    assert values.values.sum() == pytest.approx(explanation.prediction.values[1])
 
 
 def test_shapiq_is_asked_for(explanation, monkeypatch):

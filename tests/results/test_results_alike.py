@@ -63,17 +63,17 @@ def diagnostics():
     network = pertinent.wrap(nn.Sequential(nn.Linear(4, 2)), kind="table", output="logit")
     quiet = {"progress": False}
     return {
-        "removal check": pertinent.check_removal(words, texts, shares=0.5, draws=2, **quiet),
+        "removal-check": pertinent.check_removal(words, texts, shares=0.5, draws=2, **quiet),
         "stability": pertinent.stability(words, texts, "lime", samples=9, seeds=2, **quiet),
         "sanity": pertinent.sanity(network, rows, "leave-one-out", removal="constant", **quiet),
         "sensitivity": pertinent.sensitivity(
             model, rows, ["leave-one-out", "random"], sparsity=(0.2, 0.5), samples=2, **quiet
         ),
-        "neighbour stability": pertinent.neighbour_stability(es, k=1, semantic=0, stop_words=()),
+        "neighbour-stability": pertinent.neighbour_stability(es, k=1, semantic=0, stop_words=()),
     }
 
 
-DIAGNOSTICS = ["removal check", "stability", "sanity", "sensitivity", "neighbour stability"]
+DIAGNOSTICS = ["removal-check", "stability", "sanity", "sensitivity", "neighbour-stability"]
 KINDS = ["explanation", "explanations", "by class", "evaluation", "attacks", *DIAGNOSTICS]
 
 

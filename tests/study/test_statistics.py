@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pertinent
-from pertinent.intervals import bootstrap
+from pertinent.stats import bootstrap
 from tests.study.people import WEIGHTS, by_chance, by_the_words, explained, predict, take_part
 
 

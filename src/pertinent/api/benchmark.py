@@ -151,7 +151,7 @@ def mean_costs(evaluation: Evaluation) -> dict[str, dict[str, float]]:
         own = [e for e, name in zip(every, names, strict=True) if name == method]
         found[method] = {
             "evaluations": float(np.mean([e.evaluations for e in own])),
-            "seconds": float(np.mean([e.seconds for e in own])),
+            "seconds": float(np.mean([e.cost.seconds for e in own])),
         }
     return found
 

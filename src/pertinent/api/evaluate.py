@@ -125,20 +125,21 @@ def evaluation_of(
 
 def removal_of(explanation: Explanation) -> Removal:
     """The removal that an explanation was made with."""
-    for name, value in explanation.removal_settings.items():
+    for name, value in explanation.request.removal_settings.items():
         if value == NOT_KEPT:
             raise SettingError(
                 f"The explanation was made with a {name} of the removal {explanation.removal!r}'s own, "
                 "which it does not keep: give the same `removal=` again."
             )
     for name in removals.get(explanation.removal).opens:
-        if explanation.removal_settings.get(name) is not None:
+        value = explanation.request.removal_settings.get(name)
+        if value is not None:
             raise SettingError(
-                f"The explanation was made with the {name} {explanation.removal_settings[name]!r}; an "
+                f"The explanation was made with the {name} {value!r}; an "
                 "explanation, which may come from a file, opens no other: name it with "
                 f"removal='{explanation.removal}:{name}=…'."
             )
-    return removals.make(explanation.removal, explanation.removal_settings)
+    return removals.make(explanation.removal, explanation.request.removal_settings)
 
 
 @dataclass(frozen=True)

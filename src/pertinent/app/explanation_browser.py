@@ -111,7 +111,7 @@ class _Row:
 
     @property
     def confidence(self) -> float:
-        return float(self.explanation.prediction[say.predicted(self.explanation)])
+        return float(self.explanation.prediction.values[say.predicted(self.explanation)])
 
     def score(self, feature: str) -> float:
         """The score of a feature, of all its occurrences together."""

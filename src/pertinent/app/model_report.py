@@ -12,11 +12,11 @@ import numpy as np
 from pertinent.app.cohorts import cohorts_of, numbers_of
 from pertinent.array_types import Array, Floats, Ints
 from pertinent.errors import InputError, unknown
-from pertinent.intervals import Interval, bootstrap
 from pertinent.rendering import wording as say
 from pertinent.rendering.axes import AxisScale
 from pertinent.rendering.colours import shade
 from pertinent.results.explanation import Explanation
+from pertinent.stats import Interval, bootstrap
 
 _RESAMPLES = 2000
 _BINS = 4
@@ -77,7 +77,7 @@ class ModelReport:
     def quality(self) -> Floats:
         """For each input 1 if the prediction is right and 0 if not; of a value, the absolute error."""
         if self.is_value:
-            values = np.array([float(e.prediction[say.predicted(e)]) for e in self.explanations])
+            values = np.array([float(e.prediction.values[say.predicted(e)]) for e in self.explanations])
             return np.asarray(np.abs(values - np.array(self.right, dtype=np.float64)))
         return np.array([a == b for a, b in zip(self.predicted, self.right, strict=True)], dtype=np.float64)
 

@@ -27,6 +27,7 @@ from pertinent.inputs.base import Input
 from pertinent.outputs import column_index
 from pertinent.rendering.html import from_template, own_file, style
 from pertinent.results.explanation import Explanation
+from pertinent.results.records import Cost, Prediction, RequestRecord
 from pertinent.runs.explanation_steps import scores_of
 
 if TYPE_CHECKING:
@@ -264,15 +265,11 @@ def _so_far(
     if question.target is not None:
         target = column_index(question.target, classes, "target")
     return Explanation(
-        method=question.method,
-        settings={},
-        removal=question.removal or hosted.model.default_removal(input),
+        request=RequestRecord(question.method, {}, question.removal or hosted.model.default_removal(input)),
         input=input,
-        classes=classes,
+        prediction=Prediction(prediction, classes, output),
         target=target,
-        prediction=prediction,
-        output=output,
-        evaluations=published.evaluations,
+        cost=Cost(published.evaluations),
         **scores_of(
             published.finding, explainers.get(question.method).traits.meaning, target, input.n_features
         ),

@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from pertinent.config.settings import checked
+from pertinent.diagnostics.base import Diagnostic, diagnostics
 from pertinent.errors import FileError, shown
 from pertinent.files import folder_exists, read_json
 from pertinent.printable import shortened
-from pertinent.results.base import KINDS
+from pertinent.results.attack_results import Attacks
+from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
 from pertinent.results.explanation_folder import ExplanationFolder
+from pertinent.results.importance import Importance
+
+__all__ = ["Diagnostic", "diagnostics", "read"]
 
 
 @checked
@@ -26,23 +31,15 @@ def read(path: str | Path) -> Any:
         return ExplanationFolder(path)
     if Path(path).suffix.lower() != ".json":
         return Explanations.read(path)
-    # These modules register the kinds of results that they define; for a Parquet file none is needed.
-    from pertinent.diagnostics import (  # noqa: F401
-        neighbour_stability,
-        perplexity_check,
-        removal_check,
-        sanity,
-        sensitivity,
-        stability,
-    )
-    from pertinent.results import attack_results, evaluation, importance  # noqa: F401
-
     plain = read_json(Path(path))
-    said = plain if isinstance(plain, dict) else {}
-    for kind, cls in KINDS.items():
-        if said.get("format") == cls.file_format() and said.get("kind", kind) == kind:
+    plain = plain if isinstance(plain, dict) else {}
+    file_format, kind = plain.get("format"), plain.get("kind")
+    if file_format == Diagnostic.file_format() and kind in diagnostics:
+        return diagnostics.get(str(kind)).read(path)
+    for cls in (Attacks, Evaluation, Explanations, Importance):
+        if file_format == cls.file_format():
             return cls.read(path)
     raise FileError(
         f"{str(path)!r} holds no result that this version of pertinent reads: its `format` is "
-        f"{shortened(shown(said.get('format')), 60)}."
+        f"{shortened(shown(file_format), 60)}."
     )

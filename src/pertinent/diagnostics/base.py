@@ -11,14 +11,15 @@ import numpy as np
 
 from pertinent._optional import optional
 from pertinent.array_types import Floats
+from pertinent.config.registry import Registry
 from pertinent.config.serialization import Index, PlainData, decode_fields, encode, expect
 from pertinent.config.settings import Count, Share
-from pertinent.intervals import FEWEST, Interval, bootstrap
 from pertinent.outputs import Scale
 from pertinent.results.base import Result
 from pertinent.results.evaluation import Measures
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.stats import FEWEST, Interval, bootstrap
 
 if TYPE_CHECKING:
     from typing import Self
@@ -85,7 +86,8 @@ class Chart:
 class Diagnostic(Result):
     """What was found out about a model or a method over many inputs.
 
-    A subclass has a dataclass of its own for `rows`, and says what a file calls it, its `kind`.
+    A subclass has its own dataclass for `rows`. `diagnostics.register` sets its `kind`, which names it in
+    files.
 
     Attributes
     ----------
@@ -168,6 +170,11 @@ class Diagnostic(Result):
         return super().plot(*others)
 
 
+diagnostics: Registry[Diagnostic] = Registry(
+    "diagnostic", "pertinent.diagnostics", attribute="kind", needs=()
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MethodDiagnostic(Diagnostic):
     """A diagnostic of one method.
@@ -205,8 +212,8 @@ def method_fields(explanation: Explanation, budget: int | None) -> dict[str, Any
         "method": explanation.method,
         "settings": explanation.settings,
         "budget": budget,
-        "removal": label(explanation.removal, explanation.removal_settings),
-        "scale": explanation.scale,
+        "removal": label(explanation.removal, explanation.request.removal_settings),
+        "scale": explanation.request.scale,
         "features": explanation.input.granularity.partition(":")[0],
     }
 

@@ -16,9 +16,9 @@ from pertinent.config.serialization import expect
 from pertinent.config.settings import Count, Seed
 from pertinent.diagnostics import base
 from pertinent.errors import unknown
-from pertinent.intervals import FEWEST, Interval
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation, Explanations
+from pertinent.stats import FEWEST, Interval
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class ComparedRemovals(base.Diagnostic):
 
     def _warnings(self, explanation: Explanation) -> tuple[str, ...]:
         """The warnings of an explanation, with one more where its removal is badly out of distribution."""
-        removal = base.label(explanation.removal, explanation.removal_settings)
+        removal = base.label(explanation.removal, explanation.request.removal_settings)
         if removal not in self.losses:
             logger.warning("The removal %r of an explanation was not checked.", removal)
             return explanation.warnings

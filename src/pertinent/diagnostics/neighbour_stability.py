@@ -10,7 +10,7 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.config.settings import Count, Range, checked
-from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
+from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic, diagnostics
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.text import TextInput
 from pertinent.metrics import english_words
@@ -25,6 +25,7 @@ NAME = "iou-stability"
 Number: TypeAlias = Annotated[int, Range(at_least=0), Range(at_most=10**9)]
 
 
+@diagnostics.register("neighbour-stability")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NeighbourStability(MeasureDiagnostic):
     """How much the top words of similar texts' explanations are the same (Vo et al. 2023, App. B.4).
@@ -40,7 +41,6 @@ class NeighbourStability(MeasureDiagnostic):
         The number of neighbours by words and by embedding.
     """
 
-    kind = "neighbour stability"
     question = "Do similar texts have similar explanations?"
 
     k: Count
@@ -148,7 +148,7 @@ def _of_one_method(explanations: Sequence[Explanation]) -> list[Explanation]:
 
 def _decision(explanation: Explanation) -> Hashable:
     """The model's decision about a text; ``None`` if its output is a plain value."""
-    kind, p, target = explanation.output.kind, explanation.prediction, explanation.target
+    kind, p, target = explanation.output.kind, explanation.prediction.values, explanation.target
     if kind == "label":
         return target, bool(p[target] >= 0.5)
     return int(p.argmax()) if kind == "class" else None

@@ -12,7 +12,7 @@ from pertinent.config.serialization import Index
 from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, percent
-from pertinent.intervals import Interval
+from pertinent.stats import Interval
 
 SOMEWHAT_OUT, BADLY_OUT = 0.1, 0.5
 """A removal whose prompts surprise the model by so many nats per token more than those of the best removal is
@@ -33,6 +33,7 @@ class PerplexityRow:
     surprise: float
 
 
+@base.diagnostics.register("perplexity-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PerplexityCheck(ComparedRemovals):
     """How far prompts with parts removed are from what a language model knows.
@@ -53,7 +54,6 @@ class PerplexityCheck(ComparedRemovals):
         Removals that do not apply to the model or its prompts, each with the reason.
     """
 
-    kind = "perplexity check"
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
     _one = "prompt"
 

@@ -14,8 +14,8 @@ from pertinent.config.settings import ShareOrZero
 from pertinent.diagnostics import base
 from pertinent.diagnostics.compared_removals import TONES, ComparedRemovals, clearly, percent
 from pertinent.errors import InputError
-from pertinent.intervals import Interval
 from pertinent.results.explanation import Explanation
+from pertinent.stats import Interval
 
 SOMEWHAT_OUT = 0.02
 BADLY_OUT = 0.05
@@ -62,6 +62,7 @@ class Point:
     entropy: Interval
 
 
+@base.diagnostics.register("removal-check")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RemovalCheck(ComparedRemovals):
     """How out of distribution removals are for a model (Hase et al. 2021, Sec. 5 and Figure 2).
@@ -87,7 +88,6 @@ class RemovalCheck(ComparedRemovals):
         Whether `pertinent.train` can train the model: it trains models of texts.
     """
 
-    kind = "removal check"
     _somewhat_out, _badly_out = SOMEWHAT_OUT, BADLY_OUT
 
     rows: tuple[AblatedInput, ...]

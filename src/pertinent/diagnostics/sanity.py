@@ -16,16 +16,15 @@ from pertinent.config.settings import Count, Range, Seed, checked
 from pertinent.diagnostics import base
 from pertinent.diagnostics.stability import SAME_SCORE
 from pertinent.engine.progress import Callback
-from pertinent.intervals import Interval
 from pertinent.models.wrap import wrap
 from pertinent.printable import visible
-from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.runs.blocks import Cluster
 from pertinent.runs.explain_run import explain_all
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
+from pertinent.stats import Interval, spearman
 
 HARDLY_CHANGED = 0.7
 """Explanations have hardly changed if their mean rank correlation is at least this: a strong correlation."""
@@ -69,6 +68,7 @@ class Stage:
         return tuple(what for what, found in self.correlations.items() if found.mean >= HARDLY_CHANGED)
 
 
+@base.diagnostics.register("sanity")
 @dataclass(frozen=True, kw_only=True)
 class Sanity(base.MethodDiagnostic):
     """How explanations change as a model's parameters are randomised (Adebayo et al. 2018).
@@ -84,8 +84,6 @@ class Sanity(base.MethodDiagnostic):
     seed
         The seed of the random parameters and of the method.
     """
-
-    kind = "sanity"
 
     rows: tuple[Correlation, ...]
     layers: tuple[str, ...]

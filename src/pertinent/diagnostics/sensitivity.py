@@ -11,7 +11,7 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.config.fingerprints import generator
 from pertinent.config.settings import Count, Positive, Seed, Share, checked, labels
-from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic
+from pertinent.diagnostics.base import InputMeasure, MeasureDiagnostic, diagnostics
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
 from pertinent.explainers.base import Explainer
@@ -27,6 +27,7 @@ from pertinent.runs.run import Run, raise_first
 MEASURE = "set-sensitivity"
 
 
+@diagnostics.register("sensitivity")
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Sensitivity(MeasureDiagnostic):
     """How much the chosen features change when the input changes a little (Hsieh et al. 2021, App. J).
@@ -43,7 +44,6 @@ class Sensitivity(MeasureDiagnostic):
         The seed of the inputs nearby and of the methods.
     """
 
-    kind = "sensitivity"
     question = "Do the chosen features stay the same when the input changes a little?"
 
     radius: Positive
@@ -199,7 +199,7 @@ def sensitivity(
 def _measured(explanation: Explanation, others: Sequence[Explanation]) -> Explanation:
     """The explanation with its set sensitivity, given those of inputs near it."""
     found: dict[float | None, float] = {}
-    for sparsity in explanation.sparsities:
+    for sparsity in explanation.request.sparsities:
         chosen = explanation.mask(sparsity)
         found[sparsity] = max(1 - float(other.mask(sparsity)[chosen].mean()) for other in others)
     return replace(explanation, measures={**explanation.measures, MEASURE: found})

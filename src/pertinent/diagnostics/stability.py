@@ -15,15 +15,14 @@ from pertinent.config.settings import Count, NotNegative, Range, Seed, checked
 from pertinent.diagnostics import base
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, require
-from pertinent.intervals import Interval
 from pertinent.printable import visible
-from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
 from pertinent.results.failures import Failure
 from pertinent.runs.blocks import Cluster
 from pertinent.runs.explain_run import explain_all
 from pertinent.runs.request import Method, Request
 from pertinent.runs.run import Run, raise_first
+from pertinent.stats import Interval, spearman
 
 SAME_SCORE = 1e-6
 """Scores that differ by less than this share of the prediction are the same: the rest is rounding."""
@@ -57,7 +56,7 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
     first = explanations[0]
     scores = np.stack([e.scores for e in explanations])
     rankings = [e.ranking.tolist() for e in explanations]
-    floor = SAME_SCORE * float(np.abs(first.prediction).max())
+    floor = SAME_SCORE * float(np.abs(first.prediction.values).max())
     varied = bool((np.ptp(scores, axis=1) > floor).all())
     return SeedAgreement(
         input=first.index,
@@ -67,7 +66,7 @@ def agreement(explanations: Sequence[Explanation]) -> SeedAgreement:
         top_10=top_in_common(rankings, 10),
         mse=mean_squared_difference(scores),
         evaluations=float(np.mean([e.evaluations for e in explanations])),
-        seconds=float(np.mean([e.seconds for e in explanations])),
+        seconds=float(np.mean([e.cost.seconds for e in explanations])),
         id=first.id,
     )
 
@@ -140,6 +139,7 @@ class LengthGroup:
         return f"{self.low}–{self.high}"
 
 
+@base.diagnostics.register("stability")
 @dataclass(frozen=True, kw_only=True)
 class Stability(base.MethodDiagnostic):
     """How well explanations of the same inputs with different seeds agree (Yang et al. 2023, Sec. 4).
@@ -151,8 +151,6 @@ class Stability(base.MethodDiagnostic):
     seeds
         The seeds, from 0.
     """
-
-    kind = "stability"
 
     rows: tuple[SeedAgreement, ...]
     seeds: tuple[Seed, ...]

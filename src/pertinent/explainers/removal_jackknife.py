@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats
-from pertinent.intervals import student_factor
+from pertinent.stats import student_factor
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
     """The classifier to train, with a new classification layer for the classes of `labels`, if given."""
     import torch
 
-    from pertinent.models.heads.classification import ClassificationHead
+    from pertinent.models.heads.text_classification import ClassificationHead
     from pertinent.models.transformer import TransformerModel
     from pertinent.models.wrap import wrap
 
@@ -196,7 +196,8 @@ def _classifier(model: Any, labels: Any, seed: int, max_length: int | None) -> T
         classifier = with_new_head(classifier, labels, seed)
     if given.windows is not None:
         raise SettingError("A model is trained on truncated texts: leave out long_texts.")
-    wrapped = TransformerModel(classifier, tokenizer, max_length=max_length)
+    head = ClassificationHead.from_model(classifier)
+    wrapped = TransformerModel(classifier, tokenizer, head=head, max_length=max_length)
     if wrapped.output.kind != "class":
         raise ModelError("Only a single-label classifier with at least two classes can be trained.")
     if wrapped.dtype != torch.float32:

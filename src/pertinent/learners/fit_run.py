@@ -193,11 +193,12 @@ class FitRun:
             )
         explanations = [by_input[self.inputs[i].fingerprint] for i in chosen]
         for e in explanations:
-            if e.scale != self.request.scale:
+            if e.request.scale != self.request.scale:
                 raise SettingError(
-                    f"The teacher explained on the scale {e.scale!r}, but `scale` is {self.request.scale!r}."
+                    f"The teacher explained on the scale {e.request.scale!r}, but `scale` is "
+                    f"{self.request.scale!r}."
                 )
-            if classes == "predicted" and e.target != e.output.default_target(e.prediction):
+            if classes == "predicted" and e.target != e.prediction.column:
                 raise SettingError(
                     "The teacher must explain the predicted class: compute its explanations without `target`."
                 )

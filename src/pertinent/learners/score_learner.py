@@ -11,7 +11,7 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.learners.base import LearnedClasses, Learner, Schedule, Tensor, TrainingTargets
-from pertinent.rank_correlation import spearman
+from pertinent.stats import spearman
 
 if TYPE_CHECKING:
     from pertinent.inputs.base import Input

@@ -122,7 +122,7 @@ class SelectionLearner(Learner):
 
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """The model's answer to the whole input."""
-        return {"predictions": explanation.prediction}
+        return {"predictions": explanation.prediction.values}
 
     def schedule(self, model: Model, inputs: Sequence[Input]) -> Schedule | None:
         """About 4,000 steps of a small network."""

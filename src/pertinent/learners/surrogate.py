@@ -120,7 +120,7 @@ def train_surrogate(context: TrainingContext) -> tuple[Surrogate, dict[str, Any]
     validation inputs of the surrogate, given random features, and of the mean answer; the mean absolute
     difference given all features; and the mean answer to no features, on the scale of the fit.
     """
-    answers = [{"answers": e.prediction} for e in context.explanations]
+    answers = [{"answers": e.prediction.values} for e in context.explanations]
     training, validation = context.split(TrainingExamples(context.inputs, answers))
     predictions = np.array([each["answers"] for each in training.targets])
     reader, network = context.new_approximator(training.inputs, predictions.shape[1])

@@ -85,7 +85,7 @@ class TrainingContext:
 
     def columns(self, explanation: Explanation) -> Sequence[int]:
         """The columns of the model for which scores are learned from an explanation."""
-        return range(len(explanation.prediction)) if self.classes == "all" else [explanation.target]
+        return range(len(explanation.prediction.values)) if self.classes == "all" else [explanation.target]
 
     def examples(
         self, targets: Callable[[Explanation, Sequence[int], Any], TrainingTargets]

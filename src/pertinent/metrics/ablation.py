@@ -35,7 +35,7 @@ class AblationMetric(Metric):
 
     def measure(self, explanation: Explanation) -> Measures:
         """f(x) − f(x without …), for the target."""
-        sparsities = self.sparsities or explanation.sparsities
+        sparsities = self.sparsities or explanation.request.sparsities
         chosen = np.array([explanation.mask(s) for s in sparsities])
         answer = yield from ask_whole_and(explanation, chosen if self.keep_chosen else ~chosen)
         if self.scale == "natural":

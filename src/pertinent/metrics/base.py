@@ -51,7 +51,7 @@ def objective(explanation: Explanation, values: Floats) -> Floats:
 
     The target's probability, or minus the distance of a plain value to the value for the whole input.
     """
-    return explanation.output.objective(values, explanation.prediction, explanation.target)
+    return explanation.output.objective(values, explanation.prediction.values, explanation.target)
 
 
 def ask_whole_and(explanation: Explanation, masks: Sequence[Masks] | Masks) -> Asking[Floats]:

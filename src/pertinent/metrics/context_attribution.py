@@ -14,8 +14,8 @@ from pertinent.errors import SettingError
 from pertinent.masks import full_mask
 from pertinent.metrics.base import Measures, Metric, metrics
 from pertinent.metrics.top_features import TopFeatures
-from pertinent.rank_correlation import spearman
 from pertinent.results.explanation import Explanation
+from pertinent.stats import spearman
 
 
 @metrics.register("top-k-drop")

@@ -59,8 +59,8 @@ class Robustness(Metric):
         relevant = top_masks(explanation, counts)
         sets = relevant if self.attack_relevant else ~relevant
         attack = Attack(self.attack, self.norm, self.steps)
-        decided = explanation.output.default_target(explanation.prediction)
-        found = yield AttackRadii(sets, explanation.prediction, decided, attack=attack)
+        decided = explanation.prediction.column
+        found = yield AttackRadii(sets, explanation.prediction.values, decided, attack=attack)
         radii = never_rising(sets, found).radii
         known = np.isfinite(radii)
         if not known.all():
@@ -85,7 +85,7 @@ class Robustness(Metric):
         d = len(explanation.features)
         some = np.unique(np.linspace(0, d - 1, MOST_ALONE).astype(int))
         all_and_each = np.concatenate([full_mask(d), np.eye(d, dtype=np.bool_)[some]])
-        found = yield AttackRadii(all_and_each, explanation.prediction, decided, attack=attack)
+        found = yield AttackRadii(all_and_each, explanation.prediction.values, decided, attack=attack)
         radii = np.append(radii, found.radii[np.isfinite(found.radii)])
         if not len(radii):
             raise ModelError(

@@ -38,7 +38,7 @@ class TopFeatures(Metric):
         """The set measured at each sparsity, or the set of the top K features under ``None``."""
         if self.k is not None and not self.sparsities:
             return {None: top_mask(explanation, self.k)}
-        return {s: explanation.mask(s) for s in self.sparsities or explanation.sparsities}
+        return {s: explanation.mask(s) for s in self.sparsities or explanation.request.sparsities}
 
 
 def top_mask(explanation: Explanation, k: int) -> Masks:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -255,3 +256,10 @@ def immediately(evaluate: Callable[[], Any]) -> Answer:
     outputs = evaluate()
     seconds = time.perf_counter() - start
     return Answer(lambda: outputs, lambda: seconds)
+
+
+def constructor_options(cls: type) -> list[str]:
+    """Return the keyword-only arguments of the constructors of a class and its bases, each once."""
+    constructors = [vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base)]
+    named = [p for each in constructors for p in signature(each).parameters.values()]
+    return list(dict.fromkeys(p.name for p in named if p.kind is p.KEYWORD_ONLY))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,8 +21,6 @@ from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
 from pertinent.models.base import Answer, Handlers, Model
-from pertinent.models.heads.base import Head
-from pertinent.models.heads.classification import ClassificationHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.compaction import Compaction, States, stretch
 from pertinent.models.torch.hidden_states import HiddenStates
@@ -37,6 +35,9 @@ from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
 from pertinent.models.torch.windows import Windows
 from pertinent.outputs import Scale
 from pertinent.removals.base import Removal, Rows, TokenRows
+
+if TYPE_CHECKING:
+    from pertinent.models.heads.base import Head
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class TransformerModel(Model):
         model: Any,
         tokenizer: Any,
         *,
-        head: Head | None = None,
+        head: Any,
         max_length: Count | None = None,
         long_texts: str = "truncate",
         compaction: bool = True,
@@ -107,10 +108,10 @@ class TransformerModel(Model):
             self.mixed_length_penalty = 0.25  # a mask rules out flash attention: 25% slower at 511 tokens
             self.in_flight = 8
             self.hides_by_bias = True
-            if head is not None and head.is_causal:
+            if head.is_causal:
                 self.mixed_length_penalty = 0.0  # padding at the end needs no mask
                 self.launch_overhead = _launch_overhead(model, self._n_weights)
-        self.head = ClassificationHead(model.config) if head is None else head
+        self.head: Head = head
         self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes

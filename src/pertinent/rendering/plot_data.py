@@ -8,11 +8,11 @@ import numpy as np
 
 from pertinent.array_types import Floats
 from pertinent.errors import SettingError
-from pertinent.intervals import Interval
 from pertinent.number_format import number_text
 from pertinent.rendering import wording as say
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanation
+from pertinent.stats import Interval
 
 _STRIPES = 40
 """The number of stripes across a beeswarm; points in one stripe are pushed apart."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from pertinent.diagnostics.base import Diagnostic
 from pertinent.inputs.base import ArrayInput
-from pertinent.intervals import FEWEST, Interval, holm
 from pertinent.number_format import measure_text, number_text
 from pertinent.printable import visible
 from pertinent.rendering.by_input import failure_notes
 from pertinent.results.attack_results import Attacked, Attacks, not_attacked
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.importance import Importance
+from pertinent.stats import FEWEST, Interval, holm
 
 SIGNIFICANT = 0.05
 

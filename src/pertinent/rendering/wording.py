@@ -33,11 +33,11 @@ def facts(explanation: Explanation) -> dict[str, str]:
         "method": e.method,
         "settings": ", ".join(f"{k}={clipped(str(v), 60)}" for k, v in e.settings.items()) or "defaults",
         "removal": e.removal,
-        **({"scale": e.scale} if e.scale != "natural" else {}),
+        **({"scale": e.request.scale} if e.request.scale != "natural" else {}),
         "features": f"{len(e.features):,} ({e.input.granularity.partition(':')[0]})",
-        "budget": f"{e.budget:,}{' per sparsity' if e.budget_per_sparsity else ''}",
+        "budget": f"{e.cost.budget:,}{' per sparsity' if e.cost.budget_per_sparsity else ''}",
         "evaluations": f"{e.evaluations:,}",
-        "model time": _duration(e.seconds),
+        "model time": _duration(e.cost.seconds),
         "seed": str(e.seed),
         **{name: _detail(value) for name, value in e.details.items() if isinstance(value, int | float | str)},
     }
@@ -45,12 +45,12 @@ def facts(explanation: Explanation) -> dict[str, str]:
 
 def predicted(explanation: Explanation) -> int:
     """The column shown as the model's answer: the predicted class, or the first value."""
-    return explanation.output.default_target(explanation.prediction)
+    return explanation.prediction.column
 
 
 def amount(explanation: Explanation, column: int) -> str:
     """The model's output for a column, as ``93.1%`` or ``2.31 m``."""
-    return explanation.output.describe(float(explanation.prediction[column]))
+    return explanation.output.describe(float(explanation.prediction.values[column]))
 
 
 def says_nothing(explanation: Explanation) -> str | None:
@@ -274,7 +274,7 @@ def smallest_set(explanation: Explanation) -> Masks:
 
 def unmeasurable(explanation: Explanation) -> float:
     """The largest score that may be a rounding error of the model."""
-    return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction)).max(initial=0.0))
+    return _UNMEASURABLE * float(np.abs(np.nan_to_num(explanation.prediction.values)).max(initial=0.0))
 
 
 def _detail(value: float | str) -> str:

@@ -24,9 +24,6 @@ Form: TypeAlias = Literal[
     "terminal", "html", "figure", "interactions", "waterfall", "curves", "pareto", "markdown", "latex"
 ]
 
-KINDS: dict[str, type[Result]] = {}
-"""The classes of results by the name of their file format; each subclass registers itself."""
-
 
 class Result(ABC):
     """A result that can be shown, converted, saved and read.
@@ -38,11 +35,6 @@ class Result(ABC):
     kind: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
     """The kinds of file that `save` writes; `read` reads all but ``.csv``."""
-
-    def __init_subclass__(cls) -> None:
-        """Make files of this kind readable."""
-        if "kind" in vars(cls):
-            KINDS[cls.kind] = cls
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from pertinent.config.serialization import NOT_FINITE, Index, PlainData, decode_
 from pertinent.config.settings import checked, labels
 from pertinent.errors import SettingError, require, unknown
 from pertinent.files import write_text
-from pertinent.intervals import Difference, Interval, bootstrap, holm, mean_of, paired_difference, paired_t
 from pertinent.printable import visible
 from pertinent.results.base import Result, display
 from pertinent.results.explanation import Explanation, Explanations
 from pertinent.results.failures import Failure
+from pertinent.stats import Difference, Interval, bootstrap, holm, nan_mean, paired_difference, paired_t
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ class Measures(Result):
 
     def mean(self, method: str, metric: str) -> float:
         """The mean over inputs and sparsities."""
-        return mean_of(_arrays(self._measured(method, metric))[0])
+        return nan_mean(_arrays(self._measured(method, metric))[0])
 
     def _measured(self, method: str, metric: str) -> dict[_Cell, float]:
         """One value per explanation, by seed and input; an error if there are none."""

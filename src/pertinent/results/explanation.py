@@ -22,10 +22,10 @@ from pertinent.config.serialization import (
 )
 from pertinent.config.settings import Count, Share, checked
 from pertinent.errors import InputError, SettingError
-from pertinent.explainers.base import DEFAULT_SPARSITIES, ScoreMeaning, n_kept
+from pertinent.explainers.base import ScoreMeaning, n_kept
 from pertinent.inputs.base import Input
 from pertinent.inputs.modality import input_from_dict
-from pertinent.outputs import NAMES, Classes, Output, Scale, column_index, output_named
+from pertinent.outputs import NAMES, Output, column_index, output_named
 from pertinent.printable import visible
 from pertinent.results import exports
 from pertinent.results import interactions as pairs
@@ -35,6 +35,7 @@ from pertinent.results.explanation_files import read_explanations, write_rows
 from pertinent.results.failures import failures_from_plain
 from pertinent.results.importance import Importance, importance_of
 from pertinent.results.interactions import Pair, Triple
+from pertinent.results.records import Cost, Prediction, RequestRecord
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,16 +59,17 @@ class Explanation(Result):
     input
         The input and its features.
     index
-        The position of the input among those that were given, from 0.
+        The position of the input among those that were explained, from 0.
     id
-        The user's own name for the input, if one was given.
-    output
-        What the model's numbers mean: class or label probabilities, or plain values.
-    classes, prediction, target
-        The names of the model's columns (classes, labels or values), its output for the whole input
-        (probabilities or values), and the column explained.
+        The user's name for the input, if there is one.
+    request
+        The method, the removal and their settings, the sparsities, the scale of the scores, and the seed.
+    prediction
+        The model's output for the whole input, the names of its columns, and what its numbers mean.
+    target
+        The column explained.
     scores
-        One number per feature for the target.
+        The score of each feature for the target, (features,).
     meaning
         What the scores say of features: their signed ``"effect"`` on the target; the ``"magnitude"`` by which
         they matter; the ``"membership"``, the share of sparsities at which they were chosen; or how much an
@@ -75,51 +77,36 @@ class Explanation(Result):
     standard_errors
         The standard error of each score, where the method samples.
     class_scores, class_standard_errors
-        The same for every column (columns, features), where the method gives them.
+        The same for every column, (columns, features), where the method computes them.
     base_values
-        For each column, the value to which the scores are added to give the prediction, if they do.
+        For each column, the value that the scores are added to for the prediction, if they add up to it.
     interactions, interaction_standard_errors
-        How each two features act together on the target, beyond what each does alone, and the standard
+        How each two features act together on the target, beyond what each does by itself, and the standard
         errors, where the method values pairs: symmetric (features, features), with zeros on the diagonal.
     chosen
-        The best set found for each sparsity, where the method searches.
-    evaluations, budget
-        Distinct masks asked for, a gradient counting as two, and how many were allowed.
-    budget_per_sparsity
-        Whether each sparsity was allowed the full budget, as in a search.
-    seconds
-        The time that the model took for it, in seconds.
-    measures
-        Its measures, by metric: sparsity to value.
-    better
-        For each measure, whether ``"lower"`` or ``"higher"`` is better.
-    removal_settings
-        Settings of the removal that differ from their defaults.
-    sparsities
-        The shares of features for which it was made and at which it is measured.
+        The best set of features for each sparsity, where the method searches.
     details
         What else the method reports, such as the precision and coverage of anchors.
+    cost
+        The evaluations, the budget and the seconds that the explanation took.
+    measures
+        The values of each metric by sparsity.
+    better
+        For each measure, whether ``"lower"`` or ``"higher"`` is better.
     warnings
-        Reasons not to trust it, such as a removal that is out of distribution for the model.
-    scale
-        What the scores and base values are of: ``"natural"`` (probabilities or values), ``"logit"``
-        (log-odds), ``"log-probability"`` or ``"raw"`` (the model's own scores).
+        Reasons not to trust the explanation, such as a removal that is out of distribution for the model.
     annotations
-        The features that people marked, as `evaluate` was given them; they are not saved.
+        The features that people marked, as passed to `evaluate`; they are not saved.
     """
 
     kind = "explanation"
 
-    method: str
-    settings: Mapping[str, Any]
-    removal: str
+    request: RequestRecord = field(compare=False)
     input: Input = field(compare=False)
-    classes: tuple[str, ...]
+    prediction: Prediction = field(compare=False)
     target: Index
-    prediction: PerColumn
     scores: PerFeature
     meaning: ScoreMeaning = "effect"
-    output: Output = field(default_factory=Classes, compare=False)
     index: Index = 0
     id: str | None = None
     standard_errors: PerFeature | None = None
@@ -129,19 +116,47 @@ class Explanation(Result):
     interactions: PerPair | None = None
     interaction_standard_errors: PerPair | None = None
     chosen: Mapping[Share, Annotated[Masks, Shape("features")]] = field(default_factory=dict)
-    budget: Index = 0
-    budget_per_sparsity: bool = False
-    evaluations: Index = 0
-    seconds: float = 0.0
-    seed: Index = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    cost: Cost = field(default_factory=Cost, compare=False)
     measures: Mapping[str, Mapping[Share | None, Annotated[float, NOT_FINITE]]] = field(default_factory=dict)
     better: Mapping[str, Literal["lower", "higher"]] = field(default_factory=dict)
-    removal_settings: Mapping[str, Any] = field(default_factory=dict)
-    sparsities: tuple[Share, ...] = DEFAULT_SPARSITIES
-    details: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    scale: Scale = "natural"
     annotations: Any = field(default=None, compare=False)
+
+    @property
+    def method(self) -> str:
+        """Return the name of the method."""
+        return self.request.method
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings of the method that differ from their defaults."""
+        return self.request.settings
+
+    @property
+    def removal(self) -> str:
+        """Return the name of the removal."""
+        return self.request.removal
+
+    @property
+    def seed(self) -> int:
+        """Return the seed."""
+        return self.request.seed
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Return the name of each column: a class, a label or a value."""
+        return self.prediction.classes
+
+    @property
+    def output(self) -> Output:
+        """Return what the model's numbers mean."""
+        return self.prediction.output
+
+    @property
+    def evaluations(self) -> int:
+        """Return the number of evaluations that the explanation took."""
+        return self.cost.evaluations
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -237,10 +252,14 @@ class Explanation(Result):
         return ByClass([self.for_class(c) for c in dict.fromkeys(columns or most_likely(self))])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, strings, lists and dicts."""
+        """Return plain numbers, strings, lists and dicts; the fields of groups stand among the others."""
         return {
+            **encode(self.request),
+            **encode(self.cost),
             **encode(self),
             "settings": {k: v if is_plain(v) else str(v) for k, v in self.settings.items()},
+            "prediction": encode(self.prediction.values),
+            "classes": list(self.classes),
             "target_name": self.target_name,
             "features": list(self.features),
             "output": self.output.to_dict(),
@@ -249,19 +268,28 @@ class Explanation(Result):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Explanation:
-        """The inverse of `to_dict`; an `InputError` says what an explanation cannot be made of.
+        """Make an explanation from what `to_dict` returned.
 
-        Its fields fit each other: it can be shown, converted and measured.
+        Its fields fit each other: it can be shown, converted and measured. An `InputError` names the field
+        that does not.
         """
         data = PlainData(plain, "explanation")
-        features, n_columns = data.texts("features"), len(data.texts("classes"))
+        features, classes = data.texts("features"), data.texts("classes")
+        n_columns = len(classes)
         fields = decode_fields(cls, plain, features=len(features), columns=n_columns)
-        output, input = _output(data.value("output")), input_from_dict(data.mapping("input"), features)
-        found = cls(input=input, output=output, **fields)
+        values = data.floats("prediction", n_columns)
+        found = cls(
+            request=RequestRecord(**decode_fields(RequestRecord, plain)),
+            input=input_from_dict(data.mapping("input"), features),
+            prediction=Prediction(values, classes, _output(data.value("output"))),
+            cost=Cost(**decode_fields(Cost, plain)),
+            **fields,
+        )
         expect(found.target < n_columns, "target", f"from 0 to {n_columns - 1}", found.target)
-        expect(bool(np.isfinite(found.prediction).all()), "prediction", "finite", found.prediction.tolist())
+        expect(bool(np.isfinite(values).all()), "prediction", "finite", values.tolist())
         expect(not np.isinf(found.scores).any(), "scores", "finite", "infinity")
-        expect(len(found.sparsities) > 0, "sparsities", "at least one", found.sparsities)
+        sparsities = found.request.sparsities
+        expect(len(sparsities) > 0, "sparsities", "at least one", sparsities)
         for name in ("standard_errors", "class_standard_errors", "interaction_standard_errors"):
             errors = getattr(found, name)
             expect(errors is None or not (errors < 0).any(), name, "at least 0", errors)
@@ -345,7 +373,7 @@ def most_likely(e: Explanation) -> list[int]:
     """The five most likely columns and the target, the most likely first; of plain values the first."""
     order = np.arange(len(e.classes))
     if e.output.kind != "value":
-        order = np.argsort(-e.prediction, kind="stable")
+        order = np.argsort(-e.prediction.values, kind="stable")
     return [i for place, i in enumerate(order.tolist()) if place < _MOST_LIKELY or i == e.target]
 
 
@@ -439,7 +467,7 @@ class ByClass(Explanations):
     @property
     def sparsity(self) -> float:
         """The smallest sparsity of the explanation, at which the sets are chosen."""
-        return min(self[0].sparsities)
+        return min(self[0].request.sparsities)
 
     @property
     def sets(self) -> list[Masks]:

@@ -31,7 +31,7 @@ def dataframe(explanations: Sequence[Explanation]) -> Any:
             row |= {
                 "method": e.method,
                 "target": e.target_name,
-                "prediction": float(e.prediction[e.target]),
+                "prediction": float(e.prediction.values[e.target]),
                 "feature": name,
                 "value": values[i],
                 "score": float(e.scores[i]),
@@ -77,9 +77,9 @@ def _base_value(e: Explanation) -> float:
     """What the scores are added to: the method's base value, or what is left of the prediction."""
     if e.base_values is not None:
         return float(e.base_values[e.target])
-    if e.scale == "raw":  # what the model answered to the whole input is kept as probabilities
+    if e.request.scale == "raw":  # what the model answered to the whole input is kept as probabilities
         return float("nan")
-    whole = e.prediction[None]
+    whole = e.prediction.values[None]
     if isinstance(e.output, Probabilities):
-        whole = replace(e.output, from_logits=False).as_scale(whole, e.scale)
+        whole = replace(e.output, from_logits=False).as_scale(whole, e.request.scale)
     return float(whole[0, e.target] - e.scores.sum())

@@ -15,9 +15,9 @@ from pertinent.config.serialization import NOT_FINITE, Index, decode_fields, enc
 from pertinent.config.settings import checked
 from pertinent.errors import SettingError, require, unknown
 from pertinent.inputs.modality import modality_named
-from pertinent.intervals import bootstrap
 from pertinent.printable import encodable
 from pertinent.results.base import Result
+from pertinent.stats import bootstrap
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -223,7 +223,7 @@ def _for_positive_class(e: Explanation) -> Explanation | None:
         return e
     if e.class_scores is not None:
         return e.for_class(1)
-    is_exact = e.scale == "logit" or (e.scale == "natural" and e.base_values is not None)
+    is_exact = e.request.scale == "logit" or (e.request.scale == "natural" and e.base_values is not None)
     return replace(e, target=1, scores=-e.scores) if is_exact else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pertinent.config.settings import labels
 from pertinent.errors import require, unknown
-from pertinent.intervals import Interval
+from pertinent.stats import Interval
 
 if TYPE_CHECKING:
     from pertinent.results.evaluation import Evaluation
@@ -41,7 +41,9 @@ def cost_points(
     found = []
     for method, own, _, interval in evaluation.summary():
         if own == metric:
-            costs = [float(getattr(e, cost)) for e, name in zip(every, names, strict=True) if name == method]
+            costs = [
+                float(getattr(e.cost, cost)) for e, name in zip(every, names, strict=True) if name == method
+            ]
             found.append(CostPoint(method, float(np.mean(costs)), interval))
     sign = -1 if evaluation.better[metric] == "lower" else 1
     found.sort(key=lambda point: (point.cost, -sign * point.interval.mean))

@@ -163,7 +163,8 @@ def outcome_of(run: Run, requests: Sequence[Request], done: JobResult) -> Outcom
         for metric, error in reasons
     )
     if explanation is not None:
-        explanation = _warned(replace(explanation, seconds=done.seconds, id=own_id), run)
+        cost = replace(explanation.cost, seconds=done.seconds)
+        explanation = _warned(replace(explanation, cost=cost, id=own_id), run)
     return Outcome(index, number, explanation, failures)
 
 

@@ -36,6 +36,7 @@ from pertinent.models.trees import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation
+from pertinent.results.records import Cost, Prediction, RequestRecord
 from pertinent.runs.request import Request, check_scale
 from pertinent.runs.run import Run, Work
 
@@ -109,23 +110,21 @@ def explanation_steps(
         unchosen = removed and request.removal is None and removal.constant is not None
         doubt = modality_named(input.kind).removal_doubt(model.background) if unchosen else ""
         explanation = Explanation(
-            method=explainer.name,
-            settings=changed_settings(explainer),
-            removal=removal.name,
-            removal_settings=removal.settings(model),
+            request=RequestRecord(
+                explainer.name,
+                changed_settings(explainer),
+                removal.name,
+                removal.settings(model),
+                request.sparsities,
+                scale,
+                request.seed,
+            ),
             input=input,
             index=index,
-            classes=classes,
+            prediction=Prediction(prediction, classes, output),
             target=target,
-            prediction=prediction,
-            output=output,
-            budget=budget,
-            evaluations=meter.evaluations,
-            seed=request.seed,
-            sparsities=request.sparsities,
-            scale=scale,
+            cost=Cost(meter.evaluations, budget, explainer.budget_per_sparsity),
             details={**model.details(input), **finding.details},
-            budget_per_sparsity=explainer.budget_per_sparsity,
             warnings=(*_too_few(explainer, budget, input), *finding.warnings, *filter(None, [doubt])),
             **scores_of(finding, explainer.traits.meaning, target, d),
         )

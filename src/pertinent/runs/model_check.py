@@ -65,7 +65,7 @@ def first_predictions(explanations: Iterable[Explanation]) -> dict[int, Floats]:
     for explanation in explanations:
         if len(predictions) == REPEATED:
             break
-        predictions.setdefault(explanation.index, explanation.prediction)
+        predictions.setdefault(explanation.index, explanation.prediction.values)
     return predictions
 
 

@@ -97,12 +97,13 @@ def _imported(module_name: str) -> Any:
 
 def kind_named(name: str) -> str | None:
     """The kind of input that a model reads, known before it is loaded; ``None`` for one of the user's own."""
-    from pertinent.models.embedded.load import reads_images
+    from pertinent.models.embedded.load import NAMES, find_head
 
     if is_own(name):
         return None
-    folder = "image" if reads_images(name) else "text"
-    return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, folder)
+    if name in NAMES:
+        return {"digits": "image", "table": "table", "diabetes": "table"}.get(name, "text")
+    return find_head(name).kind
 
 
 class NamedModel(Model):

@@ -123,7 +123,7 @@ class Service:
     ) -> Future[Floats]:
         """Ask the model about one input without some of its features, and return the future of its answer.
 
-        The answer is a row of probabilities or values, as `Explanation.prediction`. Errors are raised as by
+        The answer is a row of probabilities or values, as `Prediction.values`. Errors are raised as by
         `submit`.
 
         Parameters

@@ -125,7 +125,7 @@ def _check(e: Explanation) -> None:
             "A study is about the classes of a classifier, but there are explanations of "
             f"{'labels' if e.output.kind == 'label' else 'values'}."
         )
-    if e.target != e.output.default_target(e.prediction):
+    if e.target != e.prediction.column:
         raise InputError(
             f"A study is about the predicted class, but input {e.index} was explained for "
             f"{e.target_name!r}: explain it without target."

@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from pertinent._optional import optional
-from pertinent.agreement import Level, alpha_interval
 from pertinent.array_types import Floats
 from pertinent.config.serialization import encode, json_text
 from pertinent.config.settings import Range, checked
 from pertinent.errors import InputError
-from pertinent.intervals import FEWEST, Difference, Interval, bootstrap, holm, paired_difference
 from pertinent.metrics.base import Metric
 from pertinent.metrics.plausibility import AveragePrecision, PrecisionAtK
 from pertinent.printable import visible
 from pertinent.results.explanation import Explanation
+from pertinent.stats import (
+    FEWEST,
+    Difference,
+    Interval,
+    Level,
+    alpha_interval,
+    bootstrap,
+    holm,
+    paired_difference,
+)
 from pertinent.study.answers import Answers, Person
 from pertinent.study.design import Study, StudyQuestion
 

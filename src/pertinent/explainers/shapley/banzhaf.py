@@ -12,8 +12,8 @@ from pertinent.asks import Values
 from pertinent.config.settings import Range
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import SAME, UNSEEN, limit_errors
-from pertinent.intervals import student_factor
 from pertinent.masks import all_coalitions
+from pertinent.stats import student_factor
 
 MOST_BITS = 62
 """Largest number of features for which distinct pairs are drawn; with more, repetitions are too unlikely."""

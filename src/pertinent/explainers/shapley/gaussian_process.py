@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pertinent.array_types import Floats, Ints, Masks
-from pertinent.intervals import student_factor
+from pertinent.stats import student_factor
 
 LEAST_NOISE = 1e-8
 """Noise as a share of an answer's variance that keeps covariances regular."""

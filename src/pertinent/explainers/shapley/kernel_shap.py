@@ -17,8 +17,8 @@ from pertinent.errors import BudgetError
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.search.base import as_masks
 from pertinent.explainers.shapley.error_bounds import limit_errors, may_fit_by_chance
-from pertinent.intervals import student_factor
 from pertinent.masks import mask_bytes
+from pertinent.stats import student_factor
 
 RIDGE = 0.02
 """Twice the weight of the ridge, in units of the equations' mean eigenvalue, with as many as features."""

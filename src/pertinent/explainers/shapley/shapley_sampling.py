@@ -11,7 +11,7 @@ from pertinent.asks import Values
 from pertinent.config.settings import Count
 from pertinent.explainers.base import Explainer, Finding, Steps, Task, Traits, explainers
 from pertinent.explainers.shapley.error_bounds import count_distinct, limit_errors
-from pertinent.intervals import student_factor
+from pertinent.stats import student_factor
 
 SHARED, RARE = 1, 8
 """Number of draws that the mean variance of all features counts as; the second where no feature changes

@@ -14,7 +14,6 @@ from pertinent.config.settings import Range
 from pertinent.errors import InputError, SettingError
 from pertinent.explainers.base import Finding, Steps, Task
 from pertinent.explainers.shapley.shapley_sampling import SHARED, ShapleySampling
-from pertinent.intervals import student_factor
 from pertinent.learners.base import (
     LearnedExplainer,
     LearnerSpec,
@@ -26,6 +25,7 @@ from pertinent.learners.base import (
     root_mean_square,
 )
 from pertinent.learners.score_learner import ScoreLearner
+from pertinent.stats import student_factor
 
 if TYPE_CHECKING:
     from pertinent.learners.network_trainer import TrainingExamples

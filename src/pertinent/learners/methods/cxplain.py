@@ -41,11 +41,11 @@ class CXPlainLearner(ScoreLearner):
             raise SettingError(
                 f"`teacher_explanations` must be of leave-one-out, but are of {explanation.method}."
             )
-        without = explanation.prediction - explanation.class_scores.T
-        answers = np.vstack([explanation.prediction, without])
+        without = explanation.prediction.values - explanation.class_scores.T
+        answers = np.vstack([explanation.prediction.values, without])
         column = columns[0]
         if explanation.output.kind == "value":
-            right = explanation.prediction[column] if label is None else _number(label)
+            right = explanation.prediction.values[column] if label is None else _number(label)
             losses = (answers[:, column] - right) ** 2
         else:
             column = column if label is None else column_index(label, explanation.classes, "label")

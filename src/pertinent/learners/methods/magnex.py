@@ -77,7 +77,7 @@ class MAGNExLearner(SelectionLearner):
     def targets(self, explanation: Explanation, columns: Sequence[int], label: Any) -> TrainingTargets:
         """The answer to the whole input; a plain value must be an overlap with it."""
         if explanation.output.kind == "value":
-            _check_overlap(explanation.prediction)
+            _check_overlap(explanation.prediction.values)
         return super().targets(explanation, columns, label)
 
     def compute_loss(self, batch: SelectionBatch) -> Tensor:

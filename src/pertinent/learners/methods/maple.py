@@ -53,7 +53,7 @@ class MapleLearner(Learner):
         """Grow the forest, and choose the columns."""
         from pertinent.learners.networks.forest_scorer import grow_forest
 
-        examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction})
+        examples = context.examples(lambda explanation, *_: {"predictions": explanation.prediction.values})
         return grow_forest(self, context.model, *context.split(examples), context.seed)
 
 

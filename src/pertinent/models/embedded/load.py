@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pertinent.config.settings import checked
 from pertinent.errors import FileError, ModelError, SettingError, unknown
 from pertinent.files import file_exists
 from pertinent.models.base import Model
+
+if TYPE_CHECKING:
+    from pertinent.models.heads.base import RegisteredHead
 
 TEXT_MODELS = ("sentiment", "topics")
 ASSETS = Path(str(resources.files("pertinent"))) / "assets"
@@ -85,36 +88,31 @@ def _read_own(folder: Path, dtype: Any) -> tuple[Any, Any]:
 
 
 def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:
-    """The model, and its tokenizer or image processor."""
+    """Return the model in a folder, and its tokenizer or image processor."""
     import transformers
 
-    kind: Any = transformers.AutoModelForSequenceClassification
-    reader: Any = transformers.AutoTokenizer
-    if reads_images(folder):
-        kind, reader = transformers.AutoModelForImageClassification, transformers.AutoImageProcessor
-    elif _has_architecture(folder, "ForQuestionAnswering"):
-        kind = transformers.AutoModelForQuestionAnswering
-    elif _has_architecture(folder, "ForCausalLM") or _has_architecture(folder, "LMHeadModel"):
-        kind = transformers.AutoModelForCausalLM
-    elif _has_architecture(folder, "ForConditionalGeneration"):
-        kind = transformers.AutoModelForSeq2SeqLM
+    head = find_head(folder)
+    readers = {"tokenizer": "AutoTokenizer", "image_processor": "AutoImageProcessor"}
     with no_bar():
-        found = reader.from_pretrained(folder, **FROM_A_FOLDER)
-        return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), found
+        reader = getattr(transformers, readers[head.reader]).from_pretrained(folder, **FROM_A_FOLDER)
+        kind = getattr(transformers, head.auto_class)
+        return kind.from_pretrained(folder, dtype=dtype, use_safetensors=True, **FROM_A_FOLDER), reader
 
 
-def reads_images(folder: str | Path) -> bool:
-    """Whether there is an image classifier in a folder."""
-    return _has_architecture(folder, "ForImageClassification")
+def find_head(folder: str | Path) -> type[RegisteredHead]:
+    """Return the head of the model in a folder by its configuration, a text classifier's if none matches."""
+    from pertinent.models.heads.base import heads
 
-
-def _has_architecture(folder: str | Path, ending: str) -> bool:
-    """Whether an architecture in a folder's configuration has a name with this ending."""
     try:
         config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-        return any(str(name).endswith(ending) for name in config["architectures"])
+        names = tuple(map(str, config["architectures"]))
     except (OSError, ValueError, TypeError, KeyError):
-        return False
+        names = ()
+    for head in heads.all().values():
+        endings = filter(None, (head.auto_class.removeprefix("AutoModel"), *head.architectures))
+        if any(name.endswith(tuple(endings)) for name in names):
+            return head
+    return heads.get("text-classification")
 
 
 @contextmanager

@@ -1,22 +1,26 @@
-"""The interface of a head: what a transformer reads, what its answers mean and how they become numbers."""
+"""Heads: what transformers models read, what their answers mean and how they become numbers.
+
+A head from outside registers itself by ``@heads.register("token-classification")``, or by an entry point in
+the group ``pertinent.heads``.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import torch
 
 from pertinent.array_types import Array, Floats
+from pertinent.config.registry import Registry
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import modality_named
 from pertinent.inputs.text import Text, TextInput
+from pertinent.models.base import Model, constructor_options
+from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import Output, Scale
 from pertinent.removals.base import TokenRows
-
-if TYPE_CHECKING:
-    from pertinent.models.transformer import TransformerModel
 
 FollowedScores: TypeAlias = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
 """Makes scores (rows, columns) whose gradients are taken, from the network's answer and attention bias."""
@@ -49,7 +53,64 @@ class HeadBatch:
         return scores
 
 
-class Head(ABC):
+class RegisteredHead(ABC):
+    """What `wrap` knows of a head: the transformers models it serves, and how they are wrapped.
+
+    Attributes
+    ----------
+    summary
+        What the head does, in a line.
+    tasks
+        The tasks of the pipelines it serves.
+    architectures
+        Parts of the class names of the models it serves; empty if any class may suit.
+    auto_class
+        The class of transformers that loads such a model from a folder.
+    kind
+        The kind of input it reads.
+    reader
+        What prepares its inputs: ``"tokenizer"`` or ``"image_processor"``.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]] = ()
+    architectures: ClassVar[tuple[str, ...]] = ()
+    auto_class: ClassVar[str] = "AutoModel"
+    kind: ClassVar[str] = "text"
+    reader: ClassVar[str] = "tokenizer"
+
+    @classmethod
+    def reads_pair(cls, model: Any, reader: Any) -> bool:
+        """Return whether a pair's reader and class name are those of the models that the head serves."""
+        if cls.reader != ("image_processor" if hasattr(reader, "do_normalize") else "tokenizer"):
+            return False
+        names = [base.__name__ for base in type(model).__mro__]
+        return not cls.architectures or any(part in name for part in cls.architectures for name in names)
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Return whether a model with a matching class name or task can be wrapped.
+
+        Raise a `ModelError` that names the way out for a model that no head serves.
+        """
+        return True
+
+    @classmethod
+    @abstractmethod
+    def options(cls) -> list[str]:
+        """Return the names of the options that `wrap` accepts."""
+
+    @classmethod
+    @abstractmethod
+    def wrap(cls, model: Any, reader: Any, **options: Any) -> Model:
+        """Return the wrapped model."""
+
+
+heads: Registry[RegisteredHead] = Registry("head", "pertinent.models.heads", "pertinent.heads")
+
+
+class Head(RegisteredHead):
     """The part of a model that turns a transformer's hidden states into an answer.
 
     The encoder's plumbing (tokens, compaction, devices, embeddings) is shared: see `TransformerModel`.
@@ -62,6 +123,8 @@ class Head(ABC):
         A name for each of its columns; empty if these differ from input to input.
     columns_differ
         As in `Model`.
+    reading
+        The options of `TransformerModel` that `wrap` accepts.
     settings
         Settings that its answers depend on, besides the network, the tokenizer and the output.
     segments
@@ -77,11 +140,33 @@ class Head(ABC):
     output: Output
     classes: tuple[str, ...]
     columns_differ: bool = False
+    reading: ClassVar[tuple[str, ...]] = ("max_length", "long_texts", "compaction")
     settings: tuple[object, ...] = ()
     segments: tuple[str, ...] = ()
     reads_windows: bool = False
     is_causal: bool = False
     default_removal: str = "attention-mask"
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """Return the settings of the head, and what a transformer's tokens are read by."""
+        return [*constructor_options(cls), *cls.reading]
+
+    @classmethod
+    def wrap(cls, model: Any, reader: Any, **options: Any) -> Model:
+        """Build the head, and the model with it."""
+        reading = {name: options.pop(name) for name in cls.reading if name in options}
+        head = cls.from_model(model, **options)
+        return head.explained(TransformerModel(model, reader, head=head, **reading))
+
+    @classmethod
+    def from_model(cls, model: Any, **settings: Any) -> Self:
+        """Return the head of a transformers model."""
+        return cls(**settings)
+
+    def explained(self, model: TransformerModel) -> Model:
+        """Return the model that is explained, by default the transformer with this head."""
+        return model
 
     def check_encoder(self, encoder: TransformerModel) -> None:
         """Raise an error unless the head suits this encoder, which is complete except for the head."""

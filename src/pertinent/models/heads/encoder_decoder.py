@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pertinent.errors import ModelError
-from pertinent.models.heads.base import FollowedScores, HeadBatch
+from pertinent.models.heads.base import FollowedScores, HeadBatch, heads
 from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, one_row
+from pertinent.models.transformer import TransformerModel
 from pertinent.removals.base import TokenRows
 
-if TYPE_CHECKING:
-    from pertinent.models.transformer import TransformerModel
 
-
+@heads.register("encoder-decoder")
 class EncoderDecoderHead(LanguageModelHead):
     """The head of ``AutoModelForSeq2SeqLM``; an input is a `Prompt`.
 
@@ -27,8 +27,18 @@ class EncoderDecoderHead(LanguageModelHead):
     answer and the one it is compared with are scored after one pass of the encoder.
     """
 
+    summary = "log-likelihood of an answer that a decoder writes"
+    architectures = ("ForConditionalGeneration", "ForSeq2SeqLM", "MTModel")
+    auto_class = "AutoModelForSeq2SeqLM"
     is_causal = False
     answers_apart = True
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Return whether the model has a decoder, and reads neither images nor sounds."""
+        arguments = signature(model.forward).parameters
+        reads_text = "input_ids" in arguments and "pixel_values" not in arguments
+        return reads_text and bool(getattr(model.config, "is_encoder_decoder", False))
 
     def network(self, model: Any) -> Any:
         """The encoder."""

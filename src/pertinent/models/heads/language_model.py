@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,20 +20,22 @@ from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
-from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.base import Model
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
+from pertinent.models.regeneration import RegeneratingModel, Value
 from pertinent.models.torch import devices
+from pertinent.models.torch.generation import TransformerWriter
 from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
 from pertinent.models.torch.tokens import collate, one_row
+from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns
 from pertinent.removals.base import TokenRows
 
-if TYPE_CHECKING:
-    from pertinent.models.transformer import TransformerModel
-
 logger = logging.getLogger(__name__)
 
 
+@heads.register("language-model")
 class LanguageModelHead(Head):
     """The head of ``AutoModelForCausalLM``; an input is a `Prompt`.
 
@@ -47,8 +49,15 @@ class LanguageModelHead(Head):
         The most tokens of an answer that the model writes itself.
     length_normalised
         Whether the log-likelihood of an answer is divided by its number of tokens.
+    value
+        Instead of likelihoods, a value of the answers to what is left of a prompt: see `RegeneratingModel`.
     """
 
+    summary = "log-likelihood of an answer to a prompt"
+    tasks = ("text-generation",)
+    architectures: ClassVar[tuple[str, ...]] = ("ForCausalLM", "LMHeadModel")
+    auto_class = "AutoModelForCausalLM"
+    reading = ("max_length", "compaction")
     classes = ()
     columns_differ = True
     is_causal = True
@@ -57,13 +66,25 @@ class LanguageModelHead(Head):
     default_removal = "slice-out"
 
     @checked
-    def __init__(self, *, max_new_tokens: Count = 64, length_normalised: bool = False) -> None:
+    def __init__(
+        self, *, max_new_tokens: Count = 64, length_normalised: bool = False, value: str | Value | None = None
+    ) -> None:
         self.max_new_tokens = max_new_tokens
         self.length_normalised = length_normalised
         self.output = LogLikelihoods(PER_TOKEN) if length_normalised else LogLikelihoods()
+        self.value = value
         self.settings = (max_new_tokens,)
         self._to_logits: Any = None
         self._start_id: int | None = None
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Return whether the model is a decoder only."""
+        return not getattr(model.config, "is_encoder_decoder", False)
+
+    def explained(self, model: TransformerModel) -> Model:
+        """Return the transformer, or a model of the value of its answers."""
+        return model if self.value is None else RegeneratingModel(TransformerWriter(model, self), self.value)
 
     @property
     def start(self) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,12 +13,12 @@ from pertinent.array_types import Masks
 from pertinent.asks import BatchPart, TokenPerplexity
 from pertinent.errors import ModelError
 from pertinent.models.base import Answer
-from pertinent.models.heads.language_model import LanguageModelHead
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate
 from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:
+    from pertinent.models.heads.language_model import LanguageModelHead
     from pertinent.models.transformer import TransformerModel
 
 AT_ONCE = 4096
@@ -27,10 +27,9 @@ AT_ONCE = 4096
 
 def prompt_surprises(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer:
     """The mean −log p of the kept tokens of each row."""
-    head = model.head
+    head: Any = model.head
     if not head.is_causal:
         raise ModelError(TokenPerplexity.refusal)
-    assert isinstance(head, LanguageModelHead)
     rows = [_rows(head, part) for part in parts]
     compact = [own.renumber or model.compaction.holds(own.attend.shape[1]) for own in rows]
     batch = collate(rows, compact, model.pad_id)

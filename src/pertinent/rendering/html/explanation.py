@@ -62,7 +62,7 @@ def card(
     several = by_class and e.class_scores is not None and len(e.classes) > 1
     axis = Axis()
     if e.output.kind == "value":
-        axis = Axis.from_ranges((float(e.prediction[i]),) * 2 for i in say.listed_classes(e))
+        axis = Axis.from_ranges((float(e.prediction.values[i]),) * 2 for i in say.listed_classes(e))
     return from_template(
         "explanation.html",
         e=e,

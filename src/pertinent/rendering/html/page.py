@@ -212,7 +212,10 @@ def _cells(found: Explained, *, several_methods: bool) -> Iterator[tuple[str, _I
     yield "prediction", _IndexCell(_predicted(found), _predicted(found))
     amount = "value" if first.output.kind == "value" else "probability"
     predicted = say.predicted(first)
-    yield amount, _IndexCell(say.amount(first, predicted), float(first.prediction[predicted]), "number")
+    yield (
+        amount,
+        _IndexCell(say.amount(first, predicted), float(first.prediction.values[predicted]), "number"),
+    )
     targets = ", ".join(
         dict.fromkeys(e.target_name for e in found.explanations if e.target != say.predicted(e))
     )

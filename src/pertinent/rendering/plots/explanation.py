@@ -91,7 +91,7 @@ def _draw(figure: Figure | SubFigure, panel: Panel) -> None:
         own.tick_params(labelsize=8)
     has_errors = _draw_bars(axes, panel)
     if not say.relative_scores(e).any():
-        reach = float(np.abs(e.prediction).max()) or 1.0
+        reach = float(np.abs(e.prediction.values).max()) or 1.0
         axes.set_xlim(-reach, reach)
     bars = " ± standard error" if has_errors else ""
     axes.set_xlabel(f"{_meaning(e)}{bars}", fontsize=9, color=QUIET, parse_math=False)

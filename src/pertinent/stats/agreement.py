@@ -8,7 +8,7 @@ import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import InputError, require
-from pertinent.intervals import Interval
+from pertinent.stats.intervals import Interval
 
 Level: TypeAlias = Literal["nominal", "ordinal"]
 

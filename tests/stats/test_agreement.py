@@ -5,8 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from pertinent.agreement import alpha_interval, krippendorff_alpha
 from pertinent.errors import InputError
+from pertinent.stats import alpha_interval, krippendorff_alpha
 
 NAN = np.nan
 

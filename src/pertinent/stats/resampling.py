@@ -1,69 +1,21 @@
-"""Means and differences of means, with confidence intervals and p-values from a block bootstrap or t-test."""
+"""Means and differences of means, with intervals and p-values from a block bootstrap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import exp, lgamma, log, sqrt
+from dataclasses import replace
 
 import numpy as np
 
 from pertinent.array_types import Floats, Ints
 from pertinent.errors import InputError, require
-from pertinent.number_format import measure_text
+from pertinent.stats.intervals import Difference, Interval
 
 RESAMPLES = 100_000
 """The number used by Hase et al. 2021."""
 
-FEWEST = 20
-"""The fewest inputs that allow a conclusion: with fewer, intervals are too narrow and p-values too small."""
-
 ROUNDING = 1e-9
 
 _CELLS_AT_ONCE = 2_000_000
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean and the bounds of its confidence interval; `n` counts the inputs."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-    def __str__(self) -> str:
-        """As ``0.123 [0.100, 0.145]``, or the mean alone if there are no bounds."""
-        return f"{measure_text(self.mean)} {self.bounds}".rstrip()
-
-    @property
-    def bounds(self) -> str:
-        """As ``[0.100, 0.145]``; empty if there is only one input."""
-        return f"[{measure_text(self.low)}, {measure_text(self.high)}]" if np.isfinite(self.low) else ""
-
-
-@dataclass(frozen=True)
-class Difference(Interval):
-    """The mean of paired differences, its interval, and the p-value for no difference.
-
-    `comparisons` is how many differences the p-value is corrected for, itself among them.
-    """
-
-    p_value: float
-    comparisons: int = 1
-
-    def __str__(self) -> str:
-        """As ``0.123 [0.100, 0.145] (p = 0.004)``."""
-        return f"{super().__str__()} ({self.p_text})" if self.p_text else super().__str__()
-
-    @property
-    def p_text(self) -> str:
-        """As ``p = 0.004`` or ``p < 0.001``, and how it is corrected; empty if there is only one input."""
-        if not np.isfinite(self.p_value):
-            return ""
-        said = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
-        return f"{said}, Holm-corrected for {self.comparisons} comparisons" if self.comparisons > 1 else said
 
 
 def bootstrap(
@@ -105,7 +57,7 @@ def bootstrap(
     """
     table = _table(values)
     means = _resampled(table, resamples, seed)
-    found = Interval(mean_of(table), *_bounds(means, level), table.shape[1])
+    found = Interval(nan_mean(table), *_bounds(means, level), table.shape[1])
     return found if within is None else _widened(found, table, within, level)
 
 
@@ -122,102 +74,16 @@ def paired_difference(
     >>> paired_difference(np.arange(30.0), np.arange(30.0)).p_value
     1.0
     """
-    table = _paired_table(a, b)
+    table = paired_table(a, b)
     means = _resampled(table, resamples, seed)
     p_value = np.nan
     if len(means):
         fewest = int(min(np.count_nonzero(means <= 0), np.count_nonzero(means >= 0)))
         p_value = min(1.0, 2 * (1 + fewest) / (1 + len(means)))
-    return Difference(mean_of(table), *_bounds(means, level), table.shape[1], p_value)
+    return Difference(nan_mean(table), *_bounds(means, level), table.shape[1], p_value)
 
 
-def paired_t(a: Floats, b: Floats, *, level: float = 0.95) -> Difference:
-    """The mean of a − b over the same inputs, and Student's paired t-test that it is 0.
-
-    `a` and `b` are (inputs,) or (seeds, inputs); the test is over inputs, on the means over seeds. Pairs
-    with a NaN are left out. Differences are taken to be about normal, or many.
-
-    >>> found = paired_t(np.array([3.0, 4.0, 6.0, 8.0]), np.array([2.0, 2.0, 3.0, 3.0]))
-    >>> found.mean, round(found.p_value, 4)
-    (2.75, 0.0486)
-    """
-    require(0 < level < 1, "level", "between 0 and 1", level)
-    apart = np.array([mean_of(column) for column in _paired_table(a, b).T])
-    n = len(apart)
-    mean = mean_of(apart)
-    if n < 2:
-        return Difference(mean, np.nan, np.nan, n, np.nan)
-    error = float(apart.std(ddof=1)) / sqrt(n)
-    p_value = (1.0 if mean == 0 else 0.0) if error == 0 else student_tails(mean / error, n - 1)
-    reach = error * _student_quantile(1 - level, n - 1)
-    return Difference(mean, mean - reach, mean + reach, n, p_value)
-
-
-def holm(differences: Sequence[Difference]) -> list[Difference]:
-    """The differences with p-values that are corrected for their number (Holm 1979).
-
-    The smallest of m p-values is multiplied by m, the next by m − 1 and so on, each at least as large as the
-    one before: the probability of calling any difference significant that is none stays what it was for one.
-    A difference without p-value (NaN) does not count.
-
-    >>> found = [Difference(1.0, 0.0, 2.0, 30, p) for p in (0.01, 0.04, 0.03, 0.005)]
-    >>> [round(each.p_value, 3) for each in holm(found)]
-    [0.03, 0.06, 0.06, 0.02]
-    """
-    p_values = np.array([each.p_value for each in differences], dtype=np.float64)
-    order = np.argsort(p_values)[: np.count_nonzero(~np.isnan(p_values))]
-    factors = np.arange(len(order), 0, -1)
-    p_values[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
-    pairs = zip(differences, p_values.tolist(), strict=True)
-    return [replace(each, p_value=p, comparisons=max(1, len(order))) for each, p in pairs]
-
-
-def student_tails(t: float, freedom: float) -> float:
-    """The probability that Student's t is further from 0 than `t`, on either side.
-
-    >>> round(student_tails(2.228, 10), 4)
-    0.05
-    """
-    whole = freedom + t * t
-    if abs(t) < 1:  # where the other form would take the small difference of two large numbers
-        return 1 - _incomplete_beta(t * t / whole, 0.5, freedom / 2)
-    return _incomplete_beta(freedom / whole, freedom / 2, 0.5)
-
-
-def _student_quantile(tails: float, freedom: float) -> float:
-    """The t whose two tails together have the probability `tails`, by bisection."""
-    low, high = 0.0, 1.0
-    while student_tails(high, freedom) > tails:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if student_tails(middle, freedom) > tails else (low, middle)
-    return high
-
-
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (Numerical Recipes, Sec. 6.4)."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(1 - x, b, a)
-    tiny = 1e-300
-    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
-    fraction = d
-    for m in range(1, 10_000):
-        for term in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            c, d = 1 + term / c or tiny, 1 / (1 + term * d or tiny)
-            fraction *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x))
-    return front * fraction / a
-
-
-def mean_of(values: Floats) -> float:
+def nan_mean(values: Floats) -> float:
     """The mean of the values that are not NaN; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan
@@ -296,7 +162,7 @@ def _table(values: Floats) -> Floats:
     return table[_order(table)][:, _order(table.T)]
 
 
-def _paired_table(a: Floats, b: Floats) -> Floats:
+def paired_table(a: Floats, b: Floats) -> Floats:
     """The table of a − b."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.shape != b.shape:
@@ -307,13 +173,3 @@ def _paired_table(a: Floats, b: Floats) -> Floats:
 def _order(rows: Floats) -> Ints:
     """The order of rows by their sorted values, which does not depend on the order of columns."""
     return np.lexsort(np.sort(rows, axis=1).T[::-1]) if rows.size else np.arange(len(rows))
-
-
-@lru_cache(maxsize=256)
-def student_factor(freedom: float) -> float:
-    """Return the half-width of a 95% interval with this many degrees of freedom, over 1.96 standard errors.
-
-    >>> round(1.96 * student_factor(10), 2)
-    2.23
-    """
-    return _student_quantile(0.05, freedom) / 1.96

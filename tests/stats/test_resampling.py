@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pertinent.errors import InputError, SettingError
-from pertinent.intervals import Difference, _counts, bootstrap, paired_difference, resampled_means
+from pertinent.stats import Difference, bootstrap, paired_difference
+from pertinent.stats.resampling import _counts, resampled_means
 
 
 def two_way(rng, seeds, inputs, *, seed_sd=1.0, input_sd=1.0, noise_sd=1.0):

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import torch
 
 from pertinent.config.settings import checked
+from pertinent.errors import ModelError
 from pertinent.models.function import column_names
-from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.heads.windows import WindowBatch, mean_of_windows, window_rows
 from pertinent.models.torch import devices
+from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import TokenRows
 
-if TYPE_CHECKING:
-    from pertinent.models.transformer import TransformerModel
+_BY_FUNCTION = "wrap a function from a list of texts to"
+_OTHER_HEADS = {
+    "ForTokenClassification": (
+        "a token classifier",
+        f"{_BY_FUNCTION} the probabilities of one token's labels, or its score with output='value'",
+    ),
+    "ForMaskedLM": ("a masked language model", f"{_BY_FUNCTION} the probabilities of the words you ask for"),
+    "ForConditionalGeneration": (
+        "a generative model that reads more than text",
+        f"{_BY_FUNCTION} the log-likelihood of the answer you ask about, with output='log-likelihood'",
+    ),
+}
+"""Models that are not classifiers and that no head serves, by a part of the class name: what they are, and
+how to explain them."""
 
 
+@heads.register("text-classification")
 class ClassificationHead(Head):
     """The head of ``AutoModelForSequenceClassification``; `config` is the network's configuration.
 
     The answer to a text that is read in windows is the mean of the windows' probabilities, or values.
     """
 
+    summary = "class probabilities, label probabilities or values of a text"
+    tasks = ("text-classification", "sentiment-analysis")
+    auto_class = "AutoModelForSequenceClassification"
     reads_windows = True
 
     @checked
@@ -39,6 +57,26 @@ class ClassificationHead(Head):
     ) -> None:
         self.output = output_named(output or natural_output(config), unit)
         self.classes = column_names(classes, names, self.output) or own_names(config, self.output)
+
+    @classmethod
+    def suits(cls, model: Any) -> bool:
+        """Raise a `ModelError` for a model with another head or without one."""
+        kind = type(model).__name__
+        for part, (what, way) in _OTHER_HEADS.items():
+            if any(part in base.__name__ for base in type(model).__mro__):
+                raise ModelError(f"{kind} is {what}, not a classifier: {way}.")
+        if getattr(model, "base_model", None) is model:
+            raise ModelError(
+                f"{kind} has no head, so it answers nothing: load the model by "
+                "AutoModelForSequenceClassification, AutoModelForQuestionAnswering, AutoModelForCausalLM or "
+                "AutoModelForSeq2SeqLM."
+            )
+        return True
+
+    @classmethod
+    def from_model(cls, model: Any, **settings: Any) -> Self:
+        """Return the head described by the model's configuration."""
+        return cls(model.config, **settings)
 
     def answer_of(self, network_output: Any) -> torch.Tensor:
         """The logits (rows, columns)."""

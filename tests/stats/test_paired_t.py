@@ -6,7 +6,8 @@ from scipy import stats
 
 import pertinent
 from pertinent.errors import InputError, SettingError
-from pertinent.intervals import paired_t, student_tails
+from pertinent.stats import paired_t
+from pertinent.stats.student import student_tails
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 30, 99, 1000, 10**5])

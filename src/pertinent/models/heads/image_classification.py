@@ -1,4 +1,4 @@
-"""A transformers image classifier with its image processor."""
+"""Transformers image classifiers with their image processors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,30 @@ from pertinent.array_types import Array
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features
 from pertinent.inputs.image import ImageInput, as_pixels, image_input
-from pertinent.models.heads.classification import natural_output, own_names
+from pertinent.models.heads.base import RegisteredHead, heads
+from pertinent.models.heads.text_classification import natural_output, own_names
 from pertinent.models.module import ModuleModel
+
+
+@heads.register("image-classification")
+class ImageClassification(RegisteredHead):
+    """The head of ``AutoModelForImageClassification``."""
+
+    summary = "class probabilities, label probabilities or values of an image"
+    tasks = ("image-classification",)
+    auto_class = "AutoModelForImageClassification"
+    kind = "image"
+    reader = "image_processor"
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """Return what the columns mean, and the images that baselines are drawn from."""
+        return ["classes", "names", "output", "unit", "background"]
+
+    @classmethod
+    def wrap(cls, model: Any, reader: Any, **options: Any) -> ImageClassifierModel:
+        """Return the classifier with its image processor."""
+        return ImageClassifierModel(model, reader, **options)
 
 
 class ImageClassifierModel(ModuleModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,14 +15,12 @@ from pertinent.array_types import Array, Ints
 from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError, require
 from pertinent.inputs.text import Text, TextInput, Tokens
-from pertinent.models.heads.base import FollowedScores, Head, HeadBatch
+from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.torch import devices
 from pertinent.models.torch.tokens import collate, whole_rows
+from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import PlainValues
 from pertinent.removals.base import TokenRows
-
-if TYPE_CHECKING:
-    from pertinent.models.transformer import TransformerModel
 
 CONTEXT = 1
 """The segment that answers are found in: a question comes first."""
@@ -131,6 +129,7 @@ def _places(part: TokenRows) -> Ints:
     return np.where(part.attend & (place[:, 0] == CONTEXT), np.arange(len(place)), -1)
 
 
+@heads.register("question-answering")
 class ReaderHead(Head):
     """The head of ``AutoModelForQuestionAnswering``; an input is (question, context).
 
@@ -153,6 +152,10 @@ class ReaderHead(Head):
         SQuAD 2 do.
     """
 
+    summary = "overlap of the span that answers a question with the first answer"
+    tasks = ("question-answering",)
+    architectures = ("ForQuestionAnswering",)
+    auto_class = "AutoModelForQuestionAnswering"
     segments = ("question", "context")
     output = PlainValues()
     classes = (OVERLAP,)
