@@ -257,6 +257,14 @@ class Traits:
         Number of evaluations per feature below which its scores hardly tell features apart.
     fitted_features
         Kind of features of the inputs that it was fitted to; ``None`` if it was not fitted.
+    deterministic
+        Whether the result does not depend on the seed.
+    all_classes
+        Whether one run scores every class.
+    adds_up
+        Whether the base value and the scores sum to the prediction.
+    standard_errors
+        Whether it estimates the standard errors of its scores.
     """
 
     meaning: ScoreMeaning = "effect"
@@ -272,6 +280,10 @@ class Traits:
     min_budget: int = 1
     evaluations_per_feature: int = 0
     fitted_features: str | None = None
+    deterministic: bool = False
+    all_classes: bool = False
+    adds_up: bool = False
+    standard_errors: bool = False
 
 
 @dataclass(frozen=True)

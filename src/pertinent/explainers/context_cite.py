@@ -44,7 +44,7 @@ class ContextCite(Explainer):
     """
 
     paper = "Cohen-Wang et al. 2024, Sec. 3 and App. A.1"
-    traits = Traits(evaluations_per_feature=1, min_budget=2, default_scale="logit")
+    traits = Traits(evaluations_per_feature=1, min_budget=2, default_scale="logit", all_classes=True)
     summary = "sparse linear regression (lasso) on uniform random masks, by log-odds"
     samples: Annotated[int, Range(at_least=2)] | None = None
     keep: ProperShare = 0.5

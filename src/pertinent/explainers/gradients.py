@@ -53,6 +53,7 @@ class Gradient(GradientExplainer):
     """
 
     paper = "Simonyan et al. 2013, Eqn. 3; Hase et al. 2021, Sec. 6.1 (2)"
+    traits = replace(GradientExplainer.traits, deterministic=True)
     summary = "the gradient of the target's probability, summed over each feature"
     also_called = ("saliency", "saliency-map", "vanilla-gradient")
     reduce: Literal["sum", "length"] = "sum"
@@ -87,6 +88,7 @@ class SmoothGrad(GradientExplainer):
     """
 
     paper = "Smilkov et al. 2017"
+    traits = replace(GradientExplainer.traits, standard_errors=True)
     summary = "the gradient, averaged over noisy copies of the input"
     also_called = ("noise-tunnel",)
     samples: Count = 50
@@ -121,7 +123,11 @@ class GradCam(GradientExplainer):
 
     paper = "Selvaraju et al. 2017, Eqns. 1 and 2"
     traits = replace(
-        GradientExplainer.traits, meaning="magnitude", scales=("natural",), asks=(ActivationMaps,)
+        GradientExplainer.traits,
+        meaning="magnitude",
+        scales=("natural",),
+        asks=(ActivationMaps,),
+        deterministic=True,
     )
     summary = "the class's evidence in the maps of a convolution; images, torch modules"
     layer: str | None = None
@@ -138,6 +144,7 @@ class GradientTimesInput(GradientExplainer):
     """x · ∂p/∂x, summed over each feature's parts."""
 
     paper = "Shrikumar et al. 2016, Sec. 3"
+    traits = replace(GradientExplainer.traits, deterministic=True)
     summary = "the gradient times the input, summed over each feature"
 
     def explain(self, task: Task) -> Steps:
@@ -166,6 +173,7 @@ class IntegratedGradients(GradientExplainer):
     """
 
     paper = "Sundararajan et al. 2017, Eqn. 1; Hase et al. 2021, Sec. 6.1 (3)"
+    traits = replace(GradientExplainer.traits, deterministic=True)
     summary = "the gradient along the line from a baseline to the input"
     points: Count | None = None
     baseline: str | Removal | np.ndarray | None = None
@@ -205,6 +213,7 @@ class ExpectedGradients(GradientExplainer):
     """
 
     paper = "Erion et al. 2021, Eqn. 3"
+    traits = replace(GradientExplainer.traits, standard_errors=True)
     summary = "integrated gradients, expected over random baselines"
     also_called = ("gradient-shap", "gradientshap")
     samples: Count | None = None
@@ -258,7 +267,7 @@ class FunctionalInformation(GradientExplainer):
     """
 
     paper = "Gat et al. 2022"
-    traits = replace(GradientExplainer.traits, meaning="magnitude", scales=("natural",))
+    traits = replace(GradientExplainer.traits, meaning="magnitude", scales=("natural",), standard_errors=True)
     summary = "the functional Fisher information of each feature, around the input"
     samples: Count = 100
     noise: Positive = 0.387

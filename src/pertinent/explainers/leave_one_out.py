@@ -17,6 +17,7 @@ class LeaveOneOut(Explainer):
     r"""Score of a feature: :math:`v(N) - v(N \setminus \{i\})` (occlusion)."""
 
     paper = "Li, Monroe & Jurafsky 2016, Eqn. 1; Zeiler & Fergus 2014"
+    traits = Traits(deterministic=True, all_classes=True)
     summary = "the drop when one feature is removed"
 
     def evaluations(self, n_features: int) -> int:

@@ -55,7 +55,9 @@ class Lime(Explainer):
     """
 
     paper = "Ribeiro, Singh & Guestrin 2016, Eqn. 2 and Alg. 1"
-    traits = Traits(evaluations_per_feature=2, min_budget=2, reads_numbers=True)
+    traits = Traits(
+        evaluations_per_feature=2, min_budget=2, reads_numbers=True, all_classes=True, standard_errors=True
+    )
     summary = "weighted ridge regression on random masks, or on random rows of a table"
     form: Literal["removal", "continuous", "discretised"] = "removal"
     samples: Annotated[int, Range(at_least=2)] | None = None

@@ -38,7 +38,7 @@ class Occlusion(Explainer):
 
     paper = "Zeiler & Fergus 2014, Sec. 4.2"
     summary = "the mean drop when a sliding window covers the feature"
-    traits = Traits(reads_numbers=True, min_budget=2)
+    traits = Traits(reads_numbers=True, min_budget=2, deterministic=True, all_classes=True)
     window: Count | None = None
     stride: Count | None = None
 

@@ -63,7 +63,9 @@ class SingleEffects(Explainer):
     """
 
     paper = "Wang, Sarkar, Carbonetto & Stephens 2020, Alg. 1"
-    traits = Traits(evaluations_per_feature=1, min_budget=4, default_scale="logit")
+    traits = Traits(
+        evaluations_per_feature=1, min_budget=4, default_scale="logit", all_classes=True, standard_errors=True
+    )
     summary = "sparse Bayesian regression (a sum of single effects) on uniform random masks, by log-odds"
     samples: Annotated[int, Range(at_least=4)] | None = None
     effects: Count = 10

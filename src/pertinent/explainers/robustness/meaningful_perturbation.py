@@ -57,7 +57,12 @@ class MeaningfulPerturbation(Explainer):
     paper = "Fong & Vedaldi 2017, Eqn. 3 and 4"
     summary = "how much of each feature must be deleted to destroy the prediction, as a learned soft mask"
     traits = Traits(
-        scales=("natural",), columnwise=False, reads_numbers=True, asks=(MaskGradients,), meaning="magnitude"
+        scales=("natural",),
+        columnwise=False,
+        reads_numbers=True,
+        asks=(MaskGradients,),
+        meaning="magnitude",
+        deterministic=True,
     )
     deletion_weight: NotNegative = 0.08
     smoothness_weight: NotNegative = 8.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -43,6 +43,7 @@ class ExhaustiveSearch(SeparateSearches):
     """
 
     paper = "Hase et al. 2021, Sec. 6.1 (3)"
+    traits = replace(SeparateSearches.traits, deterministic=True)
     summary = "the best of all sets, for each sparsity (short inputs)"
     most: Count = 200_000
 

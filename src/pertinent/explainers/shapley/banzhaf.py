@@ -30,7 +30,7 @@ class Banzhaf(Explainer):
     """
 
     paper = "Banzhaf 1965; Wang & Jia 2023, Eqn. 6"
-    traits = Traits(evaluations_per_feature=2, min_budget=2)
+    traits = Traits(evaluations_per_feature=2, min_budget=2, all_classes=True, standard_errors=True)
     summary = "mean effect over all subsets, every mask used for every feature"
     samples: Annotated[int, Range(at_least=2)] | None = None
 

@@ -22,6 +22,7 @@ class ExactShapley(Explainer):
     """
 
     paper = "Shapley 1953"
+    traits = Traits(deterministic=True, all_classes=True, adds_up=True)
     summary = "Shapley values from all 2^d masks (at most 16 features)"
 
     def evaluations(self, n_features: int) -> int:
@@ -59,7 +60,7 @@ class TreeShap(Explainer):
     """
 
     paper = "Lundberg et al. 2020 (interventional TreeSHAP)"
-    traits = Traits(asks=(TreeValues,))
+    traits = Traits(asks=(TreeValues,), deterministic=True, all_classes=True, adds_up=True)
     summary = "exact Shapley values of forests and boosted trees in one walk"
 
     def evaluations(self, n_features: int) -> int:

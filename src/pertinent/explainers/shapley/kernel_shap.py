@@ -65,7 +65,7 @@ class KernelShap(Explainer):
     """
 
     paper = "Lundberg & Lee 2017, Thm. 2; paired sampling: Covert & Lee 2021"
-    traits = Traits(evaluations_per_feature=2)
+    traits = Traits(evaluations_per_feature=2, all_classes=True, adds_up=True, standard_errors=True)
     summary = "Shapley values by weighted regression"
     samples: Annotated[int, Range(at_least=2)] | None = None
 

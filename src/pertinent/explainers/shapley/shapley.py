@@ -44,7 +44,9 @@ class Shapley(Explainer):
     """
 
     paper = "pertinent (a Gaussian process on the odd part of the game)"
-    traits = Traits(evaluations_per_feature=2, stops_early=True)
+    traits = Traits(
+        evaluations_per_feature=2, stops_early=True, all_classes=True, adds_up=True, standard_errors=True
+    )
     summary = "Shapley values by the best estimator for the budget"
     estimator: Literal["auto", "permutations", "process", "regression"] = "auto"
 

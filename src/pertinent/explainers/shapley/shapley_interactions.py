@@ -78,7 +78,7 @@ class ShapleyInteractions(Explainer):
     """
 
     paper = "Grabisch & Roubens 1999; Bordt & von Luxburg 2023; pertinent (a Gaussian process on the game)"
-    traits = Traits(evaluations_per_feature=5, stops_early=True)
+    traits = Traits(evaluations_per_feature=5, stops_early=True, all_classes=True, standard_errors=True)
     summary = "which pairs of features act together, beside the effects of single features"
     also_called = ("interactions", "sii", "k-sii", "stii", "faith-shap")
     index: IndexName = "k-sii"

@@ -43,7 +43,9 @@ class ShapleySampling(Explainer):
     """
 
     paper = "Castro, Gómez & Tejada 2009, Alg. 1; Štrumbelj & Kononenko 2010; Yang et al. 2023 (SVS)"
-    traits = Traits(evaluations_per_feature=2, stops_early=True)
+    traits = Traits(
+        evaluations_per_feature=2, stops_early=True, all_classes=True, adds_up=True, standard_errors=True
+    )
     summary = "Shapley values from random permutations"
     samples: Count | None = None
     antithetic: bool = True
