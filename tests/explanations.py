@@ -10,12 +10,14 @@ from pertinent.results.explanation import Explanation
 from pertinent.results.records import Prediction, RequestRecord
 
 
-def explanation_by_hand(scores, prediction=(0.5, 0.5), target=1, *, classes=None, output=None, **changes):
-    """Return the explanation of a table row of ones."""
+def explanation_by_hand(
+    scores, prediction=(0.5, 0.5), target=1, *, input=None, classes=None, output=None, **changes
+):
+    """Return the explanation of a table row, by default of ones."""
     classes = classes or tuple(f"class {i}" for i in range(len(prediction)))
     return Explanation(
         request=RequestRecord("by-hand", {}, "constant"),
-        input=table_input(np.ones(len(scores))),
+        input=table_input(np.ones(len(scores))) if input is None else input,
         prediction=Prediction(np.asarray(prediction, dtype=float), classes, output or Classes()),
         target=target,
         scores=np.asarray(scores, dtype=float),

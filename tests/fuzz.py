@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -537,8 +538,8 @@ def check(found, raw):
         indices = [e.index for e in found] + [f.index for f in found.failures]
         assert sorted(indices) == list(range(len(raw))), f"{len(raw)} inputs, but {indices} came back"
     for e in several:
-        for name in ("scores", "prediction", "base_values", "class_scores"):
-            values = getattr(e, name)
+        for name in ("scores", "prediction.values", "base_values", "class_scores"):
+            values = attrgetter(name)(e)
             assert values is None or np.isfinite(values).all(), f"{name} is {values}"
         assert len(e.scores) == len(e.features)
         e.to_html()

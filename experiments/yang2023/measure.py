@@ -138,7 +138,7 @@ def adapted(fitted: AmortizedShapley, predicted: Explanations, sampled: Explanat
                 own,
                 scores=scores[0],
                 standard_errors=None if errors_found is None else errors_found[0],
-                evaluations=own.evaluations + 1,
+                cost=replace(own.cost, evaluations=own.evaluations + 1),
             )
         )
     return Explanations(both)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from math import comb
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -171,7 +172,7 @@ def explain(method, kind="table", d=7, *, inputs=None, seed=0, **options):
 
 
 ARRAYS = (
-    "prediction",
+    "prediction.values",
     "scores",
     "class_scores",
     "standard_errors",
@@ -188,7 +189,7 @@ def assert_same(a, b):
     assert a.evaluations == b.evaluations
     assert a.cost.budget == b.cost.budget
     for name in ARRAYS:
-        mine, other = getattr(a, name), getattr(b, name)
+        mine, other = attrgetter(name)(a), attrgetter(name)(b)
         assert (mine is None) == (other is None)
         if mine is not None and a.method in NEED_GRADIENTS:
             np.testing.assert_allclose(mine, other, atol=1e-5, strict=True)

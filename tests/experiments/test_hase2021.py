@@ -20,7 +20,7 @@ def searched(probability, logs):
     """A search of four features, one of which is kept at each sparsity but the last, where two are."""
     trajectory = {str(k): log for k, log in logs.items()}
     return SimpleNamespace(
-        prediction=np.array([1 - probability, probability]),
+        prediction=SimpleNamespace(values=np.array([1 - probability, probability])),
         target=1,
         mask=lambda share: np.arange(4) < (2 if share == 0.5 else 1),
         details={"trajectory": trajectory},

@@ -201,7 +201,7 @@ def test_variance_of_the_gradient(load, monkeypatch, samples):
         def quality(self, answers, kept, real, predictions):
             return kept[..., 0].float()
 
-    e = SimpleNamespace(scores=np.full(64, 0.5), prediction=np.full(10, 0.1))
+    e = SimpleNamespace(scores=np.full(64, 0.5), prediction=SimpleNamespace(values=np.full(10, 0.1)))
     monkeypatch.setattr(own.pertinent, "explain", lambda model, raw, fitted, **options: [e] * len(raw))
     monkeypatch.setattr(own.Fixed, "ask", lambda batch, kept: torch.zeros(*kept.shape[:2], 10))
     torch.manual_seed(0)

@@ -26,7 +26,9 @@ def explained(scores, **more):
     scores = np.array(scores, dtype=float)
     ranking = np.argsort(-scores, kind="stable")
     own = {"scores": scores, "ranking": ranking, "features": ["w"] * len(scores), "standard_errors": None}
-    own |= {"evaluations": 10, "seconds": 1.0, "index": 0, "id": None, "prediction": np.array([0.2, 0.8])}
+    own |= {"evaluations": 10, "index": 0, "id": None}
+    own["prediction"] = SimpleNamespace(values=np.array([0.2, 0.8]))
+    own["cost"] = SimpleNamespace(seconds=1.0)
     return SimpleNamespace(**own | more)
 
 
@@ -61,7 +63,8 @@ def test_local_adaption_of_permutations_that_were_drawn(load):
     model = pertinent.wrap(
         lambda rows: np.asarray(rows) @ np.array([2.0, -1.0, 0.5]), kind="table", output="value"
     )
-    card = {"error_variances": [1.0], "sampling_variances": [[4.0], [2.0]]}
+    fitted_to = {"scale": "natural", "features": None}
+    card = {"error_variances": [1.0], "sampling_variances": [[4.0], [2.0]], **fitted_to}
     own = AmortizedShapley(FittedNetwork(torch.nn.Linear(1, 1), card))
     (sampled,) = pertinent.explain(model, np.ones((1, 3)), "shapley-sampling", samples=2, progress=False)
     prediction = replace(sampled, scores=np.array([4.0, 0.0, -2.0]))

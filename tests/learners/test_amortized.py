@@ -346,7 +346,10 @@ class Said(Network):
 
     def __init__(self, scores, card):
         taught = {"learned_from": {"method": "shapley"}}
-        self.scores, self.card = scores, {"classes": "all", "scale": "natural", **taught, **card}
+        self.scores, self.card = (
+            scores,
+            {"classes": "all", "scale": "natural", "features": None, **taught, **card},
+        )
 
     def check(self, model, removal): ...
     def submit(self, model, inputs): ...

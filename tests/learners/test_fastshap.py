@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.errors import SettingError
 from pertinent.learners.methods.fastshap import CoalitionValues, FastShap, FastShapLearner
-from pertinent.results.explanation import Explanation
+from tests.explanations import explanation_by_hand
 from tests.games import additive, as_model, play, random_interactions
 
 LEARNER = FastShapLearner()
@@ -22,11 +22,14 @@ def lesson_of(game, samples, seed=0):
     input = model.prepare(np.ones(game.d))
     found = play(CoalitionValues(samples=samples), game, seed=seed)
     columns = found.scores.shape[0]
-    explanation = Explanation(
-        method="coalition-values", settings={}, removal="constant", input=input, target=0,
-        details=found.details, classes=("a", "b")[:columns], scores=found.scores[0],
-        prediction=game.values(np.ones((1, game.d)))[0],
-    )  # fmt: skip
+    explanation = explanation_by_hand(
+        found.scores[0],
+        game.values(np.ones((1, game.d)))[0],
+        target=0,
+        classes=("a", "b")[:columns],
+        input=input,
+        details=found.details,
+    )
     return LEARNER.targets(explanation, range(columns), None)
 
 

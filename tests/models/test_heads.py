@@ -81,7 +81,7 @@ def test_a_head_from_outside_serves_pairs_pipelines_and_folders(first_token_head
         without = [by_hand(*pair, " ".join(np.delete(text.split(), i)), 2.0) for i in range(5)]
         assert not np.allclose(without, e.prediction.values)
     loaded = pertinent.explain(load_transformer(tmp_path), text, "leave-one-out")
-    np.testing.assert_allclose(loaded.prediction, by_hand(*pair, text, 1.0), rtol=1e-5)
+    np.testing.assert_allclose(loaded.prediction.values, by_hand(*pair, text, 1.0), rtol=1e-5)
 
 
 def test_an_option_is_an_argument_of_the_head(first_token_head):

@@ -79,7 +79,7 @@ def test_chats_slots_and_models_with_a_decoder():
 def test_a_value_that_cannot_be(pair):
     with pytest.raises(PertinentError, match="overlap"):
         pertinent.wrap(pair, value="overlaps")
-    with pytest.raises(PertinentError, match="must be 'overlap' or a function"):
+    with pytest.raises(PertinentError, match="`value` must be"):
         pertinent.wrap(pair, value=3)
     with pytest.raises(ModelError, match="a number for each of 1 answers"):
         pertinent.explain(pertinent.wrap(pair, value=lambda *_: [1.0, 2.0]), QUESTION, "leave-one-out")
