@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from padding import PLAYERS, captum_masks, captum_regression
+from experiments.yang2023.padding import PLAYERS, captum_masks, captum_regression
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BatchEncoding
 
 from pertinent.array_types import Floats
