@@ -32,7 +32,6 @@ from pertinent.models.heads.base import heads
 from pertinent.outputs import NAMES as OUTPUTS
 from pertinent.removals import removals
 from pertinent.results.base import Result
-from pertinent.results.evaluation import Measures
 from pertinent.runs.model_names import is_own
 from tests import tiny_lm
 
@@ -255,7 +254,7 @@ def test_reference_has_every_parameter_and_default(function):
 CLASSES = [c for c in pertinent.__all__ if c not in FUNCTIONS and c != "PertinentError"]
 
 
-SHARED = {Result: "Every result", Diagnostic: "Every diagnostic", Measures: "`pertinent.Evaluation`"}
+SHARED = {Result: "Every result", Diagnostic: "Every diagnostic"}
 """Where the reference says what all classes with a base have in common."""
 
 

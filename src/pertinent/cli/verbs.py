@@ -290,10 +290,12 @@ def _explanations(evaluation: Evaluation) -> Explanations:
     return Explanations(list(evaluation.explanations), evaluation.failures)
 
 
-def _conclude_diagnosis(output: CommandOutput, result: Diagnostic, failed: Sequence[Failed]) -> int:
-    """Show the table, write JSON and a plot where asked for, and return the exit code."""
-    output.show(replace(result, failures=()))
-    return conclude(result.inputs, [*failed, *output.write_json(result), *output.write_plot(result)])
+def _conclude_diagnosis(
+    output: CommandOutput, result: Diagnostic | Evaluation, failed: Sequence[Failed]
+) -> int:
+    """Show the table, write the requested JSON and plot, and return the exit code."""
+    output.show(replace(result, failures=()) if isinstance(result, Diagnostic) else result)
+    return conclude(len(result.rows), [*failed, *output.write_json(result), *output.write_plot(result)])
 
 
 def _conclude(output: CommandOutput, evaluation: Evaluation, title: str, failed: Sequence[Failed]) -> int:
