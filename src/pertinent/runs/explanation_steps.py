@@ -32,7 +32,7 @@ from pertinent.inputs.base import Input
 from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.metrics.base import Metric, metric_labels
-from pertinent.models.trees import may_be_walked
+from pertinent.models.trees.tree_shapley import may_be_walked
 from pertinent.outputs import column_index
 from pertinent.removals.base import Removal
 from pertinent.results.explanation import Explanation
