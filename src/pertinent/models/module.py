@@ -29,6 +29,7 @@ from pertinent.models.torch.gradients import (
 )
 from pertinent.models.torch.inference import evaluating, n_weights
 from pertinent.models.torch.torch_attacks import array_attacks
+from pertinent.models.unsupported import BOX_SNIPPET, PIXEL_SNIPPET, unsupported_output
 from pertinent.outputs import Classes
 from pertinent.removals.base import Rows
 
@@ -115,6 +116,8 @@ class ModuleModel(FunctionModel):
 
     def checked(self, outputs: Array, n: int) -> Floats:
         """Check the answer; the first one decides what the outputs are, if the user did not say."""
+        if np.ndim(outputs) == 4:
+            raise unsupported_output("The module returns a map of pixels for each class.", PIXEL_SNIPPET)
         if not self._settled and np.isfinite(outputs).all() and outputs.ndim == 2:
             if outputs.shape[1] == 1:
                 raise ModelError(
@@ -153,6 +156,8 @@ def scores_in(answer: Any) -> torch.Tensor:
         found = tensors.get("logits", next(iter(tensors.values())))
     elif isinstance(answer, tuple | list):
         found = next((value for value in answer if isinstance(value, torch.Tensor)), answer)
+    if isinstance(found, list) and found and isinstance(found[0], Mapping) and "boxes" in found[0]:
+        raise unsupported_output("The module detects objects: it returns boxes.", BOX_SNIPPET)
     if not isinstance(found, torch.Tensor):
         raise ModelError(
             "The module must return a tensor of scores (rows, columns), or a mapping or tuple that holds "

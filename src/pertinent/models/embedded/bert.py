@@ -120,7 +120,7 @@ class BertClassifier(nn.Module):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
 
     @classmethod
-    def read(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
+    def from_folder(cls, folder: Path, dtype: torch.dtype) -> BertClassifier:
         """The classifier in a folder of transformers' format."""
         from safetensors.torch import load_file
 
