@@ -195,7 +195,9 @@ def test_a_better_removal_than_the_default_is_found():
     check = pertinent.check_removal(lambda t: [[0.9, 0.1] if len(x) < 50 else [0.2, 0.8] for x in t], TEXTS)
     assert (check.best, check.default) == ("mask-token", "slice-out")
     assert check.verdict("slice-out") == "badly out"
-    assert check.recommendation.startswith("Use mask-token: with 50% of the words removed, agreement is 1.000")
+    assert check.recommendation.startswith(
+        "Use mask-token: with 50% of the words removed, agreement is 1.000"
+    )
     assert "agreement is 1.000 [1.000, 1.000] lower with slice-out" in check.recommendation
 
 

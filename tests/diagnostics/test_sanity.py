@@ -142,8 +142,7 @@ def test_the_last_stage_decides():
     assert [stage.unchanged for stage in found.stages] == [("scores", "absolute scores"), ()]
     assert found.passed and not found.warnings
     assert repr(found).endswith(
-        "2 of 3 layers randomised, 1 input: passed, "
-        "last Spearman 0.690 of scores, 0.200 of absolute scores>"
+        "2 of 3 layers randomised, 1 input: passed, last Spearman 0.690 of scores, 0.200 of absolute scores>"
     )
     assert "fails" not in shown(found, 300).replace("the check fails if", "")
     assert not of_rows((0, 1, 0.1, 0.1), (0, 2, 0.7, 0.2)).passed
@@ -154,7 +153,9 @@ def test_a_correlation_that_does_not_exist_does_not_pass():
     found = of_rows((0, 1, 0.1, 0.1), (1, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, np.nan))
     assert not found.passed
     (warning,) = found.warnings
-    assert warning.startswith("the absolute scores are inconclusive: with 2 of 3 layers randomised, down to b,")
+    assert warning.startswith(
+        "the absolute scores are inconclusive: with 2 of 3 layers randomised, down to b,"
+    )
     assert "undefined of absolute scores" in repr(found)
     assert of_rows((0, 1, 0.1, 0.1), (0, 2, 0.1, np.nan), (1, 2, 0.1, 0.3)).passed
     unexplained = of_rows((0, 1, 0.1, 0.1))

@@ -287,7 +287,9 @@ def test_lengths_are_grouped_and_every_input_is_in_one():
 
 
 def test_it_is_saved_and_read(tmp_path):
-    found = of_rows((0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, run_warnings=("careful",))
+    found = of_rows(
+        (0, 12, 0.5), (1, 3, np.nan), settings={"samples": 9}, budget=40, run_warnings=("careful",)
+    )
     found.save(tmp_path / "s.json")
     again = Stability.read(tmp_path / "s.json")
     assert repr(again.rows) == repr(found.rows)  # NaN is not equal to itself

@@ -226,9 +226,9 @@ class ComparedRemovals(base.Diagnostic):
     def _captions(self) -> Iterator[str]:
         """Yield sentences that say how to read the table."""
         yield (
-            f"{base.count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for every "
-            "removal; 95% bootstrap intervals. A worse score is due to lost information and distribution "
-            "shift; differences between removals are only due to shift."
+            f"{base.count(self.inputs, self._input_noun)}, {self.draws} random masks each, the same for "
+            "every removal; 95% bootstrap intervals. A worse score is due to lost information and "
+            "distribution shift; differences between removals are only due to shift."
         )
 
     def _chart(self, y_label: str, *, percent: bool) -> base.Chart:

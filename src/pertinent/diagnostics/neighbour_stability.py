@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
@@ -92,9 +92,9 @@ def neighbour_stability(
     measured, failures = [], []
     for e, words_of_e, nearest in zip(explanations, top, neighbourhood.find(lexical, semantic), strict=True):
         if len(nearest):
-            value: Mapping[float | None, float] = {None: mean_overlap(words_of_e, [top[other] for other in nearest])}
-            measures, better = {**e.measures, MEASURE: value}, {**e.better, MEASURE: "higher"}
-            measured.append(replace(e, measures=measures, better=better))
+            overlap = mean_overlap(words_of_e, [top[other] for other in nearest])
+            measures: dict[str, Any] = {**e.measures, MEASURE: {None: overlap}}
+            measured.append(replace(e, measures=measures, better={**e.better, MEASURE: "higher"}))
         else:
             error = InputError("The model makes this decision about no other text.")
             failures.append(Failure(e.index, str(error), metric=MEASURE, error=error, id=e.id))

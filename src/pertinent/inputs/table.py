@@ -74,7 +74,7 @@ class Background:
         self._centres: dict[str, Array] = {}
 
     @classmethod
-    def of_images(cls, images: Sequence[ArrayInput]) -> Background:
+    def from_images(cls, images: Sequence[ArrayInput]) -> Background:
         """The background of images that a model has prepared."""
         sizes = {image.array.shape for image in images}
         if len(sizes) != 1:

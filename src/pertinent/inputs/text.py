@@ -96,7 +96,7 @@ class Text:
         elif isinstance(raw, str):
             text = cls(raw)
         elif isinstance(raw, Mapping):
-            text = cls._of_mapping(raw)
+            text = cls._from_mapping(raw)
         elif isinstance(raw, Sequence) and len(raw) == 2 and all(isinstance(part, str) for part in raw):
             text = cls(*raw)
         else:
@@ -120,7 +120,7 @@ class Text:
         return text
 
     @classmethod
-    def _of_mapping(cls, raw: Mapping[str, Any]) -> Text:
+    def _from_mapping(cls, raw: Mapping[str, Any]) -> Text:
         given = {key: value for key, value in raw.items() if value is not None}
         for keys, fixed in FORMS.items():
             if set(keys) == set(given) and all(isinstance(value, str) for value in given.values()):

@@ -19,7 +19,7 @@ from pertinent.inputs.modality import modalities, modality_named, modality_of, s
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Background, Columns
 from pertinent.inputs.text import Text, is_pair, texts_in
-from pertinent.models.attacks import decision_attacks
+from pertinent.models.attacks.decision_attack import decision_attacks
 from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import Removal, Rows
@@ -63,7 +63,7 @@ class FunctionModel(Model):
             if columns is not None:
                 background, extra = select_columns(background, columns)
                 self._leave_out(extra)
-            self.frame = Frame.like(background)
+            self.frame = Frame.from_data_frame(background)
             columns = [str(label) for label in background.columns]
         kind = "image" if kind is None and _holds_images(background) else kind
         is_table = kind != "image" and background is not None
@@ -80,7 +80,7 @@ class FunctionModel(Model):
         if kind == "image" and background is not None:
             images = self.split(background)
             several = [background] if images is None else images
-            self.background = Background.of_images([self.prepare(image) for image in several])  # type: ignore[misc]
+            self.background = Background.from_images([self.prepare(image) for image in several])  # type: ignore[misc]
 
     def prepare(self, raw: Any, features: Features | None = None) -> Input:
         """Cut a text into words, an image into patches, a row into columns."""

@@ -84,7 +84,7 @@ def _read_own(folder: Path, dtype: Any) -> tuple[Any, Any]:
     from pertinent.models.embedded.bert import BertClassifier
     from pertinent.models.embedded.word_pieces import WordPieces
 
-    return BertClassifier.read(folder, dtype), WordPieces(folder)
+    return BertClassifier.from_folder(folder, dtype), WordPieces(folder)
 
 
 def _read(folder: Path, dtype: Any) -> tuple[Any, Any]:

@@ -163,7 +163,7 @@ class AttackResult:
     passes: Tensor
 
     @classmethod
-    def nothing(cls, problem: AttackProblem) -> AttackResult:
+    def from_problem(cls, problem: AttackProblem) -> AttackResult:
         """A result in which nothing is found yet."""
         n = len(problem.values)
         radii = problem.values.new_full((n,), torch.inf)
@@ -227,7 +227,7 @@ def projection(problem: AttackProblem, steps: int) -> AttackResult:
     to the point of it that is nearest to δ; once an attack is found, part of the way further, to the
     point that is nearest to the input. The part is adapted to each row.
     """
-    found = AttackResult.nothing(problem)
+    found = AttackResult.from_problem(problem)
     rows = problem.rows.free
     if not len(rows):
         return found
@@ -279,7 +279,7 @@ def pgd(problem: AttackProblem, steps: int, largest: float, tolerance: float) ->
     Every iterate is looked at, not only the last, and the norm of the change is returned, not the
     radius of the ball.
     """
-    found = AttackResult.nothing(problem)
+    found = AttackResult.from_problem(problem)
     every = problem.rows.free
     low = problem.values.new_zeros(len(problem.values))
     high = torch.full_like(low, largest)
