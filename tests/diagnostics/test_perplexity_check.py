@@ -13,7 +13,7 @@ from pertinent import Prompt
 from pertinent.asks import TokenPerplexity
 from pertinent.diagnostics.check_removal import random_masks
 from pertinent.errors import ModelError, PertinentError
-from pertinent.models.torch import token_perplexity
+from pertinent.models.tokens import token_perplexity
 from pertinent.removals.base import removals
 from pertinent.runs.run import Run, Work
 from tests import tiny_lm

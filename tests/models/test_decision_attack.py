@@ -7,7 +7,7 @@ import torch
 import pertinent
 from pertinent.api.attack_radius import attack_radius
 from pertinent.errors import ModelError, SettingError
-from pertinent.models.attacks import MOST_KNOWN, TRIES
+from pertinent.models.attacks.decision_attack import MOST_KNOWN, TRIES
 from pertinent.rendering.tables import attack_notes
 from pertinent.results.attack_results import Attacks
 

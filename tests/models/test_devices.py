@@ -11,9 +11,9 @@ import torch
 import pertinent
 from pertinent.errors import ModelError, SettingError
 from pertinent.models.embedded.load import load_transformer
+from pertinent.models.tokens.masked_lm import Filler
 from pertinent.models.torch.devices import device_of, known_devices
 from pertinent.models.torch.inference import WORK_PER_THREAD, evaluating, n_weights
-from pertinent.models.torch.masked_lm import Filler
 from tests import tiny
 
 IMAGE = np.random.default_rng(0).random((1, 8, 8), dtype=np.float32)

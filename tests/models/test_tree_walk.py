@@ -24,9 +24,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 import pertinent
 from pertinent.errors import ModelError
 from pertinent.masks import all_coalitions, shapley_of
-from pertinent.models.tree_reader import read_forest
-from pertinent.models.tree_walk import TreeWalk
-from pertinent.models.trees import _pairs
+from pertinent.models.trees.read_trees import read_forest
+from pertinent.models.trees.tree_shapley import _pairs
+from pertinent.models.trees.tree_walk import TreeWalk
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -19,7 +19,7 @@ from pertinent.inputs.modality import Modality, modality_named, modality_of, spl
 from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, select_columns
 from pertinent.inputs.table import Columns
 from pertinent.inputs.text import Text, is_pair, texts_in
-from pertinent.models.attacks import decision_attacks
+from pertinent.models.attacks.decision_attack import decision_attacks
 from pertinent.models.base import Answer, Handlers, Model, immediately
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import Removal, Rows

@@ -17,17 +17,13 @@ from pertinent.asks import ActivationMaps, AttackRadii, MaskGradients, PathGradi
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input
 from pertinent.inputs.modality import Modality
+from pertinent.models.attacks.torch_attacks import array_attacks
 from pertinent.models.base import Answer, Handlers
 from pertinent.models.function import FunctionModel
+from pertinent.models.gradients.activation_maps import NO_IMAGE, array_activation_maps
+from pertinent.models.gradients.array_gradients import array_mask_gradients, array_path_gradients
 from pertinent.models.torch import devices
-from pertinent.models.torch.gradients import (
-    NO_IMAGE,
-    array_activation_maps,
-    array_mask_gradients,
-    array_path_gradients,
-)
 from pertinent.models.torch.inference import evaluating, n_weights
-from pertinent.models.torch.torch_attacks import array_attacks
 from pertinent.models.unsupported import BOX_SNIPPET, PIXEL_SNIPPET, unsupported_output
 from pertinent.outputs import Classes
 from pertinent.removals.base import Rows

@@ -20,19 +20,20 @@ from pertinent.config.settings import Count, checked
 from pertinent.errors import ModelError
 from pertinent.inputs.base import Features, Input, Truncation
 from pertinent.inputs.text import TextInput, Tokens, default_features, long_text_notes
+from pertinent.models.attacks.torch_attacks import token_attacks
 from pertinent.models.base import Answer, Handlers, Model
+from pertinent.models.gradients.token_gradients import token_mask_gradients, token_path_gradients
+from pertinent.models.tokens.attention_bias import BiasCheck, hiding_bias
+from pertinent.models.tokens.batches import TokenBatch, collate, without_needless_mask
+from pertinent.models.tokens.compaction import Compaction, States, stretch
+from pertinent.models.tokens.hidden_states import HiddenStates
+from pertinent.models.tokens.prefixes import Prefixes
+from pertinent.models.tokens.token_perplexity import prompt_surprises
+from pertinent.models.tokens.tokenize_text import tokenised
+from pertinent.models.tokens.windows import Windows
 from pertinent.models.torch import devices
-from pertinent.models.torch.compaction import Compaction, States, stretch
-from pertinent.models.torch.hidden_states import HiddenStates
 from pertinent.models.torch.inference import evaluating, n_weights, without_new_hooks
-from pertinent.models.torch.prefixes import Prefixes
 from pertinent.models.torch.rounding import TOLERANCES, relative_difference
-from pertinent.models.torch.token_gradients import token_mask_gradients, token_path_gradients
-from pertinent.models.torch.token_perplexity import prompt_surprises
-from pertinent.models.torch.tokens import TokenBatch, collate, tokenised, without_needless_mask
-from pertinent.models.torch.torch_attacks import token_attacks
-from pertinent.models.torch.weighted_attention import BiasCheck, hiding_bias
-from pertinent.models.torch.windows import Windows
 from pertinent.outputs import Scale
 from pertinent.removals.base import Removal, Rows, TokenRows
 

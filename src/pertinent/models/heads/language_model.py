@@ -22,10 +22,10 @@ from pertinent.inputs.text import TextInput
 from pertinent.models.base import Model
 from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.regeneration import RegeneratingModel, Value
+from pertinent.models.tokens.batches import collate, one_row
+from pertinent.models.tokens.generation import TransformerWriter
+from pertinent.models.tokens.tokenize_prompt import check_room, decoded, prompt_tokens, tokenised_prompt
 from pertinent.models.torch import devices
-from pertinent.models.torch.generation import TransformerWriter
-from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens, tokenised_prompt
-from pertinent.models.torch.tokens import collate, one_row
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import LogLikelihoods, Scale
 from pertinent.outputs.log_likelihoods import PER_TOKEN, scaled_columns

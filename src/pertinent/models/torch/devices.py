@@ -124,6 +124,11 @@ def send(array: Array, device: torch.device) -> torch.Tensor:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
+def send_floats(array: Array, device: torch.device) -> torch.Tensor:
+    """Copy an array to the device as float32."""
+    return send(array.astype(np.float32), device)
+
+
 def run(device: torch.device, forward: Callable[[], torch.Tensor], *, gradients: bool = False) -> Answer:
     """Run `forward`, which may need `gradients`; on CUDA, return before it has finished."""
     with torch.no_grad() if gradients else torch.inference_mode():

@@ -17,8 +17,8 @@ from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
 from pertinent.masks import empty_mask, shapley_of
 from pertinent.models.base import Answer, immediately
-from pertinent.models.tree_reader import has_trees, read_forest
-from pertinent.models.tree_walk import TreeWalk
+from pertinent.models.trees.read_trees import has_trees, read_forest
+from pertinent.models.trees.tree_walk import TreeWalk
 from pertinent.outputs import Labels, Probabilities, Scale
 from pertinent.removals import FromBackground
 

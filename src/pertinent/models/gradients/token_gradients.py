@@ -14,8 +14,10 @@ from pertinent.asks import BatchPart
 from pertinent.errors import ModelError, SettingError
 from pertinent.masks import empty_mask
 from pertinent.models.base import Answer
-from pertinent.models.torch import devices, gradients, weighted_attention
-from pertinent.models.torch.tokens import TokenBatch, collate, whole_rows
+from pertinent.models.gradients import base as gradients
+from pertinent.models.tokens import attention_bias
+from pertinent.models.tokens.batches import TokenBatch, collate, whole_rows
+from pertinent.models.torch import devices
 from pertinent.removals.base import TokenRows, kept_tokens
 
 if TYPE_CHECKING:
@@ -76,11 +78,11 @@ def token_mask_gradients(model: TransformerModel, parts: Sequence[BatchPart]) ->
         if not any(hides):
             return follow(model.answer(texts.batch, inputs_embeds=words), None)
         attended = torch.where(by_attention, weights, 1.0)
-        bias = weighted_attention.attention_bias(attended, hidden, model.dtype)
+        bias = attention_bias.attention_bias(attended, hidden, model.dtype)
         if not words.requires_grad:
             # Fused attention supports the backward pass only if the queries require a gradient, too.
             words.requires_grad_()
-        with weighted_attention.in_use(model.model):
+        with attention_bias.in_use(model.model):
             return follow(model.answer(texts.batch, inputs_embeds=words, attention_mask=bias), bias)
 
     return gradients.differentiate(
