@@ -7,9 +7,9 @@ from typing import Any
 
 from pertinent.config.settings import checked
 from pertinent.diagnostics.base import Diagnostic, diagnostics
-from pertinent.errors import FileError, shown
+from pertinent.errors import FileError, safe_repr
 from pertinent.files import folder_exists, read_json
-from pertinent.printable import shortened
+from pertinent.printable import shorten
 from pertinent.results.attack_results import Attacks
 from pertinent.results.evaluation import Evaluation
 from pertinent.results.explanation import Explanations
@@ -41,5 +41,5 @@ def read(path: str | Path) -> Any:
             return cls.read(path)
     raise FileError(
         f"{str(path)!r} holds no result that this version of pertinent reads: its `format` is "
-        f"{shortened(shown(file_format), 60)}."
+        f"{shorten(safe_repr(file_format), 60)}."
     )

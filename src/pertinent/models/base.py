@@ -250,7 +250,7 @@ class Model(ABC):
             self.classes, self._guessed = (), False
 
 
-def immediately(evaluate: Callable[[], Any]) -> Answer:
+def answer_now(evaluate: Callable[[], Any]) -> Answer:
     """Evaluate at once, and measure the seconds it took."""
     start = time.perf_counter()
     outputs = evaluate()

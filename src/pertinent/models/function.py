@@ -20,7 +20,7 @@ from pertinent.inputs.rows import Frame, extra_columns, is_frame, missing, selec
 from pertinent.inputs.table import Columns
 from pertinent.inputs.text import Text, is_pair, texts_in
 from pertinent.models.attacks.decision_attack import decision_attacks
-from pertinent.models.base import Answer, Handlers, Model, immediately
+from pertinent.models.base import Answer, Handlers, Model, answer_now
 from pertinent.outputs import Output, output_named
 from pertinent.removals.base import Removal, Rows
 
@@ -125,7 +125,7 @@ class FunctionModel(Model):
         is_table = isinstance(batch, np.ndarray) and batch.ndim == 2
         frame = self.frame if is_table else None
         try:
-            answer = immediately(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
+            answer = answer_now(lambda: self._evaluate(batch if frame is None else frame.from_array(batch)))
         except Exception as error:
             where = self._missing(batch) if is_table else None
             if where is None or isinstance(error, PertinentError) or self.is_out_of_memory(error):

@@ -52,7 +52,7 @@ class ModuleModel(FunctionModel):
 
     def __init__(self, module: torch.nn.Module, *, output: str | None = None, **options: Any) -> None:
         self.module = module
-        self.device, self.dtype = devices.placed(module)
+        self.device, self.dtype = devices.device_and_dtype(module)
         self._n_weights = n_weights(module)
         read = (part.in_channels for part in module.modules() if isinstance(part, torch.nn.Conv2d))
         self._n_channels = next(read, None)

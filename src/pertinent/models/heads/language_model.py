@@ -24,7 +24,7 @@ from pertinent.models.heads.base import FollowedScores, Head, HeadBatch, heads
 from pertinent.models.regeneration import RegeneratingModel, Value
 from pertinent.models.tokens.batches import collate, one_row
 from pertinent.models.tokens.generation import TransformerWriter
-from pertinent.models.tokens.tokenize_prompt import check_room, decoded, prompt_tokens, tokenised_prompt
+from pertinent.models.tokens.tokenize_prompt import check_room, decoded, prompt_tokens, tokenize_prompt
 from pertinent.models.torch import devices
 from pertinent.models.transformer import TransformerModel
 from pertinent.outputs import LogLikelihoods, Scale
@@ -158,7 +158,7 @@ class LanguageModelHead(Head):
         if not rendered.answer:
             rendered = self._answered(rendered, encoder)
         reading = encoder.tokenizer, encoder.max_length
-        return tokenised_prompt(rendered, features, *reading, apart=self.answers_apart)
+        return tokenize_prompt(rendered, features, *reading, apart=self.answers_apart)
 
     @staticmethod
     def rendered(prompt: Prompt, encoder: TransformerModel) -> RenderedPrompt:
