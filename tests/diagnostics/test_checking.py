@@ -14,7 +14,8 @@ from pertinent.cli import main
 from pertinent.diagnostics.check_removal import majority, random_masks
 from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.errors import FileError, InputError, SettingError
-from pertinent.inputs.table import Background, table_input
+from pertinent.inputs.background import Background
+from pertinent.inputs.table import table_input
 from pertinent.outputs import column_index
 from pertinent.removals import Constant, FromBackground
 from pertinent.results.failures import Failure

@@ -20,6 +20,7 @@ from pertinent.diagnostics.removal_check import AblatedInput, RemovalCheck
 from pertinent.engine.progress import Callback
 from pertinent.errors import InputError, SettingError, require
 from pertinent.inputs.base import Input
+from pertinent.inputs.modality import modality_named
 from pertinent.masks import full_mask
 from pertinent.models.base import Model
 from pertinent.models.wrap import wrap
@@ -153,7 +154,7 @@ def check_removal(
         rows=tuple(AblatedInput(*row) for row in rows),
         measure="agreement" if labels is None else "accuracy",
         classes=next(iter(results.values())).classes,
-        trainable=first.kind == "text",
+        trainable=modality_named(first.kind).is_trainable,
         **fields,
     )
 

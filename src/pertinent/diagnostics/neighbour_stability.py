@@ -11,7 +11,6 @@ import numpy as np
 from pertinent.array_types import Floats
 from pertinent.config.settings import Count, Range, checked
 from pertinent.errors import InputError, SettingError, require
-from pertinent.inputs.text import TextInput
 from pertinent.metrics import english_words
 from pertinent.metrics.nearest_texts import Neighbourhood, mean_overlap
 from pertinent.metrics.top_features import lower, top_mask, top_words
@@ -128,8 +127,7 @@ def _embed(explanations: Sequence[Explanation], embed: Any | Callable[[list[str]
         raise SettingError(
             "Neighbours by embedding need `embed`, a function from texts to vectors; or set semantic=0."
         )
-    inputs = [e.input for e in explanations]
-    texts = [" ".join(input.text.segments) for input in inputs if isinstance(input, TextInput)]
+    texts = [e.input.search_text for e in explanations if e.input.has_words]
     vectors = np.asarray(embed(texts) if callable(embed) else embed, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
         raise SettingError(
