@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from pertinent.inputs.background import Background
 from pertinent.inputs.rows import missing
-from pertinent.inputs.table import Background, TableInput
+from pertinent.inputs.table import TableInput
 from pertinent.printable import shorten
 
 MOST_CATEGORIES = 200

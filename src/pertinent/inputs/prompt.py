@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import Any, TypeAlias
 
-from pertinent.errors import InputError, safe_repr
+from pertinent.errors import InputError, SettingError, safe_repr, unknown
 from pertinent.inputs.base import Features
-from pertinent.inputs.modality import Modality, modalities, split_collection
+from pertinent.inputs.modality import Modality, TextColumns, modalities, split_collection
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt, Unit
 
 Message: TypeAlias = Mapping[str, str]
@@ -151,11 +151,13 @@ class Prompt:
 
     @classmethod
     def from_input(cls, raw: Any) -> Prompt:
-        """The prompt of whatever the user gave: a prompt or a text."""
+        """Return the prompt that is given as a prompt, a text, or a mapping of a prompt's fields."""
         if isinstance(raw, Prompt):
             return raw
         if isinstance(raw, str):
             return cls(raw)
+        if isinstance(raw, Mapping) and set(raw) <= {f.name for f in fields(cls)}:
+            return cls(**raw)
         raise InputError(
             f"A language model reads a text or a pertinent.Prompt(…, answer=…), but got {type(raw).__name__}."
         )
@@ -225,6 +227,11 @@ class PromptModality(Modality):
     """Prompts of language models."""
 
     summary = "a prompt of a language model, and its answer"
+    plural = "prompts"
+    nouns = ("prompt", "part")
+    coarser = "features='coarse-to-fine' or 'sentences'"
+    flag = "inputs"
+    in_lines = True
     input_type = PromptInput
     features = "words"
     aligned = False
@@ -241,6 +248,15 @@ class PromptModality(Modality):
     def split(self, raw: Any) -> Iterable[Any] | None:
         """The prompts in a collection."""
         return None if isinstance(raw, Prompt | RenderedPrompt | str) else split_collection(raw, ())
+
+    def text_columns(self, names: Sequence[str], chosen: TextColumns) -> dict[str, str]:
+        """Return the column of the prompt, and those of answers that the file has."""
+        if chosen.pair or chosen.query:
+            raise SettingError("A prompt is one text: leave out --pair-column and --query-column.")
+        text = chosen.text or (names[0] if len(names) == 1 else "text")
+        if text not in names:
+            raise SettingError(f"{unknown('column', text, names)} Say which with --column.")
+        return {"text": text} | {name: name for name in ("answer", "rather_than", "span") if name in names}
 
     def prepare(self, raw: Any, features: Features | None = None) -> PromptInput:
         """Raise an error: only a language model reads prompts."""

@@ -16,8 +16,8 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import BatchPart, Question
 from pertinent.config.fingerprints import digest
 from pertinent.errors import ModelError
+from pertinent.inputs.background import Background
 from pertinent.inputs.base import Input
-from pertinent.inputs.table import Background
 from pertinent.outputs import Output, Scale
 from pertinent.removals.base import Removal, Rows
 

@@ -75,7 +75,6 @@ class TransformerModel(Model):
         AttackRadii: token_attacks,
         TokenPerplexity: prompt_surprises,
     }
-    kind = "text"
     device: torch.device
     dtype: torch.dtype
     unit: ClassVar[str] = "tokens"
@@ -113,6 +112,7 @@ class TransformerModel(Model):
                 self.mixed_length_penalty = 0.0  # padding at the end needs no mask
                 self.launch_overhead = _launch_overhead(model, self._n_weights)
         self.head: Head = head
+        self.kind = head.kind
         self.hides_by_bias &= self.head.default_removal == "attention-mask"
         self.prefixes = Prefixes(self) if self.head.is_causal else None
         self.output, self.classes = self.head.output, self.head.classes

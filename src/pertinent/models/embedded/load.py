@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 TEXT_MODELS = ("sentiment", "topics")
 ASSETS = Path(str(resources.files("pertinent"))) / "assets"
-NAMES = (*TEXT_MODELS, "recall", "digits", "table", "diabetes")
+KINDS = {
+    **dict.fromkeys(TEXT_MODELS, "text"),
+    "recall": "prompt",
+    "digits": "image",
+    "table": "table",
+    "diabetes": "table",
+}
+"""The kind of input that each model reads."""
+
+NAMES = tuple(KINDS)
 FROM_A_FOLDER = {"local_files_only": True, "trust_remote_code": False}
 """Options so that nothing is downloaded and no code in the folder is run; else transformers asks on stdin."""
 

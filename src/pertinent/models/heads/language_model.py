@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,7 +16,6 @@ from pertinent.array_types import Floats
 from pertinent.config.settings import Count, checked
 from pertinent.errors import InputError, ModelError
 from pertinent.inputs.base import Features, Input
-from pertinent.inputs.modality import modality_named
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import PromptInput, RenderedPrompt
 from pertinent.inputs.text import TextInput
@@ -57,6 +56,7 @@ class LanguageModelHead(Head):
     tasks = ("text-generation",)
     architectures: ClassVar[tuple[str, ...]] = ("ForCausalLM", "LMHeadModel")
     auto_class = "AutoModelForCausalLM"
+    kind = "prompt"
     reading = ("max_length", "compaction")
     classes = ()
     columns_differ = True
@@ -215,10 +215,6 @@ class LanguageModelHead(Head):
     def removal_of(self, input: TextInput) -> str:
         """The alternatives of slots that have some; else features are cut out."""
         return "alternatives" if input.tokens is not None and input.tokens.variants else self.default_removal
-
-    def split(self, raw: Any) -> Iterable[Any] | None:
-        """The prompts in a collection."""
-        return modality_named("prompt").split(raw)
 
     # -- answers -------------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from pertinent.asks import BatchPart, NotWalked, TreeScores
 from pertinent.config.fingerprints import digest, generator
 from pertinent.errors import ModelError, SettingError
 from pertinent.inputs.base import Input
-from pertinent.inputs.table import TableInput
 from pertinent.masks import empty_mask, shapley_values_of
 from pertinent.models.base import Answer, answer_now
 from pertinent.models.trees.read_trees import has_trees, read_forest
@@ -332,7 +331,7 @@ def _walked(model: EstimatorModel, parts: Sequence[BatchPart]) -> list[TreeScore
 def may_be_walked(model: Model, input: Input, removal: Removal) -> bool:
     """Whether trees may give the values, as far as can be told without walking them."""
     return (
-        isinstance(input, TableInput)
+        input.has_columns
         and (not removal.is_random or isinstance(removal, FromBackground))
         and has_trees(unwrapped(model.wrapped)[1])
     )
