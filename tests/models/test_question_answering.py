@@ -17,7 +17,7 @@ from pertinent.asks import BatchPart, MaskGradients
 from pertinent.errors import InputError, ModelError, PertinentError, SettingError
 from pertinent.explainers import explainers
 from pertinent.inputs.text import Text
-from pertinent.models.torch.compaction import Compaction
+from pertinent.models.tokens.compaction import Compaction
 from pertinent.removals import AttentionMask, Marginalize
 from pertinent.removals.base import TokenRows, removals
 from pertinent.testing.examples import small_budget
@@ -437,7 +437,7 @@ def test_the_values_beside_gradients_are_overlaps(first, name):
 
 def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     """At the whole input: by how much does the log-probability fall as one word is hidden a little?"""
-    from pertinent.models.torch import weighted_attention
+    from pertinent.models.tokens import attention_bias
 
     model = wrapped()
     given = model.prepare(PAIR)
@@ -450,8 +450,8 @@ def test_gradients_along_a_mask_are_slopes_of_the_log_probability():
     model.model.double()
 
     def log_p(weights):
-        bias = weighted_attention.attention_bias(torch.tensor(weights)[None], None, torch.float64)
-        with torch.no_grad(), weighted_attention.in_use(model.model):
+        bias = attention_bias.attention_bias(torch.tensor(weights)[None], None, torch.float64)
+        with torch.no_grad(), attention_bias.in_use(model.model):
             found = model.model(
                 torch.tensor(given.tokens.ids)[None],
                 token_type_ids=torch.tensor(given.tokens.types)[None],
@@ -571,8 +571,8 @@ def test_a_pipeline_is_unpacked():
         SimpleNamespace(task="question-answering", model=reader(), tokenizer=tiny.tokenizer())
     )
     assert model.classes == ("answer overlap",)
-    with pytest.raises(ModelError, match=r"'fill-mask'; only .*'question-answering'"):
-        pertinent.wrap(SimpleNamespace(task="fill-mask", model=reader(), tokenizer=tiny.tokenizer()))
+    with pytest.raises(ModelError, match=r"'text-to-speech'; only .*'question-answering'"):
+        pertinent.wrap(SimpleNamespace(task="text-to-speech", model=reader(), tokenizer=tiny.tokenizer()))
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import torch
 
 from pertinent.array_types import Ints, Masks
 from pertinent.inputs.text import Tokens
+from pertinent.models.tokens.batches import TokenBatch, collate
 from pertinent.models.torch.rounding import relative_difference
-from pertinent.models.torch.tokens import TokenBatch, collate
 from pertinent.removals.base import TokenRows
 
 logger = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from pertinent.array_types import Masks
 from pertinent.asks import BatchPart, TokenPerplexity
 from pertinent.errors import ModelError
 from pertinent.models.base import Answer
+from pertinent.models.tokens.batches import collate
 from pertinent.models.torch import devices
-from pertinent.models.torch.tokens import collate
 from pertinent.removals.base import TokenRows
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import torch
 from pertinent.inputs.prompt import Prompt
 from pertinent.inputs.rendered_prompt import RenderedPrompt
 from pertinent.models.regeneration import Writer
-from pertinent.models.torch.prompts import check_room, decoded, prompt_tokens
+from pertinent.models.tokens.tokenize_prompt import check_room, decoded, prompt_tokens
 
 if TYPE_CHECKING:
     from pertinent.models.heads.language_model import LanguageModelHead

@@ -12,12 +12,19 @@ from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.asks import Attack, AttackRadii, BatchPart
 from pertinent.asks.base import split
 from pertinent.errors import InputError, SettingError
-from pertinent.models import attacks
+from pertinent.models.attacks import attack_space
+from pertinent.models.attacks.decision_attack import decision_attacks
+from pertinent.models.attacks.gradient_attacks import (
+    AttackedRows,
+    AttackProblem,
+    ChangeBounds,
+    pgd,
+    projection,
+)
 from pertinent.models.base import Answer
+from pertinent.models.gradients.base import frozen
+from pertinent.models.gradients.token_gradients import padded
 from pertinent.models.torch import devices
-from pertinent.models.torch.gradient_attacks import AttackedRows, AttackProblem, ChangeBounds, pgd, projection
-from pertinent.models.torch.gradients import frozen
-from pertinent.models.torch.token_gradients import padded
 from pertinent.outputs import Output
 
 if TYPE_CHECKING:
@@ -28,12 +35,15 @@ if TYPE_CHECKING:
 def array_attacks(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     """Attack the values of images or table rows of the same shape."""
     if _attack(parts).algorithm == "decision":
-        return attacks.decision_attacks(model, parts)
-    space = attacks.space_of(model, parts)
-    shape = attacks.attackable(parts[0].input).array.shape
+        return decision_attacks(model, parts)
+    space = attack_space.space_of(model, parts)
+    shape = attack_space.attackable(parts[0].input).array.shape
     origin = devices.send(space.origin, model.device)
-    values, units = (_send(array, model)[origin] for array in (space.values, space.units))
-    bounds = ChangeBounds(None if space.bounds is None else _send(space.bounds, model)[:, origin])
+    values, units = (
+        devices.send_floats(array, model.device)[origin] for array in (space.values, space.units)
+    )
+    ends = None if space.bounds is None else devices.send_floats(space.bounds, model.device)[:, origin]
+    bounds = ChangeBounds(ends)
     scaled = bool((space.units != 1).any())
     decisions = Decisions(model.output, parts, origin)
 
@@ -51,7 +61,7 @@ def array_attacks(model: ModuleModel, parts: Sequence[BatchPart]) -> Answer:
     return _attacked(model, problem, decisions, (len(values), *shape), kept)
 
 
-def _free(space: attacks.AttackSpace, sets: torch.Tensor) -> torch.Tensor:
+def _free(space: attack_space.AttackSpace, sets: torch.Tensor) -> torch.Tensor:
     """Which values of each row may change."""
     if np.array_equal(space.owner[0], np.arange(sets.shape[1])) and (space.owner == space.owner[0]).all():
         return sets
@@ -72,7 +82,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer
     texts = padded(model, parts)
     with torch.no_grad():
         words = model.embed(texts.batch)
-    sets, numbers = attacks.sets_of(parts)
+    sets, numbers = attack_space.sets_of(parts)
     origin = devices.send(numbers, model.device)
     owned = torch.nn.functional.pad(devices.send(sets, model.device), (0, 1))  # tokens of no feature
     free = owned.gather(1, texts.owner % (texts.n_features + 1))
@@ -92,7 +102,7 @@ def token_attacks(model: TransformerModel, parts: Sequence[BatchPart]) -> Answer
 
     def kept(changes: Floats) -> tuple[Array, Floats]:
         owner = np.repeat(texts.owner.cpu().numpy(), words.shape[2], axis=1)
-        norms = attacks.norms_by_feature(changes, owner, texts.n_features, problem.norm)
+        norms = attack_space.norms_by_feature(changes, owner, texts.n_features, problem.norm)
         return changes.reshape(len(changes), *words.shape[1:]), norms
 
     return _attacked(model, problem, decisions, texts.batch.ids.shape, kept)
@@ -193,7 +203,3 @@ def _problem(
 
     own = descended if attack.algorithm == "pgd-logit" else None
     return AttackProblem(values, free, bounds, margins, rows, attack.norm, keep, own)
-
-
-def _send(array: Any, model: ModuleModel) -> torch.Tensor:
-    return devices.send(array.astype(np.float32), model.device)

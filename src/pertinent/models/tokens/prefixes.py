@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from pertinent.array_types import Floats, Ints
-from pertinent.models.torch.tokens import TokenBatch, without_needless_mask
+from pertinent.models.tokens.batches import TokenBatch, without_needless_mask
 
 if TYPE_CHECKING:
     from pertinent.models.transformer import TransformerModel

@@ -25,7 +25,7 @@ import numpy as np
 from pertinent.array_types import Array, Floats, Ints, Masks
 from pertinent.errors import ModelError
 from pertinent.masks import subset_sums
-from pertinent.models.tree_reader import LEAF, Forest, Tree
+from pertinent.models.trees.read_trees import LEAF, Forest, Tree
 
 CHUNK = 2**22
 """The most numbers in a temporary array."""
